@@ -1,0 +1,36 @@
+"""gnnc: a multi-level-IR compiler for graph neural networks.
+
+The public names are loaded when they are first used, so that `gnn-opt` and the compiler's own
+tests run where PyTorch is not installed.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .frontend.compiler import Options
+    from .frontend.torch.compile import compile
+    from .frontend.torch.report import explain
+    from .runtime.graph import Graph
+
+__all__ = ["Graph", "Options", "compile", "explain"]
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Graph": ".runtime.graph",
+    "Options": ".frontend.compiler",
+    "compile": ".frontend.torch.compile",
+    "explain": ".frontend.torch.report",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

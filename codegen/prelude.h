@@ -1,0 +1,240 @@
+/* Support code at the head of every generated C file: vector types, ordered chunks, counter-based dropout. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")
+
+/* Rows of user tensors are aligned to their element only, hence the explicit alignment of every vector type. */
+#define VECTOR(name, mask, T, M, n)                                                     \
+    typedef T name __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+    typedef M mask __attribute__((vector_size(n * sizeof(M)), aligned(sizeof(M)), may_alias));
+VECTOR(f32x2, m32x2, float, int32_t, 2)
+VECTOR(f32x4, m32x4, float, int32_t, 4)
+VECTOR(f64x2, m64x2, double, int64_t, 2)
+#if VECTOR_BYTES >= 32
+VECTOR(f32x8, m32x8, float, int32_t, 8)
+VECTOR(f64x4, m64x4, double, int64_t, 4)
+#endif
+#if VECTOR_BYTES >= 64
+VECTOR(f32x16, m32x16, float, int32_t, 16)
+VECTOR(f64x8, m64x8, double, int64_t, 8)
+#endif
+
+/* Truth values: a byte each in memory, a lane-wide integer (0 or -1) in registers. */
+typedef uint8_t u8x2 __attribute__((vector_size(2), aligned(1), may_alias));
+typedef uint8_t u8x4 __attribute__((vector_size(4), aligned(1), may_alias));
+typedef uint8_t u8x8 __attribute__((vector_size(8), aligned(1), may_alias));
+typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
+#define LOAD_MASK(M, B, p) (__builtin_convertvector(LOAD(B, p), M) != (M){0})
+#define STORE_MASK(B, p, m) STORE(B, p, __builtin_convertvector((m) & 1, B))
+
+#define LOAD(T, p) (*(const T *)(p))
+#define STORE(T, p, v) (*(T *)(p) = (v))
+#define SPLAT(T, x) ((x) - (T){0})
+#define SELECT(T, M, m, a, b) ((T)(((M)(a) & (m)) | ((M)(b) & ~(m))))
+#define LANES(T, x, f)                                                                  \
+    ({                                                                                  \
+        T x_ = (x), y_;                                                                 \
+        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_]); \
+        y_;                                                                             \
+    })
+#define LANES2(T, x, z, f)                                                              \
+    ({                                                                                  \
+        T x_ = (x), z_ = (z), y_;                                                       \
+        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_], z_[l_]); \
+        y_;                                                                             \
+    })
+
+/* Rows that a product will stream; an address past the end is not touched by a prefetch. */
+#define PREFETCH_ROW(p, bytes) \
+    for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_)
+
+INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Scalar functions that C's library does not have. NaN goes through, as in torch. */
+#define SCALAR_FUNCTIONS(T, s)                                                                  \
+    INLINE T sigmoid##s(T x) { return (T)1 / ((T)1 + exp##s(-x)); }                             \
+    INLINE T rsqrt##s(T x) { return (T)1 / sqrt##s(x); }                                        \
+    INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }                          \
+    INLINE T gelu##s(T x) { return (T)0.5 * x * ((T)1 + erf##s(x * (T)0.70710678118654752440)); } \
+    INLINE T gelu_tanh##s(T x)                                                                  \
+    {                                                                                           \
+        return (T)0.5 * x * ((T)1 + tanh##s((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))); \
+    }                                                                                           \
+    INLINE T softplus##s(T x) { return x > (T)20 ? x : log1p##s(exp##s(x)); }                   \
+    INLINE T greater##s(T a, T b) { return a != a || a > b ? a : b; }                           \
+    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }                              \
+    INLINE T rest##s(T a, T b) { return a - floor##s(a / b) * b; }
+SCALAR_FUNCTIONS(float, f)
+SCALAR_FUNCTIONS(double, )
+INLINE int64_t greateri(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t lessi(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t signi(int64_t a) { return (a > 0) - (a < 0); }
+/* Rounded down; dividing by 0 gives 0, and the least number by -1 itself, where C has a trap. */
+INLINE int64_t floordivi(int64_t a, int64_t b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return (int64_t)(0 - (uint64_t)a);
+    int64_t q = a / b;
+    return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+INLINE int64_t resti(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1) return 0;
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* First row of chunk c of `chunks`: rows carry the work of their edges and of `row_cost` more. */
+INLINE int64_t cut(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t c, int64_t chunks)
+{
+    if (!offsets) return (int64_t)((__int128)n * c / chunks);
+    int64_t want = (int64_t)((__int128)(offsets[n] + row_cost * n) * c / chunks), lo = 0, hi = n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (offsets[mid] + row_cost * mid < want) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+/* A function of the sizes alone, so that ordered partial results do not depend on the number of threads. */
+INLINE int64_t chunk_count(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t grain, int64_t most)
+{
+    int64_t work = (offsets ? offsets[n] : 0) + row_cost * n;
+    return min64(max64(work / grain, 1), most);
+}
+
+/* A row so long that it spans whole chunks; its edges are reduced in pieces `first` .. `first + count`. */
+typedef struct {
+    int64_t row, first, count;
+} hub;
+/* Rows that leave a chunk behind them empty; each chunk does, so there are fewer than chunks. */
+static __attribute__((unused)) int find_hubs(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t chunks, int64_t piece, hub *hubs)
+{
+    int found = 0;
+    int64_t pieces = 0, before = cut(offsets, n, row_cost, 1, chunks);
+    for (int64_t c = 2; c <= chunks; ++c) {
+        const int64_t here = cut(offsets, n, row_cost, c, chunks);
+        const int64_t row = here - 1;
+        if (here == before && row >= 0 && (!found || hubs[found - 1].row != row)) {
+            const int64_t count = (offsets[row + 1] - offsets[row] + piece - 1) / piece;
+            hubs[found++] = (hub){row, pieces, count};
+            pieces += count;
+        }
+        before = here;
+    }
+    return found;
+}
+INLINE int hub_of(const hub *hubs, int found, int64_t row)
+{
+    for (int h = 0; h < found; ++h)
+        if (hubs[h].row == row) return h;
+    return -1;
+}
+
+/* Denormal numbers are flushed inside kernels and the caller's mode restored: they cost a hundred cycles each. */
+#ifdef __SSE__
+#define ENTER_KERNEL unsigned csr_ = _mm_getcsr(); _mm_setcsr(csr_ | 0x8040)
+#define LEAVE_KERNEL _mm_setcsr(csr_)
+#else
+#define ENTER_KERNEL (void)0
+#define LEAVE_KERNEL (void)0
+#endif
+
+/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors]; W is packed and zero-padded, the last vector of C may be cut. */
+#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last)                          \
+    do {                                                                                \
+        V acc_[MR][NV];                                                                 \
+        UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
+        for (int k_ = 0; k_ < (K); ++k_) {                                              \
+            V w_[NV];                                                                   \
+            UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
+            UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                    \
+                V s_ = SPLAT(V, (A)[r_ * (lda) + k_]);                                  \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] += s_ * w_[q_];     \
+            }                                                                           \
+        }                                                                               \
+        UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                        \
+            UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) STORE(V, (C) + r_ * (ldc) + q_ * VL, acc_[r_][q_]); \
+            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &acc_[r_][NV - 1], sizeof(*(C)) * (last)); \
+        }                                                                               \
+    } while (0)
+
+/* C[MR][NV vectors] += A[n rows][MR]^T . B[n rows][NV vectors] */
+#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc)                            \
+    do {                                                                                \
+        V acc_[MR][NV];                                                                 \
+        UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
+            acc_[m_][q_] = LOAD(V, (C) + m_ * (ldc) + q_ * VL);                         \
+        for (int64_t r_ = 0; r_ < (n); ++r_) {                                          \
+            V b_[NV];                                                                   \
+            UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
+            UNROLL for (int m_ = 0; m_ < MR; ++m_) {                                    \
+                V s_ = SPLAT(V, (A)[r_ * (lda) + m_]);                                  \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[m_][q_] += s_ * b_[q_];     \
+            }                                                                           \
+        }                                                                               \
+        UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
+            STORE(V, (C) + m_ * (ldc) + q_ * VL, acc_[m_][q_]);                         \
+    } while (0)
+
+/* Counter-based dropout with Philox4x32-10, bit for bit the function of dialects/interp/philox.py. A 32-bit word lies in
+   a 64-bit lane, so that a round is two vector multiplications; the words of one block end up side by side. */
+typedef uint64_t words __attribute__((vector_size(VECTOR_BYTES)));
+enum { LANES_OF_WORDS = VECTOR_BYTES / 8, PHILOX_BLOCKS = 4 * LANES_OF_WORDS };
+static __attribute__((unused)) void philox(uint32_t out[4 * PHILOX_BLOCKS], uint32_t first, int64_t row, uint32_t site, int64_t key)
+{
+    const words none = {0}, low = none + 0xFFFFFFFFu;
+    words c0[4], c1[4], c2[4], c3[4], k0 = none + ((uint64_t)key & 0xFFFFFFFFu), k1 = none + ((uint64_t)key >> 32);
+    for (int q = 0; q < 4; ++q) {
+        for (int j = 0; j < LANES_OF_WORDS; ++j) c0[q][j] = first + (uint32_t)(q * LANES_OF_WORDS + j);
+        c1[q] = none + ((uint64_t)row & 0xFFFFFFFFu);
+        c2[q] = none + ((uint64_t)row >> 32);
+        c3[q] = none + site;
+    }
+    for (int round = 0; round < 10; ++round) {
+        UNROLL for (int q = 0; q < 4; ++q) {
+            const words p0 = (none + 0xD2511F53u) * c0[q], p1 = (none + 0xCD9E8D57u) * c2[q];
+            c0[q] = (p1 >> 32) ^ c1[q] ^ k0;
+            c1[q] = p1 & low;
+            c2[q] = (p0 >> 32) ^ c3[q] ^ k1;
+            c3[q] = p0 & low;
+        }
+        k0 = (k0 + 0x9E3779B9u) & low;
+        k1 = (k1 + 0xBB67AE85u) & low;
+    }
+    for (int q = 0; q < 4; ++q) {
+        for (int j = 0; j < LANES_OF_WORDS; ++j) {
+            uint64_t pair[2] = {c0[q][j] | c1[q][j] << 32, c2[q][j] | c3[q][j] << 32};
+            memcpy(out + 4 * (q * LANES_OF_WORDS + j), pair, sizeof(pair));
+        }
+    }
+}
+#define DROPOUT(T, s)                                                                            \
+    static __attribute__((unused)) void dropout##s(T *restrict y, const T *restrict x, int n, int64_t key, uint32_t site, int64_t row, double p) \
+    {                                                                                            \
+        const double threshold = ceil(p * 4294967296.0);                                         \
+        if (threshold > 4294967295.0) {                                                          \
+            memset(y, 0, sizeof(T) * n);                                                         \
+            return;                                                                              \
+        }                                                                                        \
+        const uint32_t least = (uint32_t)threshold;                                              \
+        const T scale = (T)(1.0 / (1.0 - p));                                                    \
+        uint32_t u[4 * PHILOX_BLOCKS];                                                           \
+        for (int f = 0; f < n; f += 4 * PHILOX_BLOCKS) {                                         \
+            philox(u, (uint32_t)f / 4, row, site, key);                                          \
+            const int m = n - f < 4 * PHILOX_BLOCKS ? n - f : 4 * PHILOX_BLOCKS;                 \
+            for (int k = 0; k < m; ++k) y[f + k] = u[k] >= least ? x[f + k] * scale : 0;         \
+        }                                                                                        \
+    }
+DROPOUT(float, f)
+DROPOUT(double, )

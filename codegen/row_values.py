@@ -1,0 +1,100 @@
+"""How a row lives in C: a scalar, a list of vector pieces in registers, or numbers in memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from ..dialects.intra import rows
+from ..dialects.intra.syntax import element, row_dims
+from .c_functions import number, scalar, vector
+from .c_types import I1, CType, Piece, ctype
+
+
+@dataclass
+class Scalar:
+    """A C expression without side effects: a row of one number, or an index."""
+
+    text: str
+
+
+@dataclass
+class Registers:
+    """One C variable for each piece of the row."""
+
+    names: dict[Piece, str]
+
+
+@dataclass
+class Memory:
+    """The address of the row's first number; the numbers are contiguous."""
+
+    address: str
+
+
+Place = Scalar | Registers | Memory
+
+
+def length(v: SSAValue) -> int:
+    """How many numbers a row holds."""
+    return math.prod(row_dims(v.type))
+
+
+def ctype_of(v: SSAValue) -> CType:
+    return ctype(element(v.type))
+
+
+def strides(dims: tuple[int, ...], into: tuple[int, ...]) -> list[int]:
+    """Stride of each dimension of `into` for a row `dims` broadcast to it (0 where it repeats)."""
+    padded = (1,) * (len(into) - len(dims)) + dims
+    out: list[int] = []
+    step = 1
+    for n in reversed(padded):
+        out.append(step if n != 1 else 0)
+        step *= n
+    return out[::-1]
+
+
+START = {"sum": 0.0, "mul": 1.0, "last": 0.0, "max": float("-inf"), "min": float("inf")}
+
+
+def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -> str:
+    """The C expression that adds `x` to an accumulator."""
+    fn = {"sum": "add", "mul": "mul", "max": "maximum", "min": "minimum"}.get(kind)
+    if fn is None:
+        return x
+    if piece is None or piece.width == 1:
+        return scalar(fn, [acc, x], c, {})
+    return vector(fn, [acc, x], c, piece, {})
+
+
+def const_value(op: rows.ConstOp) -> float:
+    v = op.value
+    if isinstance(v, FloatAttr):
+        return float(v.value.data)
+    assert isinstance(v, IntegerAttr)
+    return float(v.value.data)
+
+
+def params_of(op: rows.ApplyOp) -> dict[str, float]:
+    if op.params is None:
+        return {}
+    out: dict[str, float] = {}
+    for k, v in op.params.data.items():
+        assert isinstance(v, FloatAttr | IntegerAttr)
+        out[k] = float(v.value.data)
+    return out
+
+
+def cast_text(op: rows.CastOp, x: str) -> str:
+    c = ctype_of(op.result)
+    return f"({x} != 0)" if c is I1 else f"(({c.name}){x})"
+
+
+def start_text(value: float, c: CType) -> str:
+    if c.suffix == "i" and value in (float("inf"), float("-inf")):
+        return {4: "INT32", 8: "INT64", 1: "INT8"}[c.bytes] + ("_MAX" if value > 0 else "_MIN")
+    return number(value, c)

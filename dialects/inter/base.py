@@ -1,0 +1,199 @@
+"""What all ops of the dialect share: syntax, the interfaces that passes use, checks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple, Self
+
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.irdl import IRDLOperation, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.printer import Printer
+from xdsl.traits import HasCanonicalizationPatternsTrait
+from xdsl.utils.exceptions import VerifyException
+
+from .sets import KnowsEquations, SetEnv
+from .syntax import print_attributes
+from .types import UNIT, Dom, RowsType, SetType, row_text, rows, set_type
+
+Operands = Sequence[SSAValue | Sequence[SSAValue]]
+"""Operands of an op in the order of its definition; optional and variadic ones as lists."""
+
+
+class Row(NamedTuple):
+    """The shape and element type of a row."""
+
+    dims: tuple[int, ...]
+    elem: TypeAttribute
+
+
+class InterOp(IRDLOperation):
+    """An op written `mnemonic BODY {properties} : result-type`; subclasses give the body."""
+
+    BODY_PROPS: ClassVar[tuple[str, ...]] = ()
+    """Properties that the body spells, so that the dictionary leaves them out."""
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        """Reads the body: operands in order of definition, and properties."""
+        raise NotImplementedError
+
+    def print_body(self, p: Printer) -> None:
+        """Writes what `parse_body` reads."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operands, props = cls.parse_body(parser)
+        pos = parser.pos
+        given = parser.parse_optional_attr_dict()
+        known = cls.get_irdl_definition().properties
+        for k in given:
+            if k in props:
+                parser.raise_error(f"{k} is given twice, before the braces and in them", pos)
+        props |= {k: v for k, v in given.items() if k in known}
+        rest = {k: v for k, v in given.items() if k not in known}
+        parser.parse_punctuation(":")
+        return cls.make(operands, props, parser.parse_type(), rest)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.print_body(printer)
+        shown = {k: v for k, v in self.properties.items() if k not in self.BODY_PROPS}
+        print_attributes(printer, shown | self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.results[0].type)
+
+    def check_sets(self, env: SetEnv) -> None:
+        """What can be checked only with the function's sets at hand; raises VerifyException."""
+
+    @classmethod
+    def make(
+        cls,
+        operands: Operands,
+        props: Mapping[str, Attribute | None],
+        result: Attribute,
+        attributes: Mapping[str, Attribute | None] | None = None,
+    ) -> Self:
+        """The op with a result of the given type (`Builder` infers it)."""
+        return cls(
+            operands=operands,
+            properties=dict(props),
+            result_types=[result],
+            attributes=dict(attributes or {}),
+        )
+
+
+class StructureOp(InterOp, KnowsEquations):
+    """An op that makes a set. Equal ones make equal sets, whatever the names of their results.
+
+    Not `Pure`, though it has no effect: a set may be needed because a type names it, which passes
+    that look at uses alone (dce, cse, canonicalize) do not see. dce-sets removes the others.
+    """
+
+    result = result_def(SetType)
+
+    @property
+    def set_type(self) -> SetType:
+        """The type of the new set."""
+        return set_type(self.results[0])
+
+    def need_maps(self, want: SetType) -> None:
+        """Raises VerifyException unless the result has exactly the maps of `want`, with no flag
+        that `want` lacks and with its `partial`s; and no equation that `want` lacks."""
+        have, need = self.set_type.map_dict(), want.map_dict()
+        if list(have) != list(need) and set(have) == set(need):
+            raise VerifyException(f"write the result's maps in the order {', '.join(need)}")
+        for label, m in need.items():
+            got = have.get(label)
+            if got is None or got.codomain != m.codomain:
+                text = " ".join((f"{label}: {m.codomain}", *m.flags))
+                raise VerifyException(f"the result set must have the map `{text}`")
+            if extra := sorted(set(got.flags) - set(m.flags)):
+                raise VerifyException(
+                    f"map {label} of the result is not known to be {extra[0]}: drop the word"
+                )
+            if ("partial" in m.flags) != ("partial" in got.flags):
+                raise VerifyException(f"map {label} of the result must be declared partial")
+        if unknown := [k for k in have if k not in need]:
+            raise VerifyException(f"the result set has no map {unknown[0]}: drop it from its type")
+        if self.set_type.part_names != want.part_names:
+            parts = f"parts {' '.join(want.part_names)}" if want.part_names else "no parts"
+            raise VerifyException(f"the result set must declare `{parts}`")
+        known = {*want.equations, *self.known_equations()}
+        for a, b in self.set_type.equations:
+            if (a, b) not in known and (b, a) not in known:
+                raise VerifyException(
+                    f"the equation {a} = {b} does not follow from the operands: drop it"
+                )
+
+
+class CanonicalizationTrait(HasCanonicalizationPatternsTrait):
+    """The op has the rules that canonicalize.py lists for its class."""
+
+    def get_patterns(self, op: type[Operation]) -> tuple[RewritePattern, ...]:
+        from .canonicalize import patterns_of  # which needs all ops
+
+        return patterns_of(op)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        return ()
+
+
+class ValueOp(InterOp):
+    """An op that makes rows."""
+
+    result = result_def(RowsType)
+    traits = traits_def(CanonicalizationTrait())
+
+    @property
+    def type(self) -> RowsType:
+        """The type of the result."""
+        return rows(self.results[0])
+
+    def infer(self, env: SetEnv) -> Dom:
+        """The least domain of the result. Here: the join of the operands', as for every op that
+        works row by row."""
+        return env.total(self, env.join(rows(x).dom for x in self.operands))
+
+    def cap(self, env: SetEnv) -> Dom | None:
+        """The finest domain the result may be stored on; None where there is no choice. Here: the
+        whole set (`unit`: the value is the same everywhere, so any domain will do)."""
+        d = self.infer(env)
+        return d if d.set == UNIT else Dom(d.set)
+
+    def check_sets(self, env: SetEnv) -> None:
+        env.check(self)
+
+    def row(self) -> Row:
+        """The row of the result as the operands and properties give it; raises VerifyException
+        where they do not fit."""
+        raise NotImplementedError
+
+    def verify_(self) -> None:
+        want = self.row()
+        if self.type.dims != want.dims:
+            raise VerifyException(
+                f"the result's rows are {row_text(self.type.dims)}, the operands give "
+                f"{row_text(want.dims)}"
+            )
+        if self.type.elem != want.elem:
+            raise VerifyException(
+                f"the result's elements are {self.type.elem}, the operands give {want.elem}: "
+                "write that type, or insert inter.cast"
+            )
+
+
+class FixedOp(ValueOp):
+    """An op whose result lives on one domain only."""
+
+    def cap(self, env: SetEnv) -> Dom | None:
+        return None
+
+
+def row_of(v: SSAValue) -> Row:
+    """The row of a value."""
+    t = rows(v)
+    return Row(t.dims, t.elem)

@@ -1,0 +1,316 @@
+"""Structure ops: sets made from sets. They are pure and depend on the graph alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .base import Operands, StructureOp
+from .sets import SetEnv
+from .syntax import parse_value, parse_values, print_values
+from .types import (
+    UNIT,
+    Dom,
+    Map,
+    RowsType,
+    SetType,
+    is_bool,
+    is_integer,
+    row_text,
+    rows,
+    set_name,
+    set_type,
+    strs,
+    unstrs,
+)
+
+PARENT = "parent"
+OLD = "old"
+
+
+# ---------------------------------------------------------------- types of the results
+
+
+def _restricted(maps: Mapping[str, Map]) -> dict[str, Map]:
+    """Maps seen from a subset: an old `parent` is dropped, `onto` does not survive."""
+    return {
+        k: Map(m.codomain, tuple(f for f in m.flags if f != "onto"))
+        for k, m in maps.items()
+        if k != PARENT
+    }
+
+
+def _about(
+    t: SetType, maps: Mapping[str, Map]
+) -> tuple[list[tuple[str, str]], list[tuple[str, ...]]]:
+    """The equations and pairs of `t` that speak of these maps only."""
+
+    def known(*paths: str) -> bool:
+        return all(p.split(".")[0] in maps for p in paths)
+
+    eqs = [(a, b) for a, b in t.equations if known(a, b)]
+    return eqs, [p for p in t.pair_keys if known(*p)]
+
+
+def filter_type(name: str, t: SetType) -> SetType:
+    """What `inter.filter` of a set of type `t` makes."""
+    maps = _restricted(t.map_dict())
+    eqs, pairs = _about(t, maps)
+    return SetType.get(name, maps | {PARENT: Map(t.label, ("mono",))}, (), eqs, pairs)
+
+
+def loops_type(name: str, t: SetType, remaining: bool) -> SetType:
+    """What `inter.loops` of a set of type `t` makes."""
+    node = t.map_dict()["src"].codomain
+    maps = {k: Map(node, ("mono", "onto")) for k in ("src", "dst")}
+    if remaining:
+        maps[OLD] = Map(t.label, ("partial",))
+    return SetType.get(name, maps)
+
+
+def union_type(name: str, parts: Sequence[SetType]) -> SetType:
+    """What `inter.union` of such sets makes: the maps that all share."""
+    dicts = [t.map_dict() for t in parts]
+    maps: dict[str, Map] = {}
+    for label, m in dicts[0].items():
+        same = [d[label] for d in dicts if label in d and d[label].codomain == m.codomain]
+        if len(same) == len(parts):
+            flags = {f for x in same for f in x.flags if f in ("partial", "onto")}
+            maps[label] = Map(m.codomain, tuple(sorted(flags)))
+    about = [_about(t, maps) for t in parts]
+    eqs = [e for e in about[0][0] if all(e in a[0] for a in about)]
+    partial = {k for k, m in maps.items() if "partial" in m.flags}
+    pairs = dict.fromkeys(p for a in about for p in a[1])
+    total = [p for p in pairs if not any(k.split(".")[0] in partial for k in p)]
+    return SetType.get(name, maps, [t.label for t in parts], eqs, total)
+
+
+def attach_type(name: str, t: SetType, new: Mapping[str, Map]) -> SetType:
+    """What `inter.attach` makes of a set of type `t` with the maps `new`."""
+    old = {k: m for k, m in t.map_dict().items() if k != PARENT}
+    eqs, pairs = _about(t, old)
+    maps = old | dict(new) | {PARENT: Map(t.label, ("mono", "onto"))}
+    return SetType.get(name, maps, (), eqs, pairs)
+
+
+def _through_parent(t: SetType) -> list[tuple[str, str]]:
+    return [(f"{PARENT}.{k}", k) for k in t.map_dict() if k != PARENT]
+
+
+# ---------------------------------------------------------------- ops
+
+
+@irdl_op_definition
+class FilterOp(StructureOp):
+    """The rows of a set that satisfy a predicate, in their order: `inter.filter %g {no_loops}`
+    (src and dst differ) or `inter.filter %g, %mask` (an i1 per row)."""
+
+    name = "inter.filter"
+    set = operand_def(SetType)
+    mask = opt_operand_def(RowsType)
+    no_loops = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        s = parse_value(parser)
+        mask = [parse_value(parser)] if parser.parse_optional_punctuation(",") else []
+        return [s, mask], {}
+
+    def print_body(self, p: Printer) -> None:
+        print_values(p, self.operands)
+
+    def verify_(self) -> None:
+        if (self.mask is None) == (self.no_loops is None):
+            raise VerifyException("filter by a mask or by {no_loops}: give exactly one of them")
+        t = set_type(self.set)
+        if self.mask is None:
+            need_loops(t)
+        elif rows(self.mask).dims or not is_bool(rows(self.mask).elem):
+            raise VerifyException(f"the mask is one i1 per row, not {self.mask.type}")
+        self.need_maps(filter_type(self.set_type.label, t))
+
+    def known_equations(self) -> Sequence[tuple[str, str]]:
+        return _through_parent(set_type(self.set))
+
+    def check_sets(self, env: SetEnv) -> None:
+        if self.mask is not None:
+            env.readable(rows(self.mask).dom, Dom(set_name(self.set)), "the mask")
+
+
+def need_loops(t: SetType) -> None:
+    """Raises VerifyException unless `src` and `dst` go to one set."""
+    m = t.map_dict()
+    if "src" not in m or "dst" not in m or m["src"].codomain != m["dst"].codomain:
+        raise VerifyException(
+            f"set {t.label} can have no loops: its maps src and dst must go to one set"
+        )
+
+
+@irdl_op_definition
+class LoopsOp(StructureOp):
+    """One edge (v, v) per node. With {remaining}, `old` finds the last loop that the graph already
+    had there (PyG's add_remaining_self_loops keeps its weight)."""
+
+    name = "inter.loops"
+    set = operand_def(SetType)
+    remaining = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        return [parse_value(parser)], {}
+
+    def print_body(self, p: Printer) -> None:
+        p.print_ssa_value(self.set)
+
+    def verify_(self) -> None:
+        t = set_type(self.set)
+        need_loops(t)
+        self.need_maps(loops_type(self.set_type.label, t, self.remaining is not None))
+
+    def known_equations(self) -> Sequence[tuple[str, str]]:
+        return (("src", "dst"),)
+
+
+@irdl_op_definition
+class UnionOp(StructureOp):
+    """The disjoint union `inter.union %a, %b`, rows of %a first, with the maps that all share."""
+
+    name = "inter.union"
+    sets = var_operand_def(SetType)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        return [parse_values(parser)], {}
+
+    def print_body(self, p: Printer) -> None:
+        print_values(p, self.sets)
+
+    def verify_(self) -> None:
+        if not self.sets:
+            raise VerifyException("a union needs a part")
+        self.need_maps(union_type(self.set_type.label, [set_type(s) for s in self.sets]))
+
+
+@irdl_op_definition
+class AttachOp(StructureOp):
+    """`inter.attach %S (src = %s, dst = %d)`: integer rows on a set become maps of it. Their bounds
+    (and `mono`, `onto` and equations that the type claims) are checked at run time."""
+
+    name = "inter.attach"
+    set = operand_def(SetType)
+    xs = var_operand_def(RowsType)
+    labels = prop_def(ArrayAttr[StringAttr])
+    BODY_PROPS: ClassVar[tuple[str, ...]] = ("labels",)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        s = parse_value(parser)
+
+        def one() -> tuple[str, SSAValue]:
+            label = parser.parse_identifier(" for the new map")
+            parser.parse_punctuation("=")
+            return label, parse_value(parser)
+
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, one)
+        return [s, [v for _, v in pairs]], {"labels": strs(k for k, _ in pairs)}
+
+    def print_body(self, p: Printer) -> None:
+        p.print_ssa_value(self.set)
+        p.print_string(" (")
+        for i, (label, v) in enumerate(zip(unstrs(self.labels), self.xs, strict=True)):
+            p.print_string(f"{', ' if i else ''}{label} = ")
+            p.print_ssa_value(v)
+        p.print_string(")")
+
+    def new_maps(self) -> dict[str, Map]:
+        """The attached maps by label, as the result's type has them."""
+        have = self.set_type.map_dict()
+        for k in unstrs(self.labels):
+            if k not in have:
+                raise VerifyException(f"the result set must say where the map {k} goes: `{k}: SET`")
+        return {k: have[k] for k in unstrs(self.labels)}
+
+    def verify_(self) -> None:
+        labels, t = unstrs(self.labels), set_type(self.set)
+        if len(labels) != len(self.xs) or not labels:
+            raise VerifyException("attach one value per new map, at least one")
+        for k in labels:
+            if k == PARENT or k in t.map_dict() or labels.count(k) > 1:
+                raise VerifyException(f"the new set would have two maps {k}: choose another name")
+        for k, x in zip(labels, self.xs, strict=True):
+            if rows(x).dims or not is_integer(rows(x).elem):
+                raise VerifyException(
+                    f"map {k} needs one integer per row, not rows of {row_text(rows(x).dims)} "
+                    f"{rows(x).elem}"
+                )
+        want = attach_type(self.set_type.label, t, self.new_maps())
+        claims = (*want.equations, *self.set_type.equations)
+        maps = {k: want.map_dict()[k] for k in self.set_type.map_dict() if k in want.map_dict()}
+        self.need_maps(SetType.get(want.label, maps | want.map_dict(), (), dict.fromkeys(claims)))
+
+    def known_equations(self) -> Sequence[tuple[str, str]]:
+        return _through_parent(set_type(self.set))
+
+    def check_sets(self, env: SetEnv) -> None:
+        for k, x in zip(unstrs(self.labels), self.xs, strict=True):
+            env.readable(rows(x).dom, Dom(set_name(self.set)), f"the value of map {k}")
+
+
+@irdl_op_definition
+class RangeOp(StructureOp):
+    """`inter.range 3`: a set of constant size, without maps."""
+
+    name = "inter.range"
+    size = prop_def(IntegerAttr)
+    BODY_PROPS: ClassVar[tuple[str, ...]] = ("size",)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        n = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        return [], {"size": IntegerAttr(n, i64)}
+
+    def print_body(self, p: Printer) -> None:
+        p.print_string(str(self.size.value.data))
+
+    def verify_(self) -> None:
+        if self.size.value.data < 0:
+            raise VerifyException(f"a set of {self.size.value.data} rows does not exist")
+        self.need_maps(SetType.get(self.set_type.label))
+
+
+@irdl_op_definition
+class SizedOp(StructureOp):
+    """`inter.sized %n`: a set whose size is known at run time only (batch.max() + 1)."""
+
+    name = "inter.sized"
+    n = operand_def(RowsType)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
+        return [parse_value(parser)], {}
+
+    def print_body(self, p: Printer) -> None:
+        p.print_ssa_value(self.n)
+
+    def verify_(self) -> None:
+        t = rows(self.n)
+        if t.dom.set != UNIT or t.dims or not is_integer(t.elem):
+            raise VerifyException(f"a size is rows<unit, i64>, not {t}")
+        self.need_maps(SetType.get(self.set_type.label))
+
+
+STRUCTURE_OPS = [FilterOp, LoopsOp, UnionOp, AttachOp, RangeOp, SizedOp]

@@ -1,0 +1,359 @@
+"""What intra means, in NumPy (float64, int64, bool), on xDSL's interpreter framework.
+
+A phase runs as it reads: nests are Python loops over rows, buffers are arrays with a leading row
+axis, and an index is an int that is checked against its buffer or table at every use. Schedules
+change nothing. Memory that nobody wrote holds nan (the least int64), and a nest that writes into an
+arena slot makes that of the slot's other buffers, so a wrong memory plan is seen in the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    impl,
+    impl_terminator,
+    register_impls,
+)
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Attribute, SSAValue
+
+from ..inter.types import is_bool
+from ..intra import arithmetic, bindings, indices, loops, memory, products, shapes
+from ..intra.syntax import buffer_dims, element, row_dims
+from ..pointwise import POINTWISE
+from . import philox, tables
+from .inter import dtype_of
+from .world import Array, World
+
+START = {"sum": 0.0, "mul": 1.0, "last": 0.0, "max": -np.inf, "min": np.inf}
+COMBINE = {"sum": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def unwritten(count: int, dims: Sequence[int], elem: Attribute) -> Array:
+    """Memory that nobody wrote."""
+    out = np.zeros((count, *dims), dtype_of(elem))
+    poison(out)
+    return out
+
+
+def poison(array: Array) -> None:
+    """Make the numbers those of memory that nobody wrote."""
+    if array.dtype == np.float64:
+        array[...] = np.nan
+    elif array.dtype == np.int64:
+        array[...] = np.iinfo(np.int64).min
+    else:
+        array[...] = False
+
+
+def start_of(kind: str, t: Attribute) -> Array:
+    """A row that reducing begins with."""
+    value, dtype = START[kind], dtype_of(element(t))
+    if dtype is not np.float64 and np.isinf(value):
+        value = np.iinfo(np.int64).max if value > 0 else np.iinfo(np.int64).min
+    return np.full(row_dims(t), value, dtype)
+
+
+def reduced(kind: str, so_far: Array, x: Array) -> Array:
+    """One more row of a reduction."""
+    with np.errstate(all="ignore"):
+        return x if kind == "last" else np.asarray(COMBINE[kind](so_far, x))
+
+
+def checked(row: int, count: int, what: str) -> int:
+    """An index into `count` rows. Raises IndexError where it is none."""
+    if not 0 <= row < count:
+        raise IndexError(f"{what}: row {row} of {count}")
+    return row
+
+
+@dataclass
+class Memory:
+    """The buffers of one run of a phase."""
+
+    inputs: Mapping[str, Array]
+    outputs: dict[str, Array] = field(default_factory=dict[str, Array])
+    slots: dict[int, dict[SSAValue, Array]] = field(
+        default_factory=dict[int, dict[SSAValue, Array]]
+    )
+
+    def reuse(self, nest: loops.TraverseOp) -> None:
+        """Forget what lay in the slots that a nest is about to write."""
+        writers = (memory.StoreOp, memory.TotalOp, products.OuterOp)
+        written = {bindings.root(op.buffer) for op in nest.walk() if isinstance(op, writers)}
+        for buffers in self.slots.values():
+            if written & set(buffers):
+                for other in set(buffers) - written:
+                    poison(buffers[other])
+
+
+class IntraFunctions(InterpreterFunctions):
+    """The meaning of every op of the dialect, on the sets of `world`."""
+
+    def __init__(self, world: World, memory_: Memory) -> None:
+        self.world = world
+        self.memory = memory_
+
+    # ------------------------------------------------------------ host level
+
+    @impl(bindings.SizeOp)
+    def size(self, interp: Interpreter, op: bindings.SizeOp, args: Any) -> PythonValues:
+        return (tables.size(self.world, op.domain),)
+
+    @impl(bindings.SumSizesOp)
+    def sum_sizes(self, interp: Interpreter, op: bindings.SumSizesOp, args: Any) -> PythonValues:
+        return (args[0] + args[1],)
+
+    @impl(bindings.InputOp)
+    def input(self, interp: Interpreter, op: bindings.InputOp, args: Any) -> PythonValues:
+        name = op.buffer.data
+        if name not in self.memory.inputs:
+            raise KeyError(f"the phase reads {name!r}: no earlier phase or caller gives it")
+        x = np.asarray(self.memory.inputs[name], dtype_of(element(op.result.type)))
+        want = (tables.size(self.world, op.domain), *buffer_dims(op.result))
+        if x.shape != want:
+            raise ValueError(f"buffer {name!r} has shape {x.shape}, the phase needs {want}")
+        return (x,)
+
+    @impl(bindings.OutputOp)
+    def output(self, interp: Interpreter, op: bindings.OutputOp, args: Any) -> PythonValues:
+        out = self.fresh(op.result, op.domain)
+        self.memory.outputs[op.buffer.data] = out
+        return (out,)
+
+    @impl(bindings.AllocOp)
+    def alloc(self, interp: Interpreter, op: bindings.AllocOp, args: Any) -> PythonValues:
+        out = self.fresh(op.result, op.domain)
+        if op.slot is not None:
+            self.memory.slots.setdefault(op.slot.data, {})[op.result] = out
+        return (out,)
+
+    def fresh(self, v: SSAValue, domain: bindings.DomainAttr | None) -> Array:
+        return unwritten(tables.size(self.world, domain), buffer_dims(v), element(v.type))
+
+    @impl(bindings.TableOp)
+    def literal(self, interp: Interpreter, op: bindings.TableOp, args: Any) -> PythonValues:
+        numbers = [x.value.data for x in op.value]
+        x = np.array(numbers, dtype_of(element(op.result.type)))
+        return (x.reshape(1, *buffer_dims(op.result)),)
+
+    @impl(bindings.PartOp)
+    def part(self, interp: Interpreter, op: bindings.PartOp, args: Any) -> PythonValues:
+        buffer, *offset = args
+        return (buffer[sum(offset) :],)
+
+    @impl(bindings.ViewOp)
+    def view(self, interp: Interpreter, op: bindings.ViewOp, args: Any) -> PythonValues:
+        x, dims = args[0], buffer_dims(op.result)
+        count = tables.size(self.world, op.domain)
+        if x.size != count * int(np.prod(dims)):
+            raise ValueError(
+                f"{len(x)} rows of {x.shape[1:]} are no {count} rows of {dims}: the set "
+                f"{bindings.domain_text(op.domain)} has another size than the program says"
+            )
+        return (x.reshape(count, *dims),)
+
+    # ------------------------------------------------------------ loops
+
+    @impl(loops.TraverseOp)
+    def traverse(self, interp: Interpreter, op: loops.TraverseOp, args: Any) -> PythonValues:
+        n = args[0]
+        self.memory.reuse(op)
+        totals = [t for t in op.body.block.ops if isinstance(t, memory.TotalOp | products.OuterOp)]
+        for t in totals:
+            kind = t.kind.data if isinstance(t, memory.TotalOp) else "sum"
+            row = interp.get_values([t.buffer])[0]
+            row[0] = start_of(kind if n or kind == "mul" else "sum", t.buffer.type)[()]
+        for i in range(n):
+            interp.run_ssacfg_region(op.body, (i,), "row")
+        return ()
+
+    @impl(loops.SegmentOp)
+    def segment(self, interp: Interpreter, op: loops.SegmentOp, args: Any) -> PythonValues:
+        offsets, row = args
+        row = checked(row, len(offsets) - 1, "a segment")
+        kinds = [k.data for k in op.kinds]
+        begin, end = int(offsets[row]), int(offsets[row + 1])
+        empty = [
+            start_of(k if k == "mul" else "sum", r.type)
+            for k, r in zip(kinds, op.results, strict=True)
+        ]
+        if begin == end:
+            return tuple(empty)
+        out = [start_of(k, r.type) for k, r in zip(kinds, op.results, strict=True)]
+        for p in range(begin, end):
+            values = interp.run_ssacfg_region(op.body, (p,), "member")
+            out = [reduced(k, a, x) for k, a, x in zip(kinds, out, values, strict=True)]
+        return tuple(out)
+
+    @impl_terminator(loops.YieldOp)
+    def yield_(self, interp: Interpreter, op: loops.YieldOp, args: Any):
+        return ReturnedValues(args), ()
+
+    # ------------------------------------------------------------ indices
+
+    @impl(indices.LookupOp)
+    def lookup(self, interp: Interpreter, op: indices.LookupOp, args: Any) -> PythonValues:
+        table, row = args
+        return (int(table[checked(row, len(table), "a look-up")]),)
+
+    @impl(indices.LengthOp)
+    def length(self, interp: Interpreter, op: indices.LengthOp, args: Any) -> PythonValues:
+        offsets, row = args
+        row = checked(row, len(offsets) - 1, "the length of a group")
+        return (np.int64(offsets[row + 1] - offsets[row]),)
+
+    @impl(indices.FirstOp)
+    def first(self, interp: Interpreter, op: indices.FirstOp, args: Any) -> PythonValues:
+        return (0,)
+
+    @impl(indices.PositionOp)
+    def position(self, interp: Interpreter, op: indices.PositionOp, args: Any) -> PythonValues:
+        return (np.int64(args[0]),)
+
+    @impl(indices.CountOp)
+    def count(self, interp: Interpreter, op: indices.CountOp, args: Any) -> PythonValues:
+        return (np.int64(args[0]),)
+
+    # ------------------------------------------------------------ memory
+
+    @impl(memory.LoadOp)
+    def load(self, interp: Interpreter, op: memory.LoadOp, args: Any) -> PythonValues:
+        buffer, row = args[:2]
+        if op.otherwise is not None and row == -1:
+            return (args[2],)
+        return (buffer[checked(row, len(buffer), "a load")].copy(),)
+
+    @impl(memory.StoreOp)
+    def store(self, interp: Interpreter, op: memory.StoreOp, args: Any) -> PythonValues:
+        value, buffer, row = args
+        buffer[checked(row, len(buffer), "a store")] = value
+        return ()
+
+    @impl(memory.TotalOp)
+    def total(self, interp: Interpreter, op: memory.TotalOp, args: Any) -> PythonValues:
+        value, buffer = args
+        buffer[0] = reduced(op.kind.data, buffer[0], value)
+        return ()
+
+    # ------------------------------------------------------------ arithmetic
+
+    @impl(arithmetic.ConstOp)
+    def const(self, interp: Interpreter, op: arithmetic.ConstOp, args: Any) -> PythonValues:
+        t, v = op.result.type, op.value
+        return (np.full(row_dims(t), v.value.data, dtype_of(element(t))),)
+
+    @impl(arithmetic.ApplyOp)
+    def apply(self, interp: Interpreter, op: arithmetic.ApplyOp, args: Any) -> PythonValues:
+        with np.errstate(all="ignore"):
+            y = POINTWISE[op.fn.data].function(*args, **op.parameters())
+        return (np.asarray(y, dtype_of(element(op.result.type))),)
+
+    @impl(arithmetic.CastOp)
+    def cast(self, interp: Interpreter, op: arithmetic.CastOp, args: Any) -> PythonValues:
+        x, elem = np.asarray(args[0]), element(op.result.type)
+        if is_bool(elem):
+            return (x != 0,)
+        with np.errstate(invalid="ignore"):
+            x = x.astype(dtype_of(elem))
+        return (x.astype(np.int32).astype(np.int64) if elem == i32 else x,)
+
+    @impl(arithmetic.FoldOp)
+    def fold(self, interp: Interpreter, op: arithmetic.FoldOp, args: Any) -> PythonValues:
+        kinds = {"sum": np.sum, "max": np.max, "min": np.min}
+        dims = tuple(d.data for d in op.dims)
+        with np.errstate(all="ignore"):
+            return (np.asarray(kinds[op.kind.data](args[0], axis=dims)),)
+
+    @impl(arithmetic.DotOp)
+    def dot(self, interp: Interpreter, op: arithmetic.DotOp, args: Any) -> PythonValues:
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.einsum(op.spec.data, *args)),)
+
+    @impl(arithmetic.DropoutOp)
+    def dropout(self, interp: Interpreter, op: arithmetic.DropoutOp, args: Any) -> PythonValues:
+        x, key, row = args
+        site, p = op.site.value.data, op.p.value.data
+        return (philox.dropout(np.asarray(x)[None], int(key), site, p, row)[0],)
+
+    # ------------------------------------------------------------ shapes
+
+    @impl(shapes.ReshapeOp)
+    def reshape(self, interp: Interpreter, op: shapes.ReshapeOp, args: Any) -> PythonValues:
+        return (np.reshape(args[0], row_dims(op.result.type)),)
+
+    @impl(shapes.BroadcastOp)
+    def broadcast(self, interp: Interpreter, op: shapes.BroadcastOp, args: Any) -> PythonValues:
+        return (np.broadcast_to(args[0], row_dims(op.result.type)),)
+
+    @impl(shapes.TransposeOp)
+    def transpose(self, interp: Interpreter, op: shapes.TransposeOp, args: Any) -> PythonValues:
+        return (np.transpose(args[0], [p.data for p in op.perm]),)
+
+    @impl(shapes.SliceOp)
+    def slice(self, interp: Interpreter, op: shapes.SliceOp, args: Any) -> PythonValues:
+        picked = np.arange(op.lo.data, op.hi.data, op.step.data)
+        return (np.take(args[0], picked, axis=op.dim.data),)
+
+    @impl(shapes.ConcatOp)
+    def concat(self, interp: Interpreter, op: shapes.ConcatOp, args: Any) -> PythonValues:
+        return (np.concatenate(args, op.dim.data),)
+
+    # ------------------------------------------------------------ products
+
+    @impl(products.MatmulOp)
+    def matmul(self, interp: Interpreter, op: products.MatmulOp, args: Any) -> PythonValues:
+        x, weight = args
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.einsum(op.spec.data, x, weight[0])),)
+
+    @impl(products.OuterOp)
+    def outer(self, interp: Interpreter, op: products.OuterOp, args: Any) -> PythonValues:
+        a, b, buffer = args
+        with np.errstate(all="ignore"):
+            buffer[0] += np.einsum(op.spec.data, a, b)
+        return ()
+
+
+def _table(cls: type[bindings.TableOfDomain]) -> Any:
+    @impl(cls)
+    def run_table(
+        self: IntraFunctions, interp: Interpreter, op: bindings.TableOfDomain, args: Any
+    ) -> PythonValues:
+        return (tables.table(self.world, op),)
+
+    return run_table
+
+
+for _cls in tables.TABLES:
+    setattr(IntraFunctions, f"table_{_cls.__name__}", _table(_cls))
+register_impls(IntraFunctions)
+
+
+def run_phase(func: FuncOp, world: World, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Runs a function of intra on the sets of `world`; the outputs by name.
+
+    Raises ValueError, IndexError or KeyError where inputs do not fit the sets, or where the
+    program reads out of bounds.
+    """
+    buffers = Memory(inputs)
+    it = Interpreter(ModuleOp([]))
+    it.register_implementations(FuncFunctions())
+    it.register_implementations(IntraFunctions(world, buffers))
+    it.push_scope(func.sym_name.data)
+    for op in func.body.block.ops:
+        if isinstance(op, ReturnOp):
+            break
+        results = it.run_op(op, it.get_values(op.operands))
+        it.set_values(zip(op.results, results, strict=True))
+    return buffers.outputs

@@ -1,0 +1,54 @@
+"""The `intra` dialect: kernels over buffers, neutral as to the target.
+
+It says what is parallel, what is reduced, and which index finds a row.
+"""
+
+from xdsl.ir import Dialect
+
+from . import bindings, rows
+from .bindings import DomainAttr
+
+Intra = Dialect(
+    "intra",
+    [
+        bindings.SizeOp,
+        bindings.IndexMapOp,
+        bindings.PairIndexOp,
+        bindings.OffsetsOp,
+        bindings.MembersOp,
+        bindings.MemberMapOp,
+        bindings.WitnessOp,
+        bindings.InputOp,
+        bindings.OutputOp,
+        bindings.TableOp,
+        bindings.AllocOp,
+        bindings.PartOp,
+        bindings.ViewOp,
+        bindings.SumSizesOp,
+        rows.LookupOp,
+        rows.LengthOp,
+        rows.FirstOp,
+        rows.PositionOp,
+        rows.CountOp,
+        rows.LoadOp,
+        rows.StoreOp,
+        rows.TotalOp,
+        rows.ConstOp,
+        rows.ApplyOp,
+        rows.CastOp,
+        rows.ReshapeOp,
+        rows.BroadcastOp,
+        rows.TransposeOp,
+        rows.SliceOp,
+        rows.ConcatOp,
+        rows.FoldOp,
+        rows.DotOp,
+        rows.DropoutOp,
+        rows.MatmulOp,
+        rows.OuterOp,
+        rows.YieldOp,
+        rows.SegmentOp,
+        rows.TraverseOp,
+    ],
+    [DomainAttr],
+)

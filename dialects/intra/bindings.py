@@ -1,0 +1,364 @@
+"""Host-level ops of `intra`: which buffers and index tables a phase reads, writes and allocates.
+
+A phase is a `func.func` without arguments; what the caller supplies is named by these ops, so a
+table that no kernel reads any more disappears with dead-code elimination.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    FloatAttr,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    StringAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.irdl import (
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .syntax import IntraOp, buffer_dims, element, need, need_buffer, parse_values
+
+INDEX32 = MemRefType(i32, (DYNAMIC_INDEX,))
+INDEX64 = MemRefType(i64, (DYNAMIC_INDEX,))
+
+
+@irdl_attr_definition
+class DomainAttr(ParametrizedAttribute):
+    """`#intra.domain<g[rel, src]>`: the stored rows of `inter.rows<g[rel, src], ..>`."""
+
+    name = "intra.domain"
+    set_name: StringAttr
+    keys: ArrayAttr[StringAttr]
+
+    @staticmethod
+    def get(set_name: str, keys: Sequence[str] = ()) -> DomainAttr:
+        return DomainAttr(StringAttr(set_name), ArrayAttr(StringAttr(k) for k in keys))
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(k.data for k in self.keys)
+
+    def __str__(self) -> str:
+        keys = f"[{', '.join(self.key_names)}]" if self.keys.data else ""
+        return f"{self.set_name.data}{keys}"
+
+    def verify(self) -> None:
+        keys = self.key_names
+        if len(keys) == 1:
+            raise VerifyException(
+                f"the rows of {self} are those of the set that {keys[0]} leads to: name that set"
+            )
+        if len(set(keys)) != len(keys):
+            raise VerifyException(f"a key of {self} is named twice: drop one")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            name = parser.parse_identifier(" for a set")
+            keys = parser.parse_optional_comma_separated_list(
+                parser.Delimiter.SQUARE, parser.parse_identifier
+            )
+        return StringAttr(name), ArrayAttr(StringAttr(k) for k in keys or ())
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self}>")
+
+
+class BindingOp(IntraOp):
+    """An op that names something the caller supplies."""
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SizeOp(BindingOp):
+    """The number of stored rows of a domain (absent: 1, the single row)."""
+
+    name = "intra.size"
+    domain = opt_prop_def(DomainAttr)
+    result = result_def(IndexType)
+
+
+# ---------------------------------------------------------------- index tables
+
+
+class TableOfDomain(BindingOp):
+    """An index table of a domain."""
+
+    domain = prop_def(DomainAttr)
+    result = result_def()
+
+    def need_table(self, want: MemRefType[Attribute]) -> None:
+        """Raises VerifyException unless the result is of type `want`."""
+        need(self.result.type == want, f"{self.name} gives {want}, not {self.result.type}")
+
+
+@irdl_op_definition
+class IndexMapOp(TableOfDomain):
+    """For every stored row of the domain, the row that `path` leads to.
+
+    -1 where a partial map has no value.
+    """
+
+    name = "intra.index_map"
+    path = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        self.need_table(INDEX32)
+
+
+@irdl_op_definition
+class PairIndexOp(TableOfDomain):
+    """For every row of the set, its stored row in a domain of several keys."""
+
+    name = "intra.pair_index"
+
+    def verify_(self) -> None:
+        need(
+            len(self.domain.keys) > 1,
+            "a pair index needs a domain of several keys; one key is an index_map",
+        )
+        self.need_table(INDEX32)
+
+
+class GroupOp(TableOfDomain):
+    """Rows of the domain grouped by `along`: one path, or several (then by distinct tuples)."""
+
+    along = prop_def(ArrayAttr[StringAttr])
+
+    @property
+    def along_paths(self) -> tuple[str, ...]:
+        return tuple(k.data for k in self.along)
+
+    def need_along(self) -> None:
+        """Raises VerifyException unless there are paths to group by."""
+        need(bool(self.along.data), 'name the paths to group by, as in `along = ["dst"]`')
+
+    def same_group(self, other: GroupOp) -> bool:
+        """Whether both are about the same groups of the same rows."""
+        return self.domain == other.domain and self.along == other.along
+
+    def group_text(self) -> str:
+        """`g by dst`"""
+        return f"{self.domain} by {', '.join(self.along_paths)}"
+
+
+@irdl_op_definition
+class OffsetsOp(GroupOp):
+    """Where each group begins, one more than there are groups (int64)."""
+
+    name = "intra.offsets"
+
+    def verify_(self) -> None:
+        self.need_along()
+        self.need_table(INDEX64)
+
+
+@irdl_op_definition
+class MembersOp(GroupOp):
+    """The rows of the domain in group order, in their own order inside a group."""
+
+    name = "intra.members"
+
+    def verify_(self) -> None:
+        self.need_along()
+        self.need_table(INDEX32)
+
+
+@irdl_op_definition
+class MemberMapOp(GroupOp):
+    """A map read at the members: `index_map(path)[members[p]]` as one table, so that it streams."""
+
+    name = "intra.member_map"
+    path = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        self.need_along()
+        self.need_table(INDEX32)
+
+
+@irdl_op_definition
+class WitnessOp(GroupOp):
+    """One row of each group, its first; -1 where the group is empty."""
+
+    name = "intra.witness"
+
+    def verify_(self) -> None:
+        self.need_along()
+        self.need_table(INDEX32)
+
+
+# ---------------------------------------------------------------- buffers
+
+
+class NamedBuffer(BindingOp):
+    """A buffer that the caller knows by name, over the stored rows of `domain` (absent: one)."""
+
+    buffer = prop_def(StringAttr)
+    domain = opt_prop_def(DomainAttr)
+    result = result_def(MemRefType)
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "a buffer")
+
+
+@irdl_op_definition
+class InputOp(NamedBuffer):
+    """Rows that the kernels read."""
+
+    name = "intra.input"
+
+
+@irdl_op_definition
+class OutputOp(NamedBuffer):
+    """Rows that the kernels write."""
+
+    name = "intra.output"
+    traits = traits_def()
+
+
+@irdl_op_definition
+class TableOp(BindingOp):
+    """One literal row."""
+
+    name = "intra.table"
+    value = prop_def(ArrayAttr[FloatAttr])
+    result = result_def(MemRefType)
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "a buffer")
+        n = math.prod(buffer_dims(self.result))
+        need(len(self.value) == n, f"a row of {n} numbers needs as many, not {len(self.value)}")
+
+
+@irdl_op_definition
+class AllocOp(IntraOp):
+    """A temporary over the stored rows of `domain` (absent: one row).
+
+    `slot` is its place in the arena (plan-memory).
+    """
+
+    name = "intra.alloc"
+    domain = opt_prop_def(DomainAttr)
+    slot = opt_prop_def(IntAttr)
+    result = result_def(MemRefType)
+    traits = traits_def()
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "a buffer")
+        need(self.slot is None or self.slot.data >= 0, "slots are numbered from 0")
+
+
+@irdl_op_definition
+class PartOp(BindingOp):
+    """The rows of a buffer from `offset` (absent: 0) on: a part of a union, without a copy."""
+
+    name = "intra.part"
+    buffer = operand_def(MemRefType)
+    offset = opt_operand_def(IndexType)
+    result = result_def(MemRefType)
+
+    @classmethod
+    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
+        buffer, *offset = parse_values(parser)
+        return [buffer, offset]
+
+    def verify_(self) -> None:
+        need(
+            self.result.type == self.buffer.type,
+            f"a part has the type of its buffer, {self.buffer.type}, not {self.result.type}",
+        )
+
+
+@irdl_op_definition
+class ViewOp(BindingOp):
+    """The same memory with another row shape.
+
+    `domain` is where the rows of the result lie. Where the number of rows changes (a single row
+    `3x8` seen as 3 rows `8`, or back), the set that gets or had the rows must have that many.
+    """
+
+    name = "intra.view"
+    buffer = operand_def(MemRefType)
+    domain = opt_prop_def(DomainAttr)
+    result = result_def(MemRefType)
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "a view")
+        a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
+        need(
+            element(self.buffer.type) == element(self.result.type),
+            "a view keeps the element type: store a cast into another buffer instead",
+        )
+        need(
+            a % b == 0 or b % a == 0,
+            f"rows of {a} numbers cannot be seen as rows of {b}: one must divide the other",
+        )
+
+    def required(self) -> tuple[DomainAttr, int] | None:
+        """(a domain, how many rows it must have), None where the view asks nothing of the caller.
+
+        A single row seen as the rows of a domain, or the other way round.
+        """
+        before = known_domain(self.buffer)
+        a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
+        if before == (None,) and self.domain is not None:
+            return self.domain, a // b
+        if before is not None and before[0] is not None and self.domain is None:
+            return before[0], b // a
+        return None
+
+
+@irdl_op_definition
+class SumSizesOp(BindingOp):
+    """The sum of sizes: where a part of a union begins."""
+
+    name = "intra.sum_sizes"
+    left = operand_def(IndexType)
+    right = operand_def(IndexType)
+    result = result_def(IndexType)
+
+
+# ---------------------------------------------------------------- what a buffer is
+
+
+def root(buffer: SSAValue) -> SSAValue:
+    """The allocation, input or output that a view or part belongs to."""
+    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp | PartOp):
+        buffer = buffer.op.buffer
+    return buffer
+
+
+def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
+    """(the domain of the rows,) of a buffer; None where it is not known here, as of a part."""
+    if not isinstance(buffer, OpResult):
+        return None
+    op = buffer.op
+    if isinstance(op, NamedBuffer | AllocOp | ViewOp):
+        return (op.domain,)
+    return (None,) if isinstance(op, TableOp) else None
+
+
+def domain_text(domain: DomainAttr | None) -> str:
+    """`g[rel, src]`, or `the single row`."""
+    return "the single row" if domain is None else str(domain)

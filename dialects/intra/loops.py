@@ -1,0 +1,265 @@
+"""Loops: a nest over the stored rows of a domain, and the reduction of one group in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, StringAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
+
+from .bindings import (
+    INDEX64,
+    GroupOp,
+    IndexMapOp,
+    OffsetsOp,
+    PairIndexOp,
+    SizeOp,
+    domain_text,
+    known_domain,
+)
+from .indices import LookupOp
+from .memory import LoadOp, StoreOp, TotalOp, need_number
+from .products import MatmulOp, OuterOp
+from .syntax import IntraOp, need, parse_indexed, parse_value, print_indexed
+
+REDUCTIONS = ("sum", "max", "min", "mul", "last")
+ROWS_ONLY = (StoreOp, TotalOp, OuterOp, MatmulOp)
+"""Ops that stand in a nest itself, never in a segment."""
+
+
+def defining(v: SSAValue) -> Operation | None:
+    """The op that gives a value, None for a block's argument."""
+    return v.op if isinstance(v, OpResult) else None
+
+
+def parse_loop_index(parser: Parser) -> Parser.Argument:
+    """`%i`, an index that the loop defines."""
+    return parser.parse_argument(expect_type=False).resolve(IndexType())
+
+
+def parse_keyed_body(parser: Parser, argument: Parser.Argument) -> Block:
+    """`{ .. }` with the loop index as its argument."""
+    return parser.parse_region([argument]).detach_block(0)
+
+
+@irdl_op_definition
+class YieldOp(IntraOp):
+    """What a segment reduces."""
+
+    name = "intra.yield"
+    values = var_operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp)))
+
+
+@irdl_op_definition
+class SegmentOp(IntraOp):
+    """Reduce the rows of one group.
+
+    ```
+    %s, %m = intra.segment %p in %offsets[%i] ["sum", "max"] { ..  intra.yield %a, %b } : T, T
+    ```
+    `%p` runs over the positions of group `%i`, which `members` and `member_map` of the same groups
+    turn into rows; an empty group gives 0 (`mul`: 1), `last` takes the last row's value.
+    """
+
+    name = "intra.segment"
+    offsets = operand_def(INDEX64)
+    row = operand_def(IndexType)
+    kinds = prop_def(ArrayAttr[StringAttr])
+    results_ = var_result_def()
+    body = region_def("single_block")
+    traits = traits_def(Pure())
+
+    @classmethod
+    def build_op(
+        cls,
+        offsets: SSAValue,
+        row: SSAValue,
+        kinds: Sequence[str],
+        types: Sequence[Attribute],
+        body: Block,
+    ) -> Self:
+        """A segment around a finished body."""
+        return cls.build(
+            operands=[offsets, row],
+            result_types=[types],
+            properties={"kinds": ArrayAttr(StringAttr(k) for k in kinds)},
+            regions=[Region(body)],
+        )
+
+    @property
+    def position(self) -> SSAValue:
+        """The position in the table of members."""
+        return self.body.block.args[0]
+
+    @property
+    def yielded(self) -> YieldOp:
+        """The end of the body."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        one = len(args) == 1 and isinstance(args[0].type, IndexType)
+        need(one, "the body of a segment takes one index, the position")
+        y = self.body.block.last_op
+        if not isinstance(y, YieldOp):
+            need(False, "a segment ends in intra.yield with a value for each reduction")
+            return
+        counts = (len(y.values), len(self.results), len(self.kinds))
+        need(
+            counts[0] == counts[1] == counts[2] > 0,
+            "a segment has one kind and one result for each yielded value, "
+            f"here are {counts[2]} kinds, {counts[1]} results and {counts[0]} values",
+        )
+        for v, r, k in zip(y.values, self.results, self.kinds, strict=True):
+            need(k.data in REDUCTIONS, f"kind {k.data!r} is none of {', '.join(REDUCTIONS)}")
+            need(v.type == r.type, f"yields {v.type} for a result {r.type}")
+            if k.data != "last":
+                need_number(v)
+        self.check_positions()
+
+    def check_positions(self) -> None:
+        """Raises VerifyException where a position is used as a row, or with another group."""
+        for use in self.position.uses:
+            op = use.operation
+            if not isinstance(op, LookupOp):
+                need(False, f"{op.name} reads a position: look it up in intra.members first")
+                return
+            table, offsets = defining(op.table), defining(self.offsets)
+            if isinstance(table, GroupOp) and isinstance(offsets, OffsetsOp):
+                need(
+                    table.same_group(offsets),
+                    f"positions of {offsets.group_text()} are looked up in the members of "
+                    f"{table.group_text()}: use the table of the same groups",
+                )
+            need(
+                not isinstance(table, IndexMapOp | PairIndexOp),
+                "a table of rows takes no position: use intra.members or intra.member_map",
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        p = parse_loop_index(parser)
+        parser.parse_keyword("in")
+        offsets, row = parse_indexed(parser)
+        kinds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        body = parse_keyed_body(parser, p)
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls.build_op(offsets, row, kinds, types, body)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.position)
+        printer.print_string(" in ")
+        print_indexed(printer, self.offsets, self.row)
+        printer.print_string(" [" + ", ".join(f'"{k.data}"' for k in self.kinds) + "] ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_string(" : ")
+        printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
+
+
+@irdl_op_definition
+class TraverseOp(IntraOp):
+    """A parallel loop over the stored rows of a domain.
+
+    ```
+    intra.traverse %i in %n { .. } {schedule = ..}
+    ```
+    Each row is computed by one thread; a row may read any row of a buffer that an earlier nest
+    wrote, and of the buffers that this nest writes only its own.
+    """
+
+    name = "intra.traverse"
+    size = operand_def(IndexType)
+    schedule = opt_prop_def(DictionaryAttr)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+    @classmethod
+    def build_op(cls, size: SSAValue, body: Block, schedule: DictionaryAttr | None = None) -> Self:
+        """A nest around a body that is finished or will grow."""
+        properties: dict[str, Attribute] = {} if schedule is None else {"schedule": schedule}
+        return cls.build(operands=[size], properties=properties, regions=[Region(body)])
+
+    @property
+    def row(self) -> SSAValue:
+        """The row that the body computes."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        one = len(args) == 1 and isinstance(args[0].type, IndexType)
+        need(one, "the body of a nest takes one index, the row")
+        for op in self.body.walk():
+            need(not isinstance(op, TraverseOp), "nests do not nest: use intra.segment inside")
+            if isinstance(op, ROWS_ONLY):
+                need(
+                    op.parent is self.body.block,
+                    f"{op.name} stands in the nest itself: move it out of the segment",
+                )
+            if isinstance(op, StoreOp):
+                need(op.row is self.row, "a nest stores its own row only")
+        if isinstance(self.size, OpResult) and isinstance(self.size.op, SizeOp):
+            self.check_domain(self.size.op)
+
+    def check_domain(self, size: SizeOp) -> None:
+        """Raises VerifyException where the nest's row is used with rows of another domain."""
+        here = domain_text(size.domain)
+        for use in self.row.uses:
+            op = use.operation
+            if isinstance(op, LoadOp | StoreOp):
+                at = known_domain(op.buffer)
+                there = domain_text(at[0]) if at is not None else here
+                need(
+                    at is None or at[0] == size.domain,
+                    f"the rows of {here} are not those of the buffer, {there}: find the row with "
+                    "intra.lookup or intra.first",
+                )
+            table = defining(op.table) if isinstance(op, LookupOp) else None
+            if isinstance(table, IndexMapOp | PairIndexOp):
+                need(
+                    isinstance(table, PairIndexOp) or table.domain == size.domain,
+                    f"{table.name} is of {table.domain}, the nest runs over {here}",
+                )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        i = parse_loop_index(parser)
+        parser.parse_keyword("in")
+        size = parse_value(parser)
+        body = parse_keyed_body(parser, i)
+        pos = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        schedule = attributes.pop("schedule", None)
+        if attributes or not isinstance(schedule, DictionaryAttr | None):
+            parser.raise_error("a nest has one property, `schedule = {..}`", pos)
+        return cls.build_op(size, body, schedule)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.row)
+        printer.print_string(" in ")
+        printer.print_ssa_value(self.size)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        if self.schedule is not None:
+            printer.print_string(" ")
+            printer.print_attr_dict({"schedule": self.schedule})

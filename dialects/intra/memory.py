@@ -1,0 +1,143 @@
+"""Ops that read and write rows of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, i1
+from xdsl.ir import OpResult, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+from .bindings import InputOp, TableOp, domain_text, known_domain, root
+from .syntax import (
+    IntraOp,
+    element,
+    need,
+    parse_indexed,
+    parse_value,
+    print_indexed,
+    row_of,
+)
+
+TOTALS = ("sum", "max", "min", "mul")
+"""What a reduction over all rows may be."""
+
+
+@irdl_op_definition
+class LoadOp(IntraOp):
+    """`intra.load %buffer[%row] (else %y)`: one row; `else` where the row is -1.
+
+    Pure, because every buffer is written whole by one nest before it is read.
+    """
+
+    name = "intra.load"
+    buffer = operand_def(MemRefType)
+    row = operand_def(IndexType)
+    otherwise = opt_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
+        operands: list[SSAValue | Sequence[SSAValue]] = [*parse_indexed(parser)]
+        with_else = parser.parse_optional_keyword("else") is not None
+        operands.append([parse_value(parser)] if with_else else [])
+        return operands
+
+    def print_operands(self, printer: Printer) -> None:
+        print_indexed(printer, self.buffer, self.row)
+        if self.otherwise is not None:
+            printer.print_string(" else ")
+            printer.print_ssa_value(self.otherwise)
+
+    def verify_(self) -> None:
+        want = row_of(self.buffer)
+        need_row_of(self.buffer, self.result, "the result")
+        if self.otherwise is not None:
+            have = self.otherwise.type
+            need(have == want, f"`else` must be a row of the buffer, {want}, not {have}")
+
+
+@irdl_op_definition
+class StoreOp(IntraOp):
+    """`intra.store %value, %buffer[%row]`: write the nest's own row of a buffer."""
+
+    name = "intra.store"
+    value = operand_def()
+    buffer = operand_def(MemRefType)
+    row = operand_def(IndexType)
+
+    @classmethod
+    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
+        value = parse_value(parser)
+        parser.parse_punctuation(",")
+        return [value, *parse_indexed(parser)]
+
+    def print_operands(self, printer: Printer) -> None:
+        printer.print_ssa_value(self.value)
+        printer.print_string(", ")
+        print_indexed(printer, self.buffer, self.row)
+
+    def verify_(self) -> None:
+        need_row_of(self.buffer, self.value, "the value")
+        need_writable(self.buffer)
+
+
+@irdl_op_definition
+class TotalOp(IntraOp):
+    """`intra.total %value, %buffer {kind = "sum"}`: reduce over all rows of the nest into row 0.
+
+    No row gives 0 (`mul`: 1). Partial results of row chunks are combined in the order of the rows,
+    so two runs agree bit for bit.
+    """
+
+    name = "intra.total"
+    value = operand_def()
+    buffer = operand_def(MemRefType)
+    kind = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        kind = self.kind.data
+        need(kind in TOTALS, f"kind {kind!r} is none of {', '.join(TOTALS)}")
+        need_row_of(self.buffer, self.value, "the value")
+        need_number(self.value)
+        need_writable(self.buffer)
+        need_single_row(self.buffer, "a total")
+
+
+# ---------------------------------------------------------------- checks
+
+
+def need_row_of(buffer: SSAValue, value: SSAValue, what: str) -> None:
+    """Raises VerifyException unless `value` is a row of the buffer."""
+    want = row_of(buffer)
+    need(value.type == want, f"{what} is a row of {buffer.type}: {want}, not {value.type}")
+
+
+def need_number(value: SSAValue) -> None:
+    """Raises VerifyException for truth values, which are not reduced."""
+    need(element(value.type) != i1, "truth values are not reduced: cast them to numbers first")
+
+
+def need_writable(buffer: SSAValue) -> None:
+    """Raises VerifyException for a buffer that the caller owns or that is a constant."""
+    at = root(buffer)
+    fixed = isinstance(at, OpResult) and isinstance(at.op, InputOp | TableOp)
+    need(not fixed, "inputs and tables are only read: write to an intra.output or intra.alloc")
+
+
+def need_single_row(buffer: SSAValue, what: str) -> None:
+    """Raises VerifyException where a buffer is known to have a row for each row of a domain."""
+    at = known_domain(buffer)
+    have = domain_text(at[0]) if at is not None else ""
+    need(at is None or at[0] is None, f"{what} needs a buffer of a single row, this is over {have}")

@@ -1,0 +1,39 @@
+"""The ops inside a nest under one name, for code that handles all of them."""
+
+from __future__ import annotations
+
+from .arithmetic import ApplyOp, CastOp, ConstOp, DotOp, DropoutOp, FoldOp, broadcast_dims
+from .indices import CountOp, FirstOp, LengthOp, LookupOp, PositionOp
+from .loops import REDUCTIONS, SegmentOp, TraverseOp, YieldOp
+from .memory import LoadOp, StoreOp, TotalOp
+from .products import MatmulOp, OuterOp
+from .shapes import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+
+__all__ = [
+    "REDUCTIONS",
+    "ApplyOp",
+    "BroadcastOp",
+    "CastOp",
+    "ConcatOp",
+    "ConstOp",
+    "CountOp",
+    "DotOp",
+    "DropoutOp",
+    "FirstOp",
+    "FoldOp",
+    "LengthOp",
+    "LoadOp",
+    "LookupOp",
+    "MatmulOp",
+    "OuterOp",
+    "PositionOp",
+    "ReshapeOp",
+    "SegmentOp",
+    "SliceOp",
+    "StoreOp",
+    "TotalOp",
+    "TransposeOp",
+    "TraverseOp",
+    "YieldOp",
+    "broadcast_dims",
+]

@@ -1,0 +1,45 @@
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256}" -t openmp | filecheck %s
+
+// The matrix is packed once a call into panels of whole vectors, whatever the order of its letters.
+// CHECK: static void forward_0_matmul(
+// CHECK: float *[[PACKED:packed[0-9]+]] = (float *)(ws + 0);
+// CHECK: for (int k = 0; k < 7; ++k) {
+// CHECK: [[PACKED]]{{.*}} < 5 ? in_W[{{.*}} + k * 1 + {{.*}} * 7] : 0;
+// A block of rows passes through tiles; the product writes the output itself, cut to its 5 columns.
+// CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
+// CHECK: in_x + i0 * 7
+// CHECK: out_y + i0 * 5
+// CHECK: MATMUL_TILE(f32x8, 8, {{[0-9]+}}, 1, 7, A, 7, W, C, 5, 5);
+func.func @forward() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x5xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x7xf32>
+  %W = intra.input {buffer = "W"} : memref<?x5x7xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<7xf32>
+    %b = intra.matmul %a, %W {spec = "k,fk->f"} : vector<5xf32>
+    intra.store %b, %y[%i]
+  }
+  func.return
+}
+
+// A sum of outer products keeps a partial sum a chunk; they are added in the order of the chunks.
+// CHECK: static void backward_0_outer(
+// CHECK: float *[[PARTIAL:partial[0-9]+]] = (float *)(ws + {{[0-9]+}});
+// CHECK: memset([[PARTIAL]]_c, 0,
+// CHECK: OUTER_TILE(f32x8, 8,
+// CHECK: #pragma omp for schedule(static)
+// CHECK: for (int64_t c = 0; c < chunks; ++c) sum += [[PARTIAL]][
+// CHECK: out_s[{{.*}}] = sum;
+func.func @backward() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x7x5xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x7xf32>
+  %d = intra.input {buffer = "d", domain = #intra.domain<N>} : memref<?x5xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<7xf32>
+    %b = intra.load %d[%i] : vector<5xf32>
+    intra.outer %a, %b, %s {spec = "k,f->kf"}
+  }
+  func.return
+}

@@ -1,0 +1,64 @@
+// RUN: gnn-opt %s -p hoist-invariants,verify-sets --split-input-file | filecheck %s
+// RUN: gnn-opt %s -p "hoist-invariants{inputs=true}" --split-input-file | filecheck %s --check-prefix=INPUTS
+// RUN: gnn-opt %s -p "hoist-invariants{edge_width=4}" --split-input-file | filecheck %s --check-prefix=WIDE
+
+// The last invariant value that is worth storing is marked; views and what leads to it are not.
+// CHECK-LABEL: func.func @norm
+// CHECK-NEXT: %deg = inter.count over %g along dst : !inter.rows<N, f32>
+// CHECK-NEXT: %dis = inter.rsqrt %deg {zero = 0.0, inter.prepare} : !inter.rows<N, f32>
+// CHECK-NEXT: %disc = inter.reshape %dis : !inter.rows<N, 1xf32>
+// CHECK-NOT: inter.prepare
+// CHECK: func.return
+// With inputs, the aggregation of inputs that stay the same is marked as well.
+// INPUTS-LABEL: func.func @norm
+// INPUTS: %a = inter.reduce sum %m over %g along dst {inter.prepare}
+// INPUTS: %h = inter.contract "k,kf->f" %a, %W : !inter.rows<N, 4xf32>
+func.func @norm(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 6xf32> {inter.constant}, %W : !inter.rows<unit, 6x4xf32>) -> !inter.rows<N, 4xf32> {
+  %deg = inter.count over %g along dst : !inter.rows<N, f32>
+  %dis = inter.rsqrt %deg {zero = 0.0} : !inter.rows<N, f32>
+  %disc = inter.reshape %dis : !inter.rows<N, 1xf32>
+  %xs = inter.mul %disc, %x : !inter.rows<N, 6xf32>
+  %m = inter.at %g[src], %xs : !inter.rows<g[src], 6xf32>
+  %a = inter.reduce sum %m over %g along dst : !inter.rows<N, 6xf32>
+  %h = inter.contract "k,kf->f" %a, %W : !inter.rows<N, 4xf32>
+  func.return %h : !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// A scalar per edge is stored, wider pointwise values per edge only where the option says so.
+// CHECK-LABEL: func.func @edges
+// CHECK: %n = inter.mul %a, %b {inter.prepare} : !inter.rows<g, f32>
+// CHECK-NOT: inter.prepare
+// CHECK: func.return
+// WIDE-LABEL: func.func @edges
+// WIDE: %v = inter.mul %f, %f {inter.prepare} : !inter.rows<g, 4xf32>
+func.func @edges(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %t : !inter.rows<g, 4xi64>, %x : !inter.rows<N, 4xf32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>) {
+  %deg = inter.count over %g along dst : !inter.rows<N, f32>
+  %a = inter.at %g[src], %deg : !inter.rows<g[src], f32>
+  %b = inter.at %g[dst], %deg : !inter.rows<g[dst], f32>
+  %n = inter.mul %a, %b : !inter.rows<g, f32>
+  %f = inter.cast %t : !inter.rows<g, 4xf32>
+  %v = inter.mul %f, %f : !inter.rows<g, 4xf32>
+  %xs = inter.at %g[src], %x : !inter.rows<g[src], 4xf32>
+  %p = inter.mul %xs, %n : !inter.rows<g, 4xf32>
+  %q = inter.mul %xs, %v : !inter.rows<g, 4xf32>
+  %o = inter.reduce sum %p over %g along dst : !inter.rows<N, 4xf32>
+  %r = inter.reduce sum %q over %g along dst : !inter.rows<N, 4xf32>
+  func.return %o, %r : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// Not invariant: dropout, a step counter that the function updates, constants that cost nothing.
+// CHECK-LABEL: func.func @calls
+// CHECK-NOT: inter.prepare
+// CHECK: func.return
+func.func @calls(%N : !inter.set<N>, %key : !inter.rows<unit, i64>, %steps : !inter.rows<N, i64>) -> (!inter.rows<N, f32>, !inter.rows<N, i64> {inter.update = "steps"}, !inter.rows<unit, f32>) {
+  %one = inter.const 1 : !inter.rows<unit, i64>
+  %next = inter.add %steps, %one : !inter.rows<N, i64>
+  %half = inter.const 0.5 : !inter.rows<unit, f32>
+  %quarter = inter.mul %half, %half : !inter.rows<unit, f32>
+  %d = inter.dropout %half, %key over %N {p = 0.5, site = 0} : !inter.rows<N, f32>
+  func.return %d, %next, %quarter : !inter.rows<N, f32>, !inter.rows<N, i64>, !inter.rows<unit, f32>
+}

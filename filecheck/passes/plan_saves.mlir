@@ -1,0 +1,87 @@
+// RUN: gnn-opt %s -p plan-saves,verify-sets --split-input-file | filecheck %s
+// RUN: gnn-opt %s -p "plan-saves{softmax=recompute},verify-sets" --split-input-file | filecheck %s --check-prefix=EXPAND
+
+// %r is stored: it gives the mask and, with its key, the dropped rows. The message per edge is read
+// again, and so is the view of the invariant norm.
+// CHECK-LABEL: func.func @gcn
+// CHECK: %r = inter.relu
+// CHECK-NEXT: %y = inter.dropout %r, %key over %N {p = 0.5, site = 0} : !inter.rows<N, 4xf32>
+// CHECK: %[[Y:.*]] = inter.dropout %r, %key over %N {p = 0.5, site = 0, inter.recompute}
+// CHECK: inter.mul %d_q, %[[Y]]
+// CHECK: %k = inter.gt %r, %zero {inter.recompute}
+// CHECK: %[[DISC:.*]] = inter.reshape %dis {inter.recompute}
+// CHECK-NEXT: inter.mul %[[DISC]], %dz
+// CHECK-NOT: inter.save
+func.func @gcn(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key : !inter.rows<unit, i64>, %x : !inter.rows<N, 4xf32> {inter.needs_grad}, %d_q : !inter.rows<N, 4xf32> {inter.cotangent})
+    -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32> {inter.grad = "x"}) {
+  %deg = inter.count over %g along dst : !inter.rows<N, f32>
+  %dis = inter.rsqrt %deg {zero = 0.0} : !inter.rows<N, f32>
+  %disc = inter.reshape %dis : !inter.rows<N, 1xf32>
+  %s = inter.mul %disc, %x : !inter.rows<N, 4xf32>
+  %m = inter.at %g[src], %s : !inter.rows<g[src], 4xf32>
+  %a = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  %r = inter.relu %a : !inter.rows<N, 4xf32>
+  %y = inter.dropout %r, %key over %N {p = 0.5, site = 0} : !inter.rows<N, 4xf32>
+  %q = inter.mul %y, %y : !inter.rows<N, 4xf32>
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %k = inter.gt %r, %zero : !inter.rows<N, 4xi1>
+  %dq1 = inter.mul %d_q, %y : !inter.rows<N, 4xf32>
+  %dq = inter.add %dq1, %dq1 : !inter.rows<N, 4xf32>
+  %dr = inter.dropout %dq, %key over %N {p = 0.5, site = 0} : !inter.rows<N, 4xf32>
+  %dz = inter.where %k, %dr, %zero : !inter.rows<N, 4xf32>
+  %dc = inter.mul %disc, %dz : !inter.rows<N, 4xf32>
+  %e = inter.at %g[dst], %dc : !inter.rows<g[dst], 4xf32>
+  %ds = inter.reduce sum %e over %g along src : !inter.rows<N, 4xf32>
+  func.return %q, %ds : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// A wide value per edge is made again from the node values; a softmax is kept, or with the option
+// the maximum and the sum of each group are.
+// CHECK-LABEL: func.func @attention
+// CHECK: %w = inter.tanh %v : !inter.rows<g, 8xf32>
+// CHECK: %p = inter.softmax %l over %g along dst : !inter.rows<g, f32>
+// CHECK: inter.add {{.*}} {inter.recompute} : !inter.rows<g, 8xf32>
+// CHECK: %[[W:.*]] = inter.tanh {{.*}} {inter.recompute}
+// CHECK-NOT: inter.softmax
+// CHECK: inter.mul %{{.*}}, %[[W]]
+// EXPAND-LABEL: func.func @attention
+// EXPAND: %p_max = inter.reduce max %l over %g along dst : !inter.rows<N, f32>
+// EXPAND: inter.exp
+// EXPAND: %p_sum = inter.reduce sum %{{.*}} over %g along dst : !inter.rows<N, f32>
+// EXPAND: inter.exp {{.*}} {inter.recompute} : !inter.rows<g, f32>
+// EXPAND: inter.div {{.*}} {inter.recompute} : !inter.rows<g, f32>
+func.func @attention(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 8xf32> {inter.needs_grad}, %e : !inter.rows<g, f32>, %d_o : !inter.rows<N, 8xf32> {inter.cotangent})
+    -> (!inter.rows<N, 8xf32>, !inter.rows<N, 8xf32> {inter.grad = "x"}) {
+  %xs = inter.at %g[src], %x : !inter.rows<g[src], 8xf32>
+  %xd = inter.at %g[dst], %x : !inter.rows<g[dst], 8xf32>
+  %v = inter.add %xs, %xd : !inter.rows<g, 8xf32>
+  %w = inter.tanh %v : !inter.rows<g, 8xf32>
+  %l = inter.mul %e, %e : !inter.rows<g, f32>
+  %p = inter.softmax %l over %g along dst : !inter.rows<g, f32>
+  %m = inter.mul %p, %w : !inter.rows<g, 8xf32>
+  %o = inter.reduce sum %m over %g along dst : !inter.rows<N, 8xf32>
+  %do = inter.at %g[dst], %d_o : !inter.rows<g[dst], 8xf32>
+  %dm = inter.mul %do, %p : !inter.rows<g, 8xf32>
+  %dw = inter.mul %dm, %w : !inter.rows<g, 8xf32>
+  %dx = inter.reduce sum %dw over %g along src : !inter.rows<N, 8xf32>
+  func.return %o, %dx : !inter.rows<N, 8xf32>, !inter.rows<N, 8xf32>
+}
+
+// -----
+
+// A value that only gradients use is stored where that is less than what it follows from: the
+// forward computes it (inter.save).
+// CHECK-LABEL: func.func @narrow
+// CHECK: %n = inter.row_reduce sum %a [0] {inter.save}
+// CHECK: inter.mul %d_o, %n
+func.func @narrow(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 64xf32> {inter.needs_grad}, %d_o : !inter.rows<N, f32> {inter.cotangent})
+    -> (!inter.rows<N, f32>, !inter.rows<N, f32> {inter.grad = "x"}) {
+  %xs = inter.at %g[src], %x : !inter.rows<g[src], 64xf32>
+  %a = inter.reduce sum %xs over %g along dst : !inter.rows<N, 64xf32>
+  %o = inter.row_reduce max %a [0] : !inter.rows<N, f32>
+  %n = inter.row_reduce sum %a [0] : !inter.rows<N, f32>
+  %d = inter.mul %d_o, %n : !inter.rows<N, f32>
+  func.return %o, %d : !inter.rows<N, f32>, !inter.rows<N, f32>
+}

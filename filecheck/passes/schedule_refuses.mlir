@@ -1,0 +1,8 @@
+// RUN: gnn-opt %s -p "schedule{target=abacus}" --verify-diagnostics | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=48}" --verify-diagnostics | filecheck %s --check-prefix=WIDTH
+
+// CHECK: schedule: no target 'abacus'; there is openmp
+// WIDTH: schedule: vector-bytes is 16, 32 or 64, not 48
+func.func @f() attributes {intra.phase} {
+  func.return
+}

@@ -1,0 +1,1 @@
+"""Ways into the compiler: the PyTorch front end, `gnn-opt`, and the `gnnc` command."""

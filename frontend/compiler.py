@@ -1,0 +1,99 @@
+"""From an imported module to a loaded program: runs the pipeline, or finds its result in the
+cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..codegen.artifact import build_artifact
+from ..passes.pipelines import passes_of, pipeline
+from ..passes.runner import Dump, PassRunner, module_text
+from ..runtime import cache, toolchain
+from ..runtime.program import Program
+
+_PACKAGE = Path(__file__).parent.parent
+_COMPILER_FOLDERS = ("codegen", "dialects", "passes", "frontend")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may choose.
+
+    Attributes:
+        fullgraph: raise where a part cannot be compiled instead of running it in torch.
+        march: value of the C compiler's -march; None means `$GNNC_MARCH`, else the machine's own.
+        passes: a pipeline as gnn-opt spells it, in place of the standard one.
+        sanitize: build with the address and undefined-behaviour sanitizers.
+    """
+
+    fullgraph: bool = False
+    march: str | None = None
+    passes: str | None = None
+    sanitize: bool = False
+
+
+@functools.cache
+def own_hash() -> str:
+    """A hash of the compiler's own source, so that another gnnc does not find this one's
+    programs.
+    """
+    digest = hashlib.sha256()
+    for folder in _COMPILER_FOLDERS:
+        for path in sorted((_PACKAGE / folder).rglob("*")):
+            if path.suffix in (".py", ".h", ".c"):
+                digest.update(path.relative_to(_PACKAGE).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def compile_module(module: ModuleOp, training: bool, options: Options) -> Program:
+    """Compile an imported module (it is consumed).
+
+    Raises:
+        DiagnosticException: a pass refused the program, with the reason.
+        PassCrash: a bug in a pass; the reproducer's path is in the message.
+        NoCompiler, CompileError: from the tool chain.
+    """
+    width = toolchain.vector_bytes(options.march)
+    specification = options.passes or pipeline(training, width)
+    target = toolchain.compiler(options.march).target
+    parts = (module_text(module), specification, target, own_hash())
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    dumps = Dump.from_environment("training" if training else "inference")
+    found = cache.get_bytes(key) if not dumps else None
+    if found is None:
+        artifact = run_pipeline(module, specification, dumps)
+        cache.put_bytes(key, artifact.encode())
+    else:
+        artifact = found.decode()
+    program = Program(artifact, march=options.march, sanitize=options.sanitize)
+    for dump in dumps:
+        dump.write("program.c", program.source)
+    return program
+
+
+def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str:
+    """Run the passes and print the result as an artifact."""
+    ctx = Context()
+    load_dialects(ctx)
+    PassRunner(ctx, passes_of(specification), dumps, reproducer_folder=Path.cwd()).run(module)
+    return build_artifact(module)
+
+
+def load_dialects(ctx: Context) -> None:
+    """Make the dialects that passes may meet known."""
+    from xdsl.dialects.builtin import Builtin
+    from xdsl.dialects.func import Func
+
+    from ..dialects.inter import Inter
+    from ..dialects.intra import Intra
+
+    for dialect in (Builtin, Func, Inter, Intra):
+        ctx.load_dialect(dialect)

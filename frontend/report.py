@@ -1,0 +1,38 @@
+"""Tables, units and files of the reports that `gnnc` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def table(rows: Sequence[Sequence[str]], *, markdown: bool = False) -> str:
+    """Rows of equally many cells, the first row a heading, the first column to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+        for row in rows
+    ]
+    rule = ["-" * widths[0], *("-" * (w - 1) + (":" if markdown else "-") for w in widths[1:])]
+    lines.insert(1, rule)
+    if markdown:
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def seconds_text(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def bytes_text(count: float) -> str:
+    return f"{count / 2**20:.0f} MiB"
+
+
+def write_json(target: str, results: object) -> None:
+    """Writes to the file `target`, or to standard output where it is "-"."""
+    text = json.dumps(results, indent=2)
+    if target == "-":
+        print(text)
+    else:
+        Path(target).write_text(text + "\n")

@@ -1,0 +1,1 @@
+"""PyTorch in: capture of models, import into the IR, and `gnnc.compile`."""

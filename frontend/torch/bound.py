@@ -1,0 +1,194 @@
+"""A compiled program behind torch's calling convention: binds tensors to sets and rows, and results
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor
+
+from ...runtime.autograd import CompiledCall, Signature, prepare, run_phase
+from ...runtime.memo import Memo
+from ...runtime.program import OnGraph, Program
+from ...runtime.sets import MapData, SetData
+from .importer.binding import (
+    Constant,
+    DropoutKey,
+    FromSize,
+    FromTensor,
+    Imported,
+    Number,
+    Result,
+    ResultBinding,
+    RowsBinding,
+    Same,
+    SetBinding,
+)
+from .importer.signature import argument_name
+
+GRAPHS_KEPT = 64
+
+
+class BoundProgram:
+    """Calls a program as the FX graph it was imported from."""
+
+    def __init__(self, imported: Imported, program: Program) -> None:
+        self.imported = imported
+        self.program = program
+        self.memo = Memo(GRAPHS_KEPT)
+        self.signature = self.make_signature()
+        structure = set(program.structure_inputs)
+        prepared = program.phases.get("prepare")
+        early = structure | (
+            {b.name for b in prepared.inputs} if prepared is not None else set[str]()
+        )
+        self.early_rows = [r for r in imported.rows if r.name in early]
+        self.structure_rows = [r for r in imported.rows if r.name in structure]
+        maps = {m.placeholder for s in imported.sets for m in s.maps}
+        rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
+        self.watched = sorted(maps | rows)
+        self.copied = self.read_late()
+
+    def make_signature(self) -> Signature:
+        phases = self.program.phases
+        results = [r.name for r in self.imported.results] + [
+            u.result.name for u in self.imported.updates
+        ]
+        outputs = {b.name for b in phases["forward"].outputs}
+        saved = [n for n in outputs if n not in results]
+        gradients: dict[str, str] = {}
+        cotangents: dict[str, str] = {}
+        if "backward" in phases:
+            for b in phases["backward"].outputs:
+                gradients[self.program.gradients[b.name]] = b.name
+            wanted = {b.name for b in phases["backward"].inputs}
+            cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
+        return Signature(
+            [r.name for r in self.imported.rows], results, saved, gradients, cotangents
+        )
+
+    def read_late(self) -> set[str]:
+        """The arguments that @backward reads and the call itself changes: a counter, say."""
+        if "backward" not in self.program.phases:
+            return set()
+        wanted = {b.name for b in self.program.phases["backward"].inputs}
+        changed = {u.argument for u in self.imported.updates}
+        return wanted & changed
+
+    # ------------------------------------------------------------ a call
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on the placeholders' values.
+
+        Raises:
+            ValueError: sizes that have to agree do not.
+            IndexError: an index out of range, naming the argument.
+        """
+        self.imported.check(args)
+        graph = self.on_graph(args)
+        rows = [self.rows_of(r, args) for r in self.imported.rows]
+        if self.copied:
+            pairs = zip(self.imported.rows, rows, strict=True)
+            rows = [x.clone() if r.name in self.copied else x for r, x in pairs]
+        if "backward" in self.program.phases and torch.is_grad_enabled():
+            results = CompiledCall.apply(graph, self.signature, *rows)
+        else:
+            values = dict(zip(self.signature.inputs, rows, strict=True)) | graph.rows
+            with torch.no_grad():
+                out = run_phase(graph.phases["forward"], values)
+            results = tuple(out[n] for n in self.signature.results)
+        tensors = [tensor_of(b, y) for b, y in zip(self.imported.results, results, strict=False)]
+        with torch.no_grad():
+            for u, y in zip(self.imported.updates, results[len(tensors) :], strict=True):
+                args[u.placeholder].copy_(tensor_of(u.result, y))
+        return rebuild(self.imported.outputs, tensors, args)
+
+    # ------------------------------------------------------------ structure
+
+    def on_graph(self, args: Sequence[Any]) -> OnGraph:
+        """What is prepared for the graph of these arguments, made anew when one of its tensors
+        changed.
+        """
+        sizes = tuple(s.size(args) for s in self.imported.sets)
+        numbers = tuple(
+            r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
+        )
+        tensors = [args[p] for p in self.watched]
+        return self.memo.get_for(tensors, (sizes, numbers), lambda: self.make_graph(args, sizes))
+
+    def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
+        count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
+        names = [argument_name(p) for p in self.imported.placeholders]
+        sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
+        rows = {r.name: self.rows_of(r, args).detach().numpy() for r in self.structure_rows}
+        graph = self.program.on_graph(sets, rows)
+        with torch.no_grad():
+            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+        return graph
+
+    # ------------------------------------------------------------ rows
+
+    def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument with its row axis in front."""
+        source = r.source
+        if isinstance(source, FromTensor):
+            x: Tensor = args[source.placeholder]
+            if source.row_axis is None:
+                return x.reshape(1, *r.shape)
+            x = x.movedim(source.row_axis, 0) if source.row_axis else x
+            return x.contiguous()
+        if isinstance(source, FromSize):
+            return torch.tensor([source.size(args)], dtype=torch.int64)
+        assert isinstance(source, DropoutKey)
+        return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+
+
+def set_data(
+    s: SetBinding, count: Mapping[str, int], args: Sequence[Any], names: Sequence[str]
+) -> SetData:
+    """A set argument from the tensors that hold its maps; indices are checked."""
+    maps: dict[str, MapData] = {}
+    for m in s.maps:
+        x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
+        column = x[(slice(None), *m.index)]
+        what = f"{names[m.placeholder]}{list(m.index) if m.index else ''}"
+        maps[m.label] = MapData.of(column.numpy(), count[m.codomain], what=what)
+    out = SetData(count[s.name], maps, name=s.name)
+    out.check()  # a map that was not read yet would keep the user's tensor alive
+    return out
+
+
+def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
+    """A result as the tensor that the user's code would have made."""
+    if b.row_axis is None:
+        return y.reshape(b.dims)
+    n = y.shape[0]
+    before = b.dims[: b.row_axis]
+    after = b.dims[b.row_axis + 1 :]
+    rows = [*before, *([b.merge] if b.merge > 1 else []), *after]
+    y = y.reshape(n, *rows)
+    y = y.movedim(0, len(before) + (b.merge > 1))
+    return y.reshape(*before, b.merge * n, *after)
+
+
+def rebuild(outputs: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
+    """The structure the user's function returns."""
+
+    def leaf(x: Any) -> Any:
+        match x:
+            case Result(number):
+                return tensors[number]
+            case Same(placeholder):
+                return args[placeholder]
+            case Number(size):
+                return size(args)
+            case Constant(value):
+                return value
+        raise AssertionError(x)
+
+    kinds = (Result, Same, Number, Constant)
+    return pytree.tree_map(leaf, outputs, is_leaf=lambda x: isinstance(x, kinds))

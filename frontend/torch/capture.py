@@ -1,0 +1,275 @@
+"""Capture: one call of a user's function becomes FX graphs that a backend of ours receives.
+
+Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
+found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
+`eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again).
+A call that Dynamo cannot trace runs eagerly, and says so once.
+"""
+
+import functools
+import inspect
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.utils._pytree as pytree
+from torch import Tensor, fx
+from torch._dynamo import convert_frame, eval_frame
+from torch._dynamo import exc as dynamo_errors
+from torch.fx.experimental import _config as fx_config
+
+from . import substitutes
+
+log = logging.getLogger("gnnc")
+
+Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
+Notice = Callable[[str], None]
+
+# Where torch can, each compiled callable counts its own variants: instances of a class share code,
+# and the limit would be for all of them together
+_APART = "isolate_recompiles" in inspect.signature(torch.compile).parameters
+_ISOLATED: dict[str, Any] = {"isolate_recompiles": True} if _APART else {}
+# Dynamo asks for these before it compiles; beyond the limit (8 by default, and 256 for all
+# callables of one code) it would run eagerly without a word
+_VARIANTS = 64 if _APART else 1024
+_WHILE_CALLED = torch._dynamo.config.patch(
+    recompile_limit=_VARIANTS,
+    accumulated_recompile_limit=2**20,
+    fail_on_recompile_limit_hit=True,
+    suppress_errors=False,
+)
+_DYNAMO = torch._dynamo.config.patch(
+    capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True, specialize_float=True
+)
+# sizes of 0 and 1 are like all others; then a dimension of 1 that broadcasts cannot be traced
+_ANY_SIZE = fx_config.patch(use_duck_shape=False, backed_size_oblivious=True)
+_SMALL_SIZES_APART = fx_config.patch(use_duck_shape=False, backed_size_oblivious=False)
+
+
+@dataclass
+class _Call:
+    """A call of one of our callables, while it runs."""
+
+    any_size: bool
+    fullgraph: bool
+    tell: Notice
+
+
+class _Thread(threading.local):
+    """What a thread is doing: its innermost call, and the settings in force for a compilation."""
+
+    def __init__(self) -> None:
+        self.call: _Call | None = None
+        self.in_force: list[ExitStack] = []
+
+
+_here = _Thread()
+
+
+def _settings_on(_: object) -> None:
+    """Entering the settings for each call would cost as much as Dynamo's guards."""
+    if _here.call is not None:
+        stack = ExitStack()
+        stack.enter_context(_DYNAMO)
+        stack.enter_context(_ANY_SIZE if _here.call.any_size else _SMALL_SIZES_APART)
+        _here.in_force.append(stack)
+        _fall_back_by_frame(_here.call)
+
+
+def _settings_off(_: object) -> None:
+    while _here.in_force:
+        _here.in_force.pop().close()
+
+
+def _fall_back_by_frame(call: _Call) -> None:
+    """Once a part of the call has run it must not run again: then a frame that cannot be traced
+    runs eagerly by itself, until the call ends."""
+    frame = sys._getframe()
+    while frame.f_back is not None and not _is_entry(frame.f_back.f_code):
+        frame = frame.f_back
+    if not call.fullgraph and not _converts(frame.f_code):
+        torch._dynamo.config.suppress_errors = True
+
+
+def _has_run(failure: BaseException) -> bool:
+    """Whether a part of the call ran before it failed."""
+    trace = failure.__traceback__
+    while trace is not None and not _is_entry(trace.tb_frame.f_code):
+        trace = trace.tb_next
+    after = None if trace is None else trace.tb_next
+    return after is not None and not _converts(after.tb_frame.f_code)
+
+
+def _is_entry(code: CodeType) -> bool:
+    """Whether this is what torch.compile returns; the frame that it calls is the user's, or
+    Dynamo's at work on the user's."""
+    return code.co_name == "compile_wrapper" and code.co_filename == eval_frame.__file__
+
+
+def _converts(code: CodeType) -> bool:
+    return code.co_filename == convert_frame.__file__
+
+
+def _frame_fell_back(record: logging.LogRecord) -> bool:
+    """A filter: what Dynamo logs of a frame that runs eagerly becomes a notice of ours."""
+    call = _here.call
+    if call is None or record.levelno != logging.WARNING:
+        return True
+    failure = record.exc_info[1] if record.exc_info else None
+    if failure is None:  # the limit is hit, the failure comes next
+        _fall_back_by_frame(call)
+        return "hit config" not in record.msg
+    call.tell(f"a part runs eagerly, {_cause(failure)}")
+    return False
+
+
+def _watch_compilations() -> None:
+    """Registers the above; `torch._dynamo.reset()` forgets the callbacks."""
+    logger = logging.getLogger(convert_frame.__name__)
+    if _frame_fell_back not in logger.filters:
+        logger.addFilter(_frame_fell_back)
+    handler = torch._dynamo.callback.callback_handler
+    if _settings_on not in handler.start_callbacks:
+        handler.register_start_callback(_settings_on)
+        handler.register_end_callback(_settings_off)
+
+
+_SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+_UNTRACEABLE = (
+    dynamo_errors.InternalTorchDynamoError,
+    dynamo_errors.Unsupported,
+    dynamo_errors.UserError,
+    dynamo_errors.TorchRuntimeError,
+    dynamo_errors.FailOnRecompileLimitHit,
+)
+
+
+def dynamo_compile(
+    fn: Callable[..., Any],
+    backend: Backend,
+    *,
+    fullgraph: bool = False,
+    notice: Notice | None = None,
+) -> Callable[..., Any]:
+    """A callable that behaves as `fn` and runs through what `backend` makes of its graphs.
+
+    `fn` is a function or a module; `backend(graph_module, example_inputs)` is called once for each
+    graph and each specialisation, and returns a callable over the graph's placeholders. Row counts
+    stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
+    for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
+    Raises what `fn` raises, and what `backend` raises unwrapped.
+    """
+
+    def checked(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        try:
+            return backend(graph, examples)
+        except Exception:
+            torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
+            raise
+
+    compiled = torch.compile(fn, backend=checked, dynamic=True, fullgraph=fullgraph, **_ISOLATED)
+    told: set[str] = set()
+    any_size = True
+
+    def tell(message: str) -> None:
+        if message not in told:
+            told.add(message)
+            (notice or log.warning)(message)
+
+    @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        substitutes.install()
+        _watch_compilations()
+        reason = why_eager(args, kwargs)
+        if reason is not None:
+            tell(reason)
+            return fn(*args, **kwargs)
+        nonlocal any_size
+        plain_args, plain_kwargs = unwrap((args, kwargs))
+        while True:
+            try:
+                with _tracing(_Call(any_size, fullgraph, tell)):
+                    return compiled(*plain_args, **plain_kwargs)
+            except dynamo_errors.BackendCompilerFailed as failure:
+                raise failure.inner_exception from None
+            except _UNTRACEABLE as failure:
+                limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
+                if fullgraph and (limit or not any_size):
+                    raise
+                if _has_run(failure):  # only a limit, with Dynamo's warnings switched off
+                    raise
+                if any_size and not limit:
+                    any_size = False
+                    continue
+                tell(f"runs eagerly, {_cause(failure)}")
+                return fn(*args, **kwargs)
+
+    return call
+
+
+@contextmanager
+def _tracing(call: _Call) -> Iterator[None]:
+    """What holds while a compiled callable runs, and perhaps compiles."""
+    before, _here.call = _here.call, call
+    try:
+        with substitutes.activated(), _WHILE_CALLED:
+            yield
+    finally:
+        _here.call = before
+
+
+def why_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """A reason to run this call eagerly that is seen from its arguments, or None."""
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        return "runs eagerly under autocast: gnnc compiles float32 and float64"
+    if any(x.layout in _SPARSE for x in _tensors((args, kwargs))):
+        return (
+            "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
+            "(a 2 x E tensor) to compile it"
+        )
+    return None
+
+
+def _tensors(x: Any) -> Iterator[Tensor]:
+    """The tensors in plain containers (pytree would take five times as long, at every call)."""
+    if isinstance(x, Tensor):
+        yield x
+    elif isinstance(x, dict):
+        for y in x.values():
+            yield from _tensors(y)
+    elif isinstance(x, tuple | list):
+        for y in x:
+            yield from _tensors(y)
+
+
+def unwrap(tree: Any) -> Any:
+    """`tree` with every EdgeIndex as the plain tensor it holds (Dynamo would recompile the
+    subclass for each size)."""
+    module = sys.modules.get("torch_geometric.edge_index")
+    if module is None:
+        return tree
+    edge_index = module.EdgeIndex
+    return pytree.tree_map_only(edge_index, lambda e: e.as_tensor(), tree)
+
+
+def _cause(failure: BaseException) -> str:
+    if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
+        return (
+            f"Dynamo has compiled {_VARIANTS} variants of it: an argument or attribute that is no "
+            "tensor changes from call to call (TORCH_LOGS=recompiles tells which)"
+        )
+    return f"Dynamo cannot trace it: {_first_line(failure)}"
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__

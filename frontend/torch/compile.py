@@ -1,0 +1,176 @@
+"""`gnnc.compile`: PyG modules and functions through the compiler, drop-in."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...runtime.toolchain import NoCompiler
+from ..compiler import Options, compile_module
+from .bound import BoundProgram
+from .capture import dynamo_compile
+from .importer import Unsupported, import_graph
+from .report import Report, remember
+
+log = logging.getLogger("gnnc")
+
+
+def compile(target: Any = None, /, **options: Any) -> Any:
+    """Compile a module, a module class or a function; as a call or as a decorator.
+
+    A module's call is compiled in place and the module returned: its parameters, `state_dict`,
+    hooks, copies and pickles stay its own. Of a class, every instance is compiled. Of a function, a
+    compiled function is returned. What cannot be compiled runs in torch; `gnnc.explain` says what,
+    where and why.
+
+    Args:
+        target: an `nn.Module`, a subclass of it, or a function of tensors.
+        **options: see `gnnc.Options`.
+
+    Raises:
+        TypeError: `target` is neither, or an option is not known.
+    """
+    chosen = Options(**options)
+    if target is None:
+        return lambda given: compile_target(given, chosen)
+    return compile_target(target, chosen)
+
+
+def compile_target(target: Any, options: Options) -> Any:
+    if isinstance(target, nn.Module):
+        report = Report()
+        call = compiled_callable(target._call_impl, options, report)
+        target._compiled_call_impl = call
+        remember(target, report)
+        return target
+    if isinstance(target, type) and issubclass(target, nn.Module):
+        return compile_class(target, options)
+    if callable(target):
+        report = Report()
+        call = compiled_callable(target, options, report)
+        remember(call, report)
+        return call
+    raise TypeError(
+        f"gnnc.compile takes a module, a module class or a function, not {type(target).__name__}"
+    )
+
+
+def compile_class(cls: type[nn.Module], options: Options) -> type[nn.Module]:
+    """Let every new instance of exactly this class be compiled."""
+    init = cls.__init__
+
+    @functools.wraps(init)
+    def initialise(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if type(self) is cls:
+            compile_target(self, options)
+
+    cls.__init__ = initialise  # type: ignore[method-assign]
+    return cls
+
+
+def compiled_callable(
+    fn: Callable[..., Any], options: Options, report: Report
+) -> Callable[..., Any]:
+    """`fn` through Dynamo and our backend."""
+
+    def notice(message: str) -> None:
+        report.fell_back(message)
+        log.warning("%s", message)
+
+    backend = functools.partial(compile_graph, options=options, report=report)
+    return dynamo_compile(fn, backend, fullgraph=options.fullgraph, notice=notice)
+
+
+def compile_graph(
+    graph: fx.GraphModule, examples: Sequence[Any], *, options: Options, report: Report
+) -> Callable[..., Any]:
+    """Dynamo's backend: a callable over the graph's placeholders."""
+    start = time.perf_counter()
+    try:
+        return compile_whole(graph, examples, options, report)
+    except Unsupported as error:
+        if options.fullgraph:
+            raise
+        return compile_parts(graph, error, options, report)
+    except NoCompiler as error:
+        if options.fullgraph:
+            raise
+        return eager(graph, str(error), report)
+    finally:
+        report.compile_seconds += time.perf_counter() - start
+
+
+def compile_whole(
+    graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
+) -> Callable[..., Any]:
+    """One program for the whole graph.
+
+    Raises:
+        Unsupported: the importer has no rule for a node.
+    """
+    training = torch.is_grad_enabled()
+    needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
+    imported = import_graph(graph, needs_grad, float_masks=False)
+    differentiated = any(r.needs_grad for r in imported.rows)
+    try:
+        program = compile_module(imported.module, differentiated, options)
+    except DiagnosticException as error:
+        if options.fullgraph:
+            raise
+        return eager(graph, f"the graph cannot be compiled: {error}", report)
+    report.graphs += 1
+    report.kernels += program.kernels
+    report.sources.append(str(program.path))
+    return BoundProgram(imported, program)
+
+
+def compile_parts(
+    graph: fx.GraphModule, error: Unsupported, options: Options, report: Report
+) -> Callable[..., Any]:
+    """Compile the parts of the graph that have rules; the others run in torch."""
+    from .importer.split import split_graph
+
+    split = split_graph(graph)
+    if split is None:
+        return eager(graph, str(error), report)
+    for message in split.reasons:
+        report.fell_back(message)
+        log.warning("runs in torch: %s", message)
+    for name in split.supported:
+        part = getattr(split.module, name)
+        setattr(split.module, name, LatePart(part, options, report))
+    return split.module
+
+
+class LatePart(nn.Module):
+    """A part of a split graph, compiled for the arguments of its first call."""
+
+    def __init__(self, graph: fx.GraphModule, options: Options, report: Report) -> None:
+        super().__init__()
+        self.graph_module = graph
+        self.options, self.report = options, report
+        self.made: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def forward(self, *args: Any) -> Any:
+        training = torch.is_grad_enabled()
+        key = tuple(training and isinstance(x, torch.Tensor) and x.requires_grad for x in args)
+        if key not in self.made:
+            start = time.perf_counter()
+            self.made[key] = compile_whole(self.graph_module, args, self.options, self.report)
+            self.report.compile_seconds += time.perf_counter() - start
+        return self.made[key](*args)
+
+
+def eager(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., Any]:
+    """Run the graph in torch, and say why."""
+    report.fell_back(reason)
+    log.warning("runs in torch: %s", reason)
+    return graph.forward

@@ -1,0 +1,71 @@
+"""What the importer says of a graph that it cannot express."""
+
+import re
+from pathlib import Path
+
+from torch import fx
+
+
+class Unsupported(Exception):
+    """A node has no meaning in sets and rows.
+
+    `node` is the FX node (None: the whole graph), `reason` one clause, `where` the user's
+    `file:line` when the node remembers it, `mutates` whether running the node outside would leave
+    an in-place edit behind that a compiled part cannot see: then the whole graph must run in torch.
+    """
+
+    def __init__(self, node: fx.Node | None, reason: str, mutates: bool = False) -> None:
+        self.node = node
+        self.reason = reason
+        self.where = location(node)
+        self.mutates = mutates
+        name = "the graph" if node is None else node_name(node)
+        super().__init__(f"{name}: {reason}" + (f" ({self.where})" if self.where else ""))
+
+
+class ImportCrash(Exception):
+    """The importer failed on a graph: a bug in gnnc, not in the program it was given."""
+
+    def __init__(self, node: fx.Node | None, error: Exception) -> None:
+        where = location(node)
+        at = "" if node is None else f" at {node_name(node)}" + (f" ({where})" if where else "")
+        super().__init__(
+            f"gnnc failed to import the graph{at}: {type(error).__name__}: {error}. This is a bug "
+            "in gnnc: please report it with the model"
+        )
+
+
+class NoRule(Exception):
+    """Raised inside a rule, which does not know its node; the walker adds it."""
+
+
+class Reject(Exception):
+    """Raised inside a rule: an edit in place whose effect cannot be followed."""
+
+
+def node_name(node: fx.Node) -> str:
+    """The plain name of what a node calls: `add`, `gnnc.segment_reduce`, `scatter_add_`."""
+    target = node.target
+    if isinstance(target, str):
+        return target
+    text = str(target)
+    if text.startswith("gnnc."):
+        return text.removesuffix(".default")
+    return getattr(target, "__name__", text)
+
+
+_PACKAGE = str(Path(__file__).parents[3] / "frontend")
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def location(node: fx.Node | None) -> str | None:
+    """The innermost frame of the node's Python stack outside of torch, PyG and gnnc, as
+    `file:line`; with none there, the innermost frame of all."""
+    trace = None if node is None else node.meta.get("stack_trace")
+    if not trace:
+        return None
+    frames = _FRAME.findall(trace)
+    skipped = ("site-packages", "<", _PACKAGE)
+    own = [f for f in frames if not any(s in f[0] for s in skipped)]
+    file, line = (own or frames)[-1]
+    return f"{file}:{line}"

@@ -1,0 +1,99 @@
+"""Rules of tensors made from nothing."""
+
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import NoRule
+from ..sizes import expression
+from ..tensors import Arr, Sym, elem_of, numbers
+from ..values import Set
+from .registry import Call, rule
+
+
+def filled(c: Call, value: bool | int | float | Sym | Arr) -> Arr:
+    """A tensor of the example's shape and type with one value everywhere."""
+    dims = c.ctx.sizes.dims(c.out)
+    elem = elem_of(c.out.dtype)
+    if isinstance(value, Sym | Arr):
+        x = c.ctx.lift(value, elem)
+        return c.ctx.expand(Arr([1] * len(dims), c.ctx.values.reshape(x.v, [1] * len(dims))), dims)
+    return Arr(list(dims), c.ctx.values.const(value, elem, numbers(dims)))
+
+
+@rule("zeros", "zeros_like", "new_zeros")
+def _zeros(c: Call) -> Arr:
+    return filled(c, 0)
+
+
+@rule("ones", "ones_like", "new_ones")
+def _ones(c: Call) -> Arr:
+    return filled(c, 1)
+
+
+@rule("full", "full_like", "new_full")
+def _full(c: Call) -> Arr:
+    return filled(c, c.arg(2 if c.name == "new_full" else 1, "fill_value"))
+
+
+@rule("scalar_tensor")
+def _scalar_tensor(c: Call) -> Arr:
+    return filled(c, c.arg(0, "s"))
+
+
+@rule("tensor", "as_tensor")
+def _tensor(c: Call) -> Arr:
+    data = c.arg(0, "data")
+    if isinstance(data, Arr):
+        return c.ctx.cast(data, elem_of(c.out.dtype))
+    if isinstance(data, bool | int | float | Sym):
+        return filled(c, data)
+    if _has_symbols(data):
+        raise NoRule("a tensor written out with symbolic numbers")
+    return literal(c, data, c.out)
+
+
+def _has_symbols(data: Any) -> bool:
+    if isinstance(data, tuple | list):
+        return any(_has_symbols(d) for d in data)
+    return isinstance(data, Sym | Arr)
+
+
+def literal(c: Call, data: Any, like: Tensor) -> Arr:
+    shape = [int(d) for d in like.shape]
+    return Arr(list(shape), c.ctx.values.literal(_frozen(data), shape, elem_of(like.dtype)))
+
+
+def _frozen(data: Any) -> Any:
+    return tuple(_frozen(d) for d in data) if isinstance(data, tuple | list) else data
+
+
+@rule("arange")
+def _arange(c: Call) -> Arr:
+    numbers_given = [a for a in c.args if isinstance(a, int | Sym)]
+    start = c.kwargs.get("start", numbers_given[0] if len(numbers_given) > 1 else 0)
+    step = c.kwargs.get("step", numbers_given[2] if len(numbers_given) > 2 else 1)
+    if isinstance(start, Sym) or isinstance(step, Sym) or any(isinstance(a, float) for a in c.args):
+        raise NoRule("arange that does not start at a constant")
+    (dim,) = c.ctx.sizes.dims(c.out)
+    elem = elem_of(c.out.dtype)
+    values = c.ctx.values
+    if isinstance(dim, Set):
+        count = Arr([dim], values.make("iota", [], dim, (), "i64"))
+    else:
+        count = Arr([dim], values.count_up(dim))
+    if step != 1:
+        count = c.ctx.binary("mul", count, step)
+    if start != 0:
+        count = c.ctx.binary("add", count, start)
+    return c.ctx.cast(count, elem)
+
+
+@rule("one_hot")
+def _one_hot(c: Call) -> Arr:
+    n = c.out.shape[-1]
+    if expression(n).free_symbols:
+        raise NoRule("one_hot without num_classes")
+    x = c.ctx.unsqueeze(c.x, c.x.rank)
+    classes = Arr([int(n)], c.ctx.values.count_up(int(n), c.x.elem))
+    return c.ctx.cast(c.ctx.compare("eq", x, classes), "i64")

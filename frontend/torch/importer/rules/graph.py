@@ -1,0 +1,207 @@
+"""Rules of the gnnc:: leaves."""
+
+from typing import Any
+
+import sympy
+
+from ..errors import NoRule
+from ..sizes import expression
+from ..tensors import Arr, Merge, elem_of
+from ..values import Filter, Loops, Node, Set, Union
+from .registry import Call, rule, size_expr
+
+
+@rule("gnnc.segment_reduce")
+def _segment_reduce(c: Call) -> Arr:
+    src, index, dim, size, reduce = c.args
+    kind = {"add": "sum", "amax": "max", "amin": "min"}.get(reduce, reduce)
+    if kind not in ("sum", "mean", "mul", "max", "min"):
+        raise NoRule(f"the reduction {reduce!r} (which of several rows wins is undefined)")
+    ties = kind in ("max", "min")
+    return c.ctx.segment(src, index, dim, size_expr(size), kind, zero_ties=ties)
+
+
+@rule("gnnc.segment_softmax")
+def _segment_softmax(c: Call) -> Arr:
+    src, index, size, *rest = c.args
+    dim = src.wrap(rest[0] if rest else 0)
+    over, i = c.ctx.group(index, src, dim)
+    codomain = c.ctx.sizes.set_of(size_expr(size))
+    dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
+    return Arr(dims, c.ctx.values.softmax(src.v, over, i, codomain))
+
+
+@rule("gnnc.edge_subgraph")
+def _edge_subgraph(c: Call) -> Arr:
+    edges, mask = c.args
+    return c.ctx.keep(edges, mask, expression(c.out.shape[1]))
+
+
+@rule("gnnc.remove_self_loops")
+def _remove_self_loops(c: Call) -> tuple[Arr, Arr | None]:
+    edges, attr = c.args
+    size = expression(c.example[0].shape[1])
+    mask = _no_loop(c, edges)
+    kept = c.ctx.keep(edges, mask, size)
+    return kept, None if attr is None else c.ctx.keep(attr, mask, size)
+
+
+def _ends(c: Call, edges: Arr) -> tuple[Arr, Arr]:
+    return c.ctx.select(edges, 0, 0), c.ctx.select(edges, 0, 1)
+
+
+def _no_loop(c: Call, edges: Arr) -> Arr:
+    return c.ctx.compare("ne", *_ends(c, edges))
+
+
+@rule("gnnc.gcn_norm")
+def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
+    edges, weight, size, improved, loops, flow, _dtype = c.args
+    values = c.ctx.values
+    elem = elem_of(c.example[1].dtype)
+    nodes = c.ctx.sizes.set_of(size_expr(size))
+    if weight is None:
+        weight = Arr([edges.home], values.const(1.0, elem))
+    if loops:
+        fill = values.const(2.0 if improved else 1.0, elem)
+        total = expression(c.example[0].shape[1])
+        edges, weight = _remaining_loops(c, edges, weight, nodes, fill, total)
+    over = c.ctx.sizes.unify(edges.home, weight.home)
+    src, dst = (e.v for e in _ends(c, edges))
+    into = dst if flow == "source_to_target" else src
+    degree = values.reduce("sum", weight.v, over, into, nodes)
+    scale = values.pointwise("rsqrt", [degree], elem, zero=0.0)
+    at_src, at_dst = (values.at(scale, i, over, nodes) for i in (src, dst))
+    norm = values.pointwise("mul", [at_src, weight.v], elem)
+    return edges, Arr([over], values.pointwise("mul", [norm, at_dst], elem))
+
+
+def _remaining_loops(
+    c: Call, edges: Arr, weight: Arr, nodes: Set, fill: Node, total: sympy.Expr
+) -> tuple[Arr, Arr]:
+    """The edges without loops, then one loop a node with its old weight, or `fill`."""
+    values, sizes = c.ctx.values, c.ctx.sizes
+    src, dst = (e.v for e in _ends(c, edges))
+    home = sizes.unify(edges.home, weight.home)
+    mask = c.ctx.compare("ne", *_ends(c, edges))
+    kept = sizes.born(Filter(home, mask.v), sympy.Symbol(f"_kept{mask.v.number}"))
+    loops = sizes.born(Loops(nodes, home, src, dst), nodes.expr)
+    union = sizes.born(Union((kept, loops)), total)
+    same = values.make("loop_node", [], loops, (), "i64")
+    same = values.cast(same, edges.elem)
+    ends = values.broadcast(values.reshape(same, (1,)), (2,))
+    edge_v = values.stack(union, [values.parent(edges.v, kept), ends])
+    if weight.v.op == "const" and weight.v.attrs == fill.attrs:
+        old = fill
+    else:
+        old = values.make("old", [weight.v, fill], loops, (), weight.elem, of=home)
+    weight_v = values.stack(union, [values.parent(weight.v, kept), old])
+    return Arr([2, union], edge_v), Arr([union], weight_v)
+
+
+@rule("gnnc.relational_sum")
+def _relational_sum(c: Call) -> Arr:
+    x, edges, kind, weight, size, reduce = c.args
+    ctx, values = c.ctx, c.ctx.values
+    src, dst = _ends(c, edges)
+    h = ctx.gather(x, 0, src)
+    w = ctx.gather(weight, 0, kind)
+    if weight.rank == 4:
+        blocks, width = weight.dims[1], weight.dims[2]
+        h = Arr([h.dims[0], blocks, width], values.reshape(h.v, (blocks, width)))
+        h = ctx.einsum("ebk,ebko->ebo", h, w)
+        columns = blocks * weight.dims[3]
+        h = Arr([h.dims[0], columns], values.reshape(h.v, (columns,)))
+    else:
+        h = ctx.einsum("ek,eko->eo", h, w)
+    if reduce == "sum":
+        return ctx.segment(h, dst, 0, size_expr(size), "sum")
+    over, into = ctx.group(dst, h, 0)
+    nodes = ctx.sizes.set_of(size_expr(size))
+    relations = ctx.sizes.set_of(sympy.Integer(weight.dims[0]))
+    over = values.join([h.v, into, kind.v], over)
+    v = values.make(
+        "mean_per_pair",
+        [h.v, into, kind.v],
+        nodes,
+        h.v.shape,
+        h.elem,
+        over=over,
+        codomains=(nodes, relations),
+    )
+    return Arr([nodes, h.dims[1]], v)
+
+
+class _Pointer:
+    """The row pointer of sorted types, which only segment_mm reads: the types themselves do."""
+
+    def __init__(self, types: Arr) -> None:
+        self.types = types
+
+
+@rule("_convert_indices_from_coo_to_csr")
+def _pointer(c: Call) -> Any:
+    return _Pointer(c.x)
+
+
+@rule("gnnc.segment_mm")
+def _segment_mm(c: Call) -> Arr:
+    x, pointer, weight = c.args
+    if not isinstance(pointer, _Pointer):
+        raise NoRule("a row pointer that was not made from a tensor of types")
+    kind, values = pointer.types, c.ctx.values
+    home = c.ctx.sizes.unify(x.home, kind.home)
+    w = take(c, weight, kind.v)
+    letter = "h" if isinstance(x.dims[0], Merge) else ""
+    y = values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)
+    return Arr([Merge(x.dims[0].k, home) if letter else home, weight.dims[2]], y)
+
+
+def take(c: Call, weight: Arr, kind: Node) -> Node:
+    """`weight[kind]` for integer rows: constants on each part of a union pick constant slices."""
+    values = c.ctx.values
+    if kind.op == "stack":
+        return values.stack(kind.home, [take(c, weight, k) for k in kind.args])
+    numbers = _constant(kind)
+    if numbers is not None:
+        rows = [values.slice(weight.v, 0, k, k + 1) for k in numbers]
+        table = values.concat(rows, 0)
+        return table if kind.shape else values.reshape(table, table.shape[1:])
+    if kind.shape == () and kind.set is not None:
+        node, rows = c.ctx.rows_of(weight)
+        return values.at(node, kind, kind.home, rows)
+    raise NoRule("types that are neither one number a row nor constant for each part")
+
+
+def _constant(v: Node) -> list[int] | None:
+    """The numbers of a one-row integer value, when they are known now."""
+    if v.set is not None:
+        return None
+    if v.op == "const":
+        count = v.shape[0] if v.shape else 1
+        return [int(v.attrs["value"])] * count
+    if v.op == "table" and len(v.shape) == 1:
+        return [int(d) for d in v.attrs["data"]]
+    if v.op in ("reshape", "broadcast") and len(v.shape) <= 1:
+        inner = _constant(v.args[0])
+        if inner is None:
+            return None
+        return inner if len(inner) == (v.shape or (1,))[0] else inner * v.shape[0]
+    if v.op == "reshape":
+        return _constant(v.args[0])
+    if v.op == "cast":
+        return _constant(v.args[0])
+    if v.op == "pointwise" and v.attrs["name"] in ("add", "mul", "sub"):
+        return _folded(v)
+    return None
+
+
+def _folded(v: Node) -> list[int] | None:
+    a, b = (_constant(x) for x in v.args)
+    if a is None or b is None:
+        return None
+    n = max(len(a), len(b))
+    a, b = (x if len(x) == n else x * n for x in (a, b))
+    name = v.attrs["name"]
+    f = {"add": int.__add__, "mul": int.__mul__, "sub": int.__sub__}[name]
+    return [f(p, q) for p, q in zip(a, b, strict=True)]

@@ -1,0 +1,480 @@
+"""Symbolic values of the importer: hash-consed nodes over sets that are not yet named.
+
+A node is rows over a `Set` (or over no set: one row) with a constant row shape. Constructors bring
+integer values to a normal form, so that the same column of edge_index reached by two ways is one
+node, hence one map. `emit.py` turns nodes into `inter` ops.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import sympy
+
+Elem = Literal["f32", "f64", "i32", "i64", "i1"]
+FLOATS = ("f32", "f64")
+INTEGERS = ("i32", "i64")
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A set given by its size: an argument, or (with data-dependent symbols) computed."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows of `set` where `mask` holds."""
+
+    set: Set
+    mask: Node
+
+
+@dataclass(frozen=True)
+class Union:
+    """The disjoint union of `parts`, in order."""
+
+    parts: tuple[Set, ...]
+
+
+@dataclass(frozen=True)
+class Loops:
+    """One loop per node of `nodes`; `of` are the edges that may already hold some, with the
+    columns of their end points (or None: their loops do not matter)."""
+
+    nodes: Set
+    of: Set
+    src: Node
+    dst: Node
+
+
+Origin = Sized | Filter | Union | Loops
+
+
+@dataclass(eq=False)
+class Set:
+    """A set; `expr` is its size in the graph's symbols. Sets that meet become one (`find`)."""
+
+    expr: sympy.Expr
+    origin: Origin = Sized()
+    number: int = field(default_factory=lambda: next(_numbers))
+    merged: Set | None = None
+
+    def find(self) -> Set:
+        s = self
+        while s.merged is not None:
+            s = s.merged
+        return s
+
+    def __repr__(self) -> str:
+        s = self.find()
+        return f"set{s.number}({s.expr})"
+
+
+@dataclass(eq=False)
+class Node:
+    """One value. `set` None: a single row. `attrs` are constants, sets and further nodes."""
+
+    op: str
+    args: tuple[Node, ...]
+    set: Set | None
+    shape: tuple[int, ...]
+    elem: Elem
+    attrs: dict[str, Any]
+    number: int
+
+    @property
+    def home(self) -> Set | None:
+        return None if self.set is None else self.set.find()
+
+    def __repr__(self) -> str:
+        return f"%{self.number}:{self.op}"
+
+
+def is_const(v: Node, value: float | None = None) -> bool:
+    """Whether a node is a constant fill (with that value)."""
+    return v.op == "const" and (value is None or v.attrs["value"] == value)
+
+
+def depends_on_floats(v: Node) -> bool:
+    """Whether a value depends on a float input."""
+    todo, seen = [v], set[int]()
+    while todo:
+        x = todo.pop()
+        if x.op == "input" and x.elem in FLOATS:
+            return True
+        if x.number not in seen:
+            seen.add(x.number)
+            todo.extend(x.args)
+    return False
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    rank = max(map(len, shapes))
+    out = []
+    for column in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):
+        sizes = {d for d in column if d != 1}
+        if len(sizes) > 1:
+            raise AssertionError(f"row shapes {shapes} do not broadcast")
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
+
+
+class Values:
+    """Makes nodes, each once. `unify` is called where the rows of two sets meet: it makes them
+    one, or raises NoRule."""
+
+    def __init__(self, unify: Callable[[Set, Set], Set]) -> None:
+        self.unify = unify
+        self.table: dict[Any, Node] = {}
+        self.counter = itertools.count()
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.table.values())
+
+    def make(
+        self,
+        op: str,
+        args: Sequence[Node],
+        set: Set | None,
+        shape: Sequence[int],
+        elem: Elem,
+        **attrs: Any,
+    ) -> Node:
+        key = (
+            op,
+            tuple(a.number for a in args),
+            None if set is None else set.find().number,
+            tuple(shape),
+            elem,
+            tuple((k, _key(v)) for k, v in sorted(attrs.items())),
+        )
+        if key not in self.table:
+            self.table[key] = Node(
+                op, tuple(args), set, tuple(shape), elem, attrs, next(self.counter)
+            )
+        return self.table[key]
+
+    def join(self, nodes: Sequence[Node], over: Set | None = None) -> Set | None:
+        """The set that a row-wise op's operands share, together with `over`."""
+        homes = [v.home for v in nodes if v.home is not None]
+        homes += [] if over is None else [over.find()]
+        return functools.reduce(self.unify, homes) if homes else None
+
+    # -------------------------------------------------------------- leaves
+
+    def const(self, value: bool | int | float, elem: Elem, shape: Sequence[int] = ()) -> Node:
+        if elem in FLOATS:
+            value = float(value)
+        elif elem == "i1":
+            value = bool(value)
+        else:
+            value = int(value)
+        return self.make("const", [], None, shape, elem, value=value)
+
+    def literal(self, data: Any, shape: Sequence[int], elem: Elem) -> Node:
+        return self.make("table", [], None, shape, elem, data=data)
+
+    def count_up(self, n: int, elem: Elem = "i64") -> Node:
+        """0 .. n-1 as one row."""
+        return self.literal(tuple(range(n)), (n,), elem)
+
+    # ---------------------------------------------------------- row-wise ops
+
+    def pointwise(self, name: str, args: Sequence[Node], elem: Elem, **params: float) -> Node:
+        """A function of the shared vocabulary; `elem` is the result's element type."""
+        if name == "add" and args[0].elem in INTEGERS:
+            for a, b in ((args[0], args[1]), (args[1], args[0])):
+                if is_const(b, 0) and broadcast_shapes(a.shape, b.shape) == a.shape:
+                    return a
+        if name == "mul":
+            for a, b in ((args[0], args[1]), (args[1], args[0])):
+                if is_const(b, 1) and broadcast_shapes(a.shape, b.shape) == a.shape:
+                    return a
+        folded = self._rsqrt(name, args, elem)
+        if folded is not None:
+            return folded
+        shape = broadcast_shapes(*(a.shape for a in args))
+        return self.make("pointwise", args, self.join(args), shape, elem, name=name, params=params)
+
+    def _rsqrt(self, name: str, args: Sequence[Node], elem: Elem) -> Node | None:
+        """`d = x ** -0.5; d[d == inf] = 0`, and the like, as rsqrt with a value at zero."""
+        if name != "where" or not is_const(args[1]) or args[1].shape != ():
+            return None
+        cond, value, y = args
+        if y.op != "pointwise" or y.attrs["name"] != "rsqrt" or y.attrs["params"]:
+            return None
+        if cond.op != "pointwise" or cond.attrs["name"] != "eq" or not is_const(cond.args[1]):
+            return None
+        tested, against = cond.args[0], cond.args[1].attrs["value"]
+        if (tested is y and against == math.inf) or (tested is y.args[0] and against == 0):
+            zero = value.attrs["value"]
+            return self.make(
+                "pointwise", y.args, y.set, y.shape, elem, name="rsqrt", params={"zero": zero}
+            )
+        return None
+
+    def cast(self, v: Node, elem: Elem) -> Node:
+        if v.elem == elem:
+            return v
+        if v.op == "const":
+            return self.const(v.attrs["value"], elem, v.shape)
+        return self.make("cast", [v], v.set, v.shape, elem)
+
+    def stop(self, v: Node) -> Node:
+        """No gradient flows through the result."""
+        if v.elem not in FLOATS or v.op in ("const", "table", "stop"):
+            return v
+        return self.make("stop", [v], v.set, v.shape, v.elem)
+
+    def reshape(self, v: Node, shape: Sequence[int]) -> Node:
+        if v.op == "reshape":
+            v = v.args[0]
+        shape = tuple(shape)
+        if shape == v.shape:
+            return v
+        assert math.prod(shape) == math.prod(v.shape), (v, v.shape, shape)
+        if v.op == "const":
+            return self.const(v.attrs["value"], v.elem, shape)
+        if v.op in ("stack", "parent") and v.elem in INTEGERS:
+            return self._through(v, lambda a: self.reshape(a, shape))
+        return self.make("reshape", [v], v.set, shape, v.elem)
+
+    def transpose(self, v: Node, order: Sequence[int]) -> Node:
+        if list(order) == sorted(order):
+            return v
+        shape = [v.shape[i] for i in order]
+        if v.op == "const":
+            return self.const(v.attrs["value"], v.elem, shape)
+        if v.op == "transpose":
+            inner = v.attrs["order"]
+            return self.transpose(v.args[0], [inner[i] for i in order])
+        return self.make("transpose", [v], v.set, shape, v.elem, order=tuple(order))
+
+    def broadcast(self, v: Node, shape: Sequence[int]) -> Node:
+        """Repeats size-1 dimensions; new ones may come on the left."""
+        shape = tuple(shape)
+        if shape == v.shape:
+            return v
+        if v.op == "const":
+            return self.const(v.attrs["value"], v.elem, shape)
+        return self.make("broadcast", [v], v.set, shape, v.elem)
+
+    def repeat(self, v: Node, shape: Sequence[int]) -> Node:
+        """Tiles each dimension to a multiple of its size."""
+        shape = tuple(shape)
+        for i, (a, b) in enumerate(zip(v.shape, shape, strict=True)):
+            if a != b and a != 1:
+                v = self.concat([v] * (b // a), i)
+        return self.broadcast(v, shape)
+
+    def slice(self, v: Node, dim: int, lo: int, hi: int, step: int = 1) -> Node:
+        size = v.shape[dim]
+        if step == 1 and (lo, hi) == (0, size):
+            return v
+        shape = list(v.shape)
+        shape[dim] = len(range(lo, hi, step))
+        if v.op == "const":
+            return self.const(v.attrs["value"], v.elem, shape)
+        if v.op == "table":
+            return self.literal(_slice_data(v.attrs["data"], dim, lo, hi, step), shape, v.elem)
+        if step == 1:
+            pushed = self._pushed_slice(v, dim, lo, hi, shape)
+            if pushed is not None:
+                return pushed
+        return self.make("slice", [v], v.set, shape, v.elem, dim=dim, lo=lo, hi=hi, step=step)
+
+    def _pushed_slice(
+        self, v: Node, dim: int, lo: int, hi: int, shape: Sequence[int]
+    ) -> Node | None:
+        """A choice of columns goes to the source: one map, one node."""
+        if v.op in ("stack", "parent"):
+            return self._through(v, lambda a: self.slice(self._widened(a, v), dim, lo, hi))
+        if v.op == "concat" and v.attrs["dim"] == dim:
+            start = 0
+            for a in v.args:
+                if start <= lo and hi <= start + a.shape[dim]:
+                    return self.slice(a, dim, lo - start, hi - start)
+                start += a.shape[dim]
+        if v.op == "slice" and v.attrs["dim"] == dim and v.attrs["step"] == 1:
+            start = v.attrs["lo"]
+            return self.slice(v.args[0], dim, start + lo, start + hi)
+        if v.op == "broadcast" and len(v.args[0].shape) == len(v.shape):
+            if v.args[0].shape[dim] == 1:
+                return self.broadcast(v.args[0], shape)
+            return self.broadcast(self.slice(v.args[0], dim, lo, hi), shape)
+        return None
+
+    def _widened(self, a: Node, v: Node) -> Node:
+        return self.broadcast(a, v.shape) if a.shape != v.shape else a
+
+    def _through(self, v: Node, f: Any) -> Node:
+        """A row-wise f pushed through stack or parent."""
+        args = [f(a) for a in v.args]
+        return self.make(v.op, args, v.set, args[0].shape, v.elem, **v.attrs)
+
+    def concat(self, vs: Sequence[Node], dim: int) -> Node:
+        if len(vs) == 1:
+            return vs[0]
+        shape = list(vs[0].shape)
+        shape[dim] = sum(v.shape[dim] for v in vs)
+        return self.make("concat", vs, self.join(vs), shape, vs[0].elem, dim=dim)
+
+    def row_reduce(self, kind: str, v: Node, dims: Sequence[int]) -> Node:
+        if not dims:
+            return v
+        shape = [n for i, n in enumerate(v.shape) if i not in dims]
+        return self.make(
+            "row_reduce", [v], v.set, shape, v.elem, kind=kind, dims=tuple(sorted(dims))
+        )
+
+    def contract(self, spec: str, a: Node, b: Node) -> Node:
+        """einsum over row dimensions. A letter that occurs once is summed beforehand. A weight
+        that is constant on each part of a union becomes one product per part."""
+        left, out = spec.split("->")
+        p, q = left.split(",")
+        a, p = self._summed(a, p, q + out)
+        b, q = self._summed(b, q, p + out)
+        spec = f"{p},{q}->{out}"
+        for i, (x, w) in enumerate(((a, b), (b, a))):
+            if w.op == "stack" and all(y.set is None for y in w.args):
+                parts = []
+                for k, y in enumerate(w.args):
+                    xk = self.part(x, w.set, k)
+                    parts.append(self.contract(spec, *((xk, y) if i == 0 else (y, xk))))
+                return self.stack(w.set, parts)
+        sizes = dict(zip(p + q, a.shape + b.shape, strict=True))
+        shape = [sizes[c] for c in out]
+        return self.make("contract", [a, b], self.join([a, b]), shape, a.elem, spec=spec)
+
+    def _summed(self, v: Node, letters: str, others: str) -> tuple[Node, str]:
+        lone = [i for i, c in enumerate(letters) if c not in others]
+        kept = "".join(c for c in letters if c in others)
+        return self.row_reduce("sum", v, lone), kept
+
+    # ------------------------------------------------------------ across sets
+
+    def at(self, x: Node, index: Node, over: Set, codomain: Set) -> Node:
+        """Rows of `codomain` seen from `over` through an integer value there."""
+        if x.set is None:
+            return x
+        if x.op == "stack" and index.op == "stack" and x.home is codomain.find():
+            split = self._at_parts(x, index, over)
+            if split is not None:
+                return split
+        return self.make("at", [x, index], over, x.shape, x.elem, over=over, codomain=codomain)
+
+    def _at_parts(self, x: Node, index: Node, over: Set) -> Node | None:
+        """`cat(xs)[cat(i_k + offset_k)]`, where each offset is the start of a part: part by part.
+
+        An index outside of its own part would read another one in torch; here it is an error.
+        """
+        union, edges = x.home.origin, over.find().origin
+        starts = [
+            sum((p.find().expr for p in union.parts[:k]), sympy.Integer(0))
+            for k in range(len(union.parts))
+        ]
+        out = []
+        for i, part in zip(index.args, edges.parts, strict=True):
+            if i.set is None or i.shape != ():
+                return None
+            base, offset = offset_of(i)
+            if offset not in starts:
+                return None
+            k = len(starts) - 1 - starts[::-1].index(offset)
+            out.append(self.at(x.args[k], base, part.find(), union.parts[k].find()))
+        return self.stack(over, out)
+
+    def parent(self, x: Node, subset: Set) -> Node:
+        """Rows of a set at those that a filter keeps."""
+        if x.set is None:
+            return x
+        return self.make("parent", [x], subset, x.shape, x.elem)
+
+    def stack(self, union: Set, xs: Sequence[Node]) -> Node:
+        """Rows of the parts, one after the other. One constant everywhere stays a constant."""
+        if all(x is xs[0] for x in xs) and xs[0].op == "const":
+            return xs[0]
+        shape = broadcast_shapes(*(x.shape for x in xs))
+        return self.make("stack", [self.broadcast(x, shape) for x in xs], union, shape, xs[0].elem)
+
+    def part(self, x: Node, union: Set, k: int) -> Node:
+        """The rows of one part of a union."""
+        if x.set is None:
+            return x
+        if x.op == "stack" and x.home is union.find():
+            return x.args[k]
+        part = union.find().origin.parts[k]
+        if x.op == "pointwise":
+            args = [self.part(a, union, k) for a in x.args]
+            return self.pointwise(x.attrs["name"], args, x.elem, **x.attrs["params"])
+        if x.op in ("reshape", "broadcast") and x.args[0].op == "stack":
+            y = self.part(x.args[0], union, k)
+            return self.reshape(y, x.shape) if x.op == "reshape" else self.broadcast(y, x.shape)
+        return self.make("part", [x], part.find(), x.shape, x.elem, union=union, k=k)
+
+    def as_rows(self, x: Node, rows: Set) -> Node:
+        """A one-row value whose first dimension becomes the rows of a set of that constant size."""
+        return self.make("as_rows", [x], rows, x.shape[1:], x.elem)
+
+    def as_unit(self, x: Node, rows: Set, n: int) -> Node:
+        """The inverse of `as_rows`."""
+        if x.op == "as_rows":
+            return x.args[0]
+        x = self.make("as_unit", [x], None, (n, *x.shape), x.elem, rows=rows)
+        return x
+
+    def reduce(
+        self,
+        kind: str,
+        x: Node,
+        over: Set,
+        index: Node | None,
+        codomain: Set | None,
+        zero_ties: bool = False,
+    ) -> Node:
+        """Reduces over the rows of `over` into the groups of `index` (None: into one row)."""
+        args = [x] if index is None else [x, index]
+        over = self.join(args, over)
+        return self.make(
+            "reduce", args, codomain, x.shape, x.elem, kind=kind, over=over, zero_ties=zero_ties
+        )
+
+    def softmax(self, x: Node, over: Set, index: Node, codomain: Set) -> Node:
+        over = self.join([x, index], over)
+        return self.make("softmax", [x, index], over, x.shape, x.elem, over=over, codomain=codomain)
+
+
+def offset_of(index: Node) -> tuple[Node, sympy.Expr]:
+    """index = base + offset with a size expression as offset (0: none)."""
+    if index.op == "pointwise" and index.attrs["name"] == "add":
+        for a, b in ((index.args[0], index.args[1]), (index.args[1], index.args[0])):
+            if b.op == "size":
+                return a, b.attrs["expr"]
+            if is_const(b):
+                return a, sympy.Integer(b.attrs["value"])
+    return index, sympy.Integer(0)
+
+
+def _slice_data(data: Any, dim: int, lo: int, hi: int, step: int) -> Any:
+    if dim == 0:
+        return data[lo:hi:step]
+    return tuple(_slice_data(d, dim - 1, lo, hi, step) for d in data)
+
+
+def _key(x: Any) -> Any:
+    if isinstance(x, Node):
+        return ("node", x.number)
+    if isinstance(x, Set):
+        return ("set", x.find().number)
+    if isinstance(x, tuple | list):
+        return tuple(_key(y) for y in x)
+    if isinstance(x, dict):
+        return tuple((k, _key(v)) for k, v in sorted(x.items()))
+    return (type(x).__name__, repr(x))

@@ -1,0 +1,203 @@
+"""The leaf ops that capture leaves in the graph: `torch.ops.gnnc.*`.
+
+A leaf names an intent (a segment reduction, GCN's normalisation) that PyG spells as several tensor
+ops. Each is defined by a reference body in plain torch, which also serves eager execution: a
+CompositeImplicitAutograd op stays one node in Dynamo's graph while fake tensors, autograd and vmap
+see through it. Ops whose output size depends on data need a custom op with one fresh size symbol.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+_LIBRARY = torch.library.Library("gnnc", "DEF")
+
+
+def _leaf(schema: str) -> Callable[[Callable], Callable]:
+    """Defines `torch.ops.gnnc.<name>` from its schema and its reference body."""
+
+    def define(body: Callable) -> Callable:
+        _LIBRARY.define(schema)
+        _LIBRARY.impl(body.__name__, body, "CompositeImplicitAutograd")
+        return body
+
+    return define
+
+
+def _along(index: Tensor, like: Tensor, dim: int) -> Tensor:
+    """A 1-d index viewed along `dim` of `like`."""
+    shape = (1,) * dim + (-1,) + (1,) * (like.dim() - dim - 1)
+    return index.view(shape).expand_as(like)
+
+
+@_leaf("segment_reduce(Tensor src, Tensor index, int dim, SymInt dim_size, str reduce) -> Tensor")
+def segment_reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: str) -> Tensor:
+    """PyG's `scatter`: reduces `src` along `dim` into `dim_size` groups given by `index`.
+
+    An empty group gives 0 (1 for "mul"). The gradient of max and min treats torch's zero start as
+    one more tie when the extremum is 0, as PyG's CPU path does.
+    """
+    dim = src.dim() + dim if dim < 0 else dim
+    size = list(src.shape)
+    size[dim] = dim_size
+    where = _along(index, src, dim)
+    if reduce in ("sum", "add"):
+        return src.new_zeros(size).scatter_add_(dim, where, src)
+    if reduce == "mean":
+        count = src.new_zeros(dim_size).scatter_add_(0, index, src.new_ones(src.size(dim)))
+        total = src.new_zeros(size).scatter_add_(dim, where, src)
+        return total / _along(count.clamp(min=1), total, dim)
+    if reduce == "mul":
+        return src.new_ones(size).scatter_reduce_(dim, where, src, reduce="prod")
+    if reduce == "any":
+        return src.new_zeros(size).scatter_(dim, where, src)
+    if reduce[-3:] not in ("max", "min"):
+        raise ValueError(f"unknown reduction {reduce!r}: use sum, mean, mul, min, max or any")
+    return src.new_zeros(size).scatter_reduce_(
+        dim, where, src, reduce="a" + reduce[-3:], include_self=False
+    )
+
+
+@_leaf("segment_softmax(Tensor src, Tensor index, SymInt num_groups, int dim=0) -> Tensor")
+def segment_softmax(src: Tensor, index: Tensor, num_groups: int, dim: int = 0) -> Tensor:
+    """PyG's `softmax` of `src` within the groups of `index` along `dim`."""
+    top = segment_reduce(src.detach(), index, dim, num_groups, "max")
+    e = (src - top.index_select(dim, index)).exp()
+    total = segment_reduce(e, index, dim, num_groups, "sum") + 1e-16
+    return e / total.index_select(dim, index)
+
+
+@_leaf("remove_self_loops(Tensor edge_index, Tensor? edge_attr) -> (Tensor, Tensor?)")
+def remove_self_loops(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The edges (2 x E) whose ends differ, in order, and the rows of `edge_attr` they keep."""
+    keep = edge_index[0] != edge_index[1]
+    return edge_index[:, keep], None if edge_attr is None else edge_attr[keep]
+
+
+@_leaf("edge_subgraph(Tensor edge_index, Tensor mask) -> Tensor")
+def edge_subgraph(edge_index: Tensor, mask: Tensor) -> Tensor:
+    """The edges (2 x E) where the boolean `mask` (E) is true."""
+    return edge_index[:, mask]
+
+
+@_leaf("segment_mm(Tensor x, Tensor ptr, Tensor weight) -> Tensor")
+def segment_mm(x: Tensor, ptr: Tensor, weight: Tensor) -> Tensor:
+    """`x[ptr[t]:ptr[t+1]] @ weight[t]` for every type t: rows are sorted by type."""
+    rows = torch.arange(x.size(0), device=x.device)
+    kind = torch.searchsorted(ptr[1:].contiguous(), rows, right=True)
+    return torch.bmm(x.unsqueeze(1), weight[kind]).squeeze(1)
+
+
+@_leaf(
+    "relational_sum(Tensor x, Tensor edge_index, Tensor edge_type, Tensor weight, "
+    "SymInt num_dst, str reduce) -> Tensor"
+)
+def relational_sum(
+    x: Tensor, edge_index: Tensor, edge_type: Tensor, weight: Tensor, num_dst: int, reduce: str
+) -> Tensor:
+    """RGCN's aggregation: per destination, the sum over relations r of (mean or sum) x_j W_r.
+
+    x is n x F; weight is R x F x G, or R x b x F/b x G/b for block-diagonal matrices; the result is
+    num_dst x G. (Schlichtkrull et al., Modeling Relational Data with Graph Convolutional
+    Networks, 2018.)
+    """
+    w = weight.index_select(0, edge_type)
+    h = x.index_select(0, edge_index[0])
+    if weight.dim() == 4:
+        h = torch.einsum("ebk,ebko->ebo", h.view(h.size(0), weight.size(1), -1), w).flatten(1)
+    else:
+        h = torch.bmm(h.unsqueeze(1), w).squeeze(1)
+    if reduce == "mean":
+        relations = weight.size(0)
+        key = edge_index[1] * relations + edge_type
+        ones = h.new_ones(h.size(0))
+        count = segment_reduce(ones, key, 0, num_dst * relations, "sum")
+        h = h / count.index_select(0, key).unsqueeze(-1)
+    return segment_reduce(h, edge_index[1], 0, num_dst, "sum")
+
+
+def _remaining_loops(
+    edge_index: Tensor, weight: Tensor, fill: float, num_nodes: int
+) -> tuple[Tensor, Tensor]:
+    """PyG's add_remaining_self_loops: old loops leave, every node gets one; the last old one's
+    weight stays (in backward torch hands the gradient to every duplicate)."""
+    keep = edge_index[0] != edge_index[1]
+    nodes = torch.arange(num_nodes, device=edge_index.device)
+    loops = weight.new_full((num_nodes,), fill)
+    loops = loops.index_put((edge_index[0][~keep],), weight[~keep])
+    edges = torch.cat([edge_index[:, keep], nodes.unsqueeze(0).repeat(2, 1)], 1)
+    return edges, torch.cat([weight[keep], loops])
+
+
+def _gcn_norm(
+    edge_index: Tensor,
+    weight: Tensor | None,
+    num_nodes: int,
+    improved: bool,
+    loops: bool,
+    flow: str,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor]:
+    if weight is None:
+        weight = torch.ones(edge_index.size(1), device=edge_index.device, dtype=dtype)
+    if loops:
+        edge_index, weight = _remaining_loops(
+            edge_index, weight, 2.0 if improved else 1.0, num_nodes
+        )
+    else:
+        edge_index = edge_index.clone()
+    src, dst = edge_index[0], edge_index[1]
+    degree = segment_reduce(weight, dst if flow == "source_to_target" else src, 0, num_nodes, "sum")
+    scale = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
+    return edge_index, scale[src] * weight * scale[dst]
+
+
+@torch.library.custom_op("gnnc::gcn_norm", mutates_args=())
+def gcn_norm(
+    edge_index: Tensor,
+    weight: Tensor | None,
+    num_nodes: int,
+    improved: bool,
+    loops: bool,
+    flow: str,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor]:
+    """GCN's edges and weights D^-1/2 (A + I) D^-1/2; see PyG's `gcn_norm`."""
+    return _gcn_norm(edge_index, weight, num_nodes, improved, loops, flow, dtype)
+
+
+@gcn_norm.register_fake
+def _(
+    edge_index: Tensor,
+    weight: Tensor | None,
+    num_nodes: int,
+    improved: bool,
+    loops: bool,
+    flow: str,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor]:
+    edges = torch.library.get_ctx().new_dynamic_size() if loops else edge_index.size(1)
+    out = torch.empty(
+        edges, device=edge_index.device, dtype=dtype if weight is None else weight.dtype
+    )
+    return edge_index.new_empty((2, edges)), out
+
+
+def _gcn_norm_context(ctx, inputs, output) -> None:
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.options = inputs[2:]
+
+
+def _gcn_norm_backward(ctx, _edges: Tensor | None, grad: Tensor):
+    edge_index, weight = ctx.saved_tensors
+    result = None
+    if weight is not None:
+        with torch.enable_grad():
+            leaf = weight.detach().requires_grad_()
+            out = _gcn_norm(edge_index, leaf, *ctx.options)[1]
+            (result,) = torch.autograd.grad(out, leaf, grad)
+    return None, result, None, None, None, None, None
+
+
+gcn_norm.register_autograd(_gcn_norm_backward, setup_context=_gcn_norm_context)

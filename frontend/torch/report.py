@@ -1,0 +1,58 @@
+"""What became of a compiled callable: kernels, parts that run in torch, time spent."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Report:
+    """Filled as graphs are compiled.
+
+    Attributes:
+        kernels: names of the generated kernels, in the order they run, of all compiled graphs.
+        fallbacks: what runs in torch instead: what, where (file and line of the user's code) and
+        why. compile_seconds: time spent importing, in passes and in the C compiler (or looking into
+        the cache). graphs: how many graphs were compiled; train and eval, or another dtype or
+        width, are further ones. sources: paths of the generated objects; the C lies beside each,
+        with the suffix `.c`.
+    """
+
+    kernels: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
+    compile_seconds: float = 0.0
+    graphs: int = 0
+    sources: list[str] = field(default_factory=list)
+
+    def fell_back(self, message: str) -> None:
+        """Note a part that runs in torch, once."""
+        if message not in self.fallbacks:
+            self.fallbacks.append(message)
+
+    def __str__(self) -> str:
+        seconds = f"{self.compile_seconds:.2f} s"
+        lines = [f"{self.graphs} graphs compiled in {seconds}, {len(self.kernels)} kernels"]
+        lines += [f"  {k}" for k in self.kernels]
+        lines += [f"runs in torch: {f}" for f in self.fallbacks] or ["nothing runs in torch"]
+        return "\n".join(lines)
+
+
+_REPORTS: weakref.WeakKeyDictionary[Any, Report] = weakref.WeakKeyDictionary()
+
+
+def remember(target: Any, report: Report) -> None:
+    """Make the report of a compiled module or function known to `explain`."""
+    _REPORTS[target] = report
+
+
+def explain(target: Any) -> Report:
+    """What gnnc made of a compiled module or function so far.
+
+    Raises:
+        ValueError: `target` was not compiled by `gnnc.compile`.
+    """
+    if target not in _REPORTS:
+        raise ValueError(f"{target!r} was not compiled: pass what gnnc.compile returned")
+    return _REPORTS[target]

@@ -1,0 +1,136 @@
+"""autodiff: reverse mode on whole functions.
+
+(arguments) -> (results) becomes (arguments, cotangents) -> (results, gradients): a cotangent for
+every float result that is no update of an argument, a gradient for every argument with
+`inter.needs_grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ..dialects.inter.base import ValueOp
+from ..dialects.inter.builder import Builder
+from ..dialects.inter.types import RowsType, is_float, rows
+from .derivatives import differentiate, passes_gradient
+from .reverse import Reverse
+from .signature import (
+    COTANGENT,
+    GRAD,
+    NAME,
+    NEEDS_GRAD,
+    UPDATE,
+    Attributes,
+    Names,
+    arg_attributes,
+    name_of,
+    result_attributes,
+    return_of,
+)
+from .verify_sets import verify_sets
+
+
+def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
+    """Differentiates `func` in place.
+
+    Cotangent arguments are named `d_<result>` and carry `inter.cotangent`; gradients are named
+    `d_<argument>`, have exactly its type and carry `inter.grad = "<argument>"`. The forward ops
+    stay as they are, the backward ones follow them; what turns out to be unused is for dce. Raises
+    PassFailedException where no argument wants a gradient, where the function is differentiated
+    already, and where an op on the way has no derivative.
+    """
+    env = verify_sets(func)
+    args, attrs = list(func.body.block.args), arg_attributes(func)
+    wanted = _wanted(func, args, attrs)
+    ret, outcomes = return_of(func), result_attributes(func)
+    results = list(ret.operands)
+    body = [op for op in func.body.block.ops if isinstance(op, ValueOp)]
+    ret.detach()
+    ret.erase()
+
+    names = Names(
+        name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(zip(args, attrs, strict=True))
+    )
+    r = reverse(Builder(env, func.body.block), env, _reached(body, wanted))
+    for i, (value, outcome) in enumerate(zip(results, outcomes, strict=True)):
+        if isinstance(value.type, RowsType) and is_float(value.type.elem) and UPDATE not in outcome:
+            d = func.body.block.insert_arg(value.type, len(func.body.block.args))
+            name = names.fresh(f"d_{name_of(value, outcome, f'result{i}')}")
+            d.name_hint = name
+            attrs.append({COTANGENT: UnitAttr(), NAME: StringAttr(name)})
+            r.put_result(value, d)
+    for op in reversed(body):
+        if r.has(op.results[0]):
+            differentiate(r, op)
+
+    gradients = [_gradient(r, a) for a in wanted]
+    for name in wanted.values():
+        own = names.fresh(f"d_{name}")
+        outcomes.append({NAME: StringAttr(own), GRAD: StringAttr(name)})
+    func.body.block.add_op(ReturnOp(*results, *gradients))
+    func.arg_attrs, func.res_attrs = _array(attrs), _array(outcomes)
+    func.update_function_type()
+
+
+def _wanted(
+    func: FuncOp, args: Sequence[SSAValue], attrs: Sequence[Attributes]
+) -> dict[SSAValue, str]:
+    """The arguments whose gradient is wanted, with their names."""
+    here = f"autodiff: @{func.sym_name.data}"
+    if any(COTANGENT in d for d in attrs):
+        raise PassFailedException(f"{here} has cotangents already: run autodiff once")
+    wanted: dict[SSAValue, str] = {}
+    for i, (a, d) in enumerate(zip(args, attrs, strict=True)):
+        if NEEDS_GRAD not in d:
+            continue
+        name = name_of(a, d, f"arg{i}")
+        if not isinstance(a.type, RowsType) or not is_float(a.type.elem):
+            raise PassFailedException(
+                f"{here}: argument {name} is {a.type}: only rows of floats have gradients, drop "
+                f"its {NEEDS_GRAD}"
+            )
+        wanted[a] = name
+    if not wanted:
+        raise PassFailedException(
+            f"{here}: no argument has {NEEDS_GRAD}: mark those whose gradient is wanted"
+        )
+    return wanted
+
+
+def _reached(body: Sequence[ValueOp], start: Iterable[SSAValue]) -> set[SSAValue]:
+    """`start` and every value that moves with it."""
+    reached = set(start)
+    for op in body:
+        if any(x in reached and passes_gradient(op, i) for i, x in enumerate(op.operands)):
+            reached.update(op.results)
+    return reached
+
+
+def _gradient(r: Reverse, a: SSAValue) -> SSAValue:
+    """The cotangent of an argument, stored as the argument is; zeros where nothing reads it."""
+    t = rows(a)
+    return r.b.widen(r.cotangent(a) if r.has(a) else r.zero(a, t.dims), t.dom)
+
+
+def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr(d) for d in dictionaries)
+
+
+@dataclass(frozen=True)
+class AutodiffPass(ModulePass):
+    """Appends the gradients of arguments marked `inter.needs_grad` to each function's results."""
+
+    name = "autodiff"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                autodiff(func)

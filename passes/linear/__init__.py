@@ -1,0 +1,1 @@
+"""The rewrites of `reorder-linear`, one a file."""

@@ -1,0 +1,349 @@
+"""reorder-linear, aggregation: a product with a weight stands before or after a sum, by cost.
+
+`contract(reduce sum (at src x), W)` and `reduce sum (at src contract(x, W))` are equal: for sums
+and means, with scalars per edge or node in between, and for `scalar * x + reduce ..` (GIN). A bias
+inside becomes the bias times the same aggregation of 1 (a count). Nothing moves through max or a
+nonlinearity, and nothing that other ops use as well is done twice.
+
+Rows gathered are as wide as what is aggregated, in both directions when training; the transposed
+gather is not needed where the aggregation comes first and its input needs no gradient. With
+`hoist_inputs` an aggregation of `inter.constant` inputs counts nothing, as hoist-invariants will
+move it to @prepare. Ties leave the program as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.inter.base import ValueOp
+from ...dialects.inter.builder import Builder
+from ...dialects.inter.pointwise import PointwiseOp
+from ...dialects.inter.reduce import ReduceOp
+from ...dialects.inter.shapes import ContractOp
+from ...dialects.inter.types import rows
+from ..machine import GATHER_BYTES, GEMM_FLOPS, STREAM_BYTES, element_bytes
+from .function import (
+    LinearFunction,
+    at_of,
+    is_product,
+    is_unit,
+    linear_reduce,
+    plain_at,
+    width,
+)
+
+MARGIN = 0.95
+"""What the other order must cost at most, relative to the one that is there."""
+
+MANY = 50
+"""Terms of a sum beyond which no aggregation is looked for in it."""
+
+Step = Callable[[Builder, SSAValue], SSAValue]
+"""A linear op that keeps the row's shape, applied to another value."""
+
+
+@dataclass
+class Aggregation:
+    """A linear function of one value (reads, scalars, sums); `apply` does it to another."""
+
+    root: SSAValue
+    top: SSAValue
+    apply: Step
+    reduces: list[ReduceOp]
+
+
+def move_product(fn: LinearFunction, op: ValueOp) -> bool:
+    """Moves a product with a single matrix to the cheaper side of an aggregation."""
+    if fn.joint or not isinstance(op, ContractOp) or not is_product(op):
+        return False
+    weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
+    if len(weights) != 1:
+        return False
+    w = weights[0]
+    x = op.operands[1 - w]
+    if len(rows(x).dims) != 1 or not op.letters()[2]:
+        return False
+    inside = aggregated(x, op)
+    if inside is not None:
+        return _product_first(fn, op, w, inside)
+    return _product_last(fn, op, w)
+
+
+# ---------------------------------------------------------------- the linear functions
+
+
+def scalar_product(v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """(scalar, carrier) where `v` is a row times one number."""
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "mul":
+        a, b = owner.operands
+        if width(a) == 1 and rows(b).dims == rows(v).dims:
+            return a, b
+        if width(b) == 1 and rows(a).dims == rows(v).dims:
+            return b, a
+    return None
+
+
+def _negated(v: SSAValue) -> SSAValue | None:
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "neg":
+        return owner.operands[0]
+    return None
+
+
+def _scale(scalar: SSAValue) -> Step:
+    return lambda b, x: b.mul(b.reshape(scalar, ()), x)
+
+
+def _then(first: Step, second: Step) -> Step:
+    return lambda b, x: second(b, first(b, x))
+
+
+def _same(b: Builder, x: SSAValue) -> SSAValue:
+    return x
+
+
+@dataclass
+class _Finder:
+    """Reads an expression downwards from the operand of a product."""
+
+    reduces: list[ReduceOp] = field(default_factory=list[ReduceOp])
+    roots: list[SSAValue] = field(default_factory=list[SSAValue])
+
+    def has_reduce(self, v: SSAValue) -> bool:
+        """Whether a sum over rows is found through scalars and additions."""
+        todo, seen = [v], {v}
+        while todo and len(seen) <= MANY:
+            x = todo.pop()
+            if linear_reduce(x) is not None:
+                return True
+            new = [t for t in _terms(x) if t not in seen]
+            seen.update(new)
+            todo += new
+        return False
+
+    def read(self, v: SSAValue, user: Operation | None) -> Step | None:
+        """How `v` follows from the root; None where it does not."""
+        if not self.has_reduce(v):
+            return self._from_root(v)
+        if user is not None and any(use.operation is not user for use in v.uses):
+            return None  # someone else needs it as it is
+        owner = v.owner
+        assert isinstance(owner, Operation)
+        if (reduce := linear_reduce(v)) is not None:
+            self.reduces.append(reduce)
+            inner = self._inside(reduce.x)
+            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
+            return inner and _then(inner, lambda b, x: b.reduce(kind, x, over, along))
+        if (product := scalar_product(v)) is not None:
+            inner = self.read(product[1], owner)
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self.read(x, owner)
+            return inner and _then(inner, Builder.neg)
+        assert isinstance(owner, PointwiseOp)
+        name = owner.SPEC.name
+        left, right = owner.operands
+        # the branch with the sum first: it says what the root is
+        first = [x for x in (left, right) if self.has_reduce(x)]
+        steps = {x: self.read(x, owner) for x in (*first, left, right) if x in first}
+        for x in (left, right):
+            if x not in steps:
+                steps[x] = self.read(x, owner)
+        a, b2 = steps[left], steps[right]
+        if a is None or b2 is None:
+            return None
+        return lambda b, x: b.pointwise(name, a(b, x), b2(b, x))
+
+    def _inside(self, v: SSAValue) -> Step | None:
+        """What a sum adds up: scalars times a read of the root (or times the root itself)."""
+        if (product := scalar_product(v)) is not None:
+            inner = self._inside(product[1])
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self._inside(x)
+            return inner and _then(inner, Builder.neg)
+        read = plain_at(v)
+        self.roots.append(v if read is None else read.x)
+        return _same if read is None else (lambda b, x: at_of(b, read, x))
+
+    def _from_root(self, v: SSAValue) -> Step | None:
+        """The root itself, or scalars times it."""
+        if not self.roots:
+            return None
+        if v is self.roots[0]:
+            return _same
+        if (product := scalar_product(v)) is not None:
+            inner = self._from_root(product[1])
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self._from_root(x)
+            return inner and _then(inner, Builder.neg)
+        return None
+
+
+def _terms(v: SSAValue) -> list[SSAValue]:
+    """What a sum, difference or scalar product is made of, scalars aside."""
+    if (product := scalar_product(v)) is not None:
+        return [product[1]]
+    if (x := _negated(v)) is not None:
+        return [x]
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("add", "sub"):
+        same = all(rows(x).dims == rows(v).dims for x in owner.operands)
+        return list(owner.operands) if same else []
+    return []
+
+
+def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
+    """`v` as an aggregation of one value, where nobody but `user` needs it."""
+    finder = _Finder()
+    if not finder.has_reduce(v):
+        return None
+    step = finder.read(v, user)
+    if step is None or len(set(finder.roots)) != 1:
+        return None
+    return Aggregation(finder.roots[0], v, step, finder.reduces)
+
+
+# ---------------------------------------------------------------- costs
+
+
+@dataclass
+class _Costs:
+    """Seconds for a product and an aggregation in either order, backward included."""
+
+    fn: LinearFunction
+    root: SSAValue
+    weight: SSAValue
+    top_rows: float
+    edges: float
+    hoist_inputs: bool
+
+    def __post_init__(self) -> None:
+        need = self.fn.needing_grad()
+        self.root_grad, self.training = self.root in need, self.weight in need
+        self.training |= self.root_grad
+        self.free = self.hoist_inputs and self.root in self.fn.constant_inputs()
+
+    def total(self, first: bool, k: int, f: int) -> float:
+        """The product first, or last; it takes rows of `k` numbers to rows of `f`."""
+        fn, size = self.fn, element_bytes(rows(self.root))
+        width_, count = (f, fn.sizes.rows(rows(self.root).dom)) if first else (k, self.top_rows)
+        gather = self.edges * width_ * size / GATHER_BYTES
+        stream = 2 * count * width_ * size / STREAM_BYTES
+        gemm = 2.0 * count * k * f / GEMM_FLOPS
+        out = gemm + stream + (0 if self.free and not first else gather)
+        if self.training:
+            out += gemm + stream
+        if self.root_grad:
+            out += gemm
+        if self.training and (first or self.root_grad):
+            out += gather
+        return out
+
+
+def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> tuple[float, float]:
+    """(product first, product last)"""
+    k = width(op.operands[1 - w]) if rows(op.operands[1 - w]).dims else 1
+    f = width(op.operands[w]) // k
+    edges = sum(fn.sizes.rows(r.over) for r in a.reduces)
+    costs = _Costs(
+        fn, a.root, op.operands[w], fn.sizes.rows(rows(a.top).dom), edges, fn.hoist_inputs
+    )
+    return costs.total(True, k, f), costs.total(False, k, f)
+
+
+# ---------------------------------------------------------------- the two directions
+
+
+def _contract(b: Builder, op: ContractOp, w: int, x: SSAValue) -> SSAValue:
+    operands = [x, x]
+    operands[w] = op.operands[w]
+    return b.contract(op.spec.data, *operands)
+
+
+def _builder(fn: LinearFunction, op: Operation, a: Aggregation) -> Builder:
+    """A builder in front of `op`; what is summed over pairs has the least domain."""
+    pairs = any(r.over.keys for r in a.reduces)
+    return Builder(fn.env, InsertPoint.before(op)) if pairs else fn.before(op)
+
+
+def _product_first(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> bool:
+    first, last = _costs(fn, op, w, a)
+    if first >= MARGIN * last:
+        return False
+    b = _builder(fn, op, a)
+    fn.replace(op.results[0], a.apply(b, _contract(b, op, w, a.root)))
+    return True
+
+
+def _product_last(fn: LinearFunction, op: ContractOp, w: int) -> bool:
+    chain = _upwards(op)
+    if chain is None:
+        return False
+    bias, a = chain
+    if bias is not None and not fn.facts.finite(bias):
+        return False
+    first, last = _costs(fn, op, w, Aggregation(op.operands[1 - w], a.top, a.apply, a.reduces))
+    if last >= MARGIN * first:
+        return False
+    owner = a.top.owner
+    assert isinstance(owner, Operation)
+    b = _builder(fn, owner, a)
+    new = _contract(b, op, w, a.apply(b, op.operands[1 - w]))
+    if bias is not None:
+        ones = a.apply(b, b.const(1.0, (), rows(bias).elem))
+        weights = b.reshape(ones, (1,) * len(op.letters()[2]))
+        new = b.add(new, b.mul(weights, bias))
+    fn.replace(a.top, new)
+    return True
+
+
+def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
+    """From a product through its only users to the sum that takes it, and the scalars behind:
+    (bias that is added on the way, the aggregation)."""
+    v, step, bias = op.results[0], _same, None
+    reduces: list[ReduceOp] = []
+    while (user := _only_user(v)) is not None:
+        result = user.results[0]
+        if (product := scalar_product(result)) is not None and product[1] is v:
+            step = _then(step, _scale(product[0]))
+        elif _negated(result) is v:
+            step = _then(step, Builder.neg)
+        elif reduces:
+            break
+        elif (read := plain_at(result)) is not None and read.x is v:
+            step = _then(step, lambda b, x, read=read: at_of(b, read, x))
+        elif (reduce := linear_reduce(result)) is not None:
+            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
+            step = _then(
+                step,
+                lambda b, x, k=kind, o=over, a=along: b.reduce(k, x, o, a),
+            )
+            reduces.append(reduce)
+        elif bias is None and step is _same and (added := _bias(user, v)) is not None:
+            bias = added
+        else:
+            break
+        v = result
+    return (bias, Aggregation(op.results[0], v, step, reduces)) if reduces else None
+
+
+def _only_user(v: SSAValue) -> ValueOp | None:
+    users = {use.operation for use in v.uses}
+    user = users.pop() if len(users) == 1 else None
+    return user if isinstance(user, ValueOp) and list(user.operands).count(v) == 1 else None
+
+
+def _bias(op: ValueOp, v: SSAValue) -> SSAValue | None:
+    """The single row that `op` adds to `v`."""
+    if isinstance(op, PointwiseOp) and op.SPEC.name == "add":
+        (other,) = [x for x in op.operands if x is not v]
+        if is_unit(other) and op.type.dims == rows(v).dims:
+            return other
+    return None

@@ -1,0 +1,116 @@
+"""A value as a product of factors, each with its place among the dimensions of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ...dialects.inter.builder import Builder
+from ...dialects.inter.pointwise import PointwiseOp
+from ...dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
+from ...dialects.inter.types import rows
+from ...dialects.inter.values import ConstOp
+
+Place = tuple[int | None, ...]
+"""For each dimension of a factor its dimension of the whole, None for a dimension of 1."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """`value`, its dimensions at `place` in the whole; `inverse`: the whole is divided by it."""
+
+    value: SSAValue
+    place: Place
+    inverse: bool = False
+
+    def dims(self, rank: int) -> tuple[int, ...]:
+        """The factor's shape among `rank` dimensions, without leading ones."""
+        out = [1] * rank
+        for n, p in zip(rows(self.value).dims, self.place, strict=True):
+            if p is not None:
+                out[p] = n
+        first = next((i for i, n in enumerate(out) if n != 1), rank)
+        return tuple(out[first:])
+
+    def of(self, value: SSAValue) -> Factor:
+        """The same place for another value of this shape."""
+        return Factor(value, self.place, self.inverse)
+
+
+@dataclass
+class Product:
+    """factors, the sign, and the shape of the whole."""
+
+    factors: list[Factor]
+    negative: bool
+    dims: tuple[int, ...]
+
+
+def factorise(x: SSAValue) -> Product:
+    """`x` through products, quotients, signs, and reshapes that only add or drop ones."""
+    dims = rows(x).dims
+    out = Product([], False, dims)
+    _collect(x, tuple(None if n == 1 else i for i, n in enumerate(dims)), False, out)
+    return out
+
+
+def _collect(v: SSAValue, place: Place, inverse: bool, out: Product) -> None:
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("mul", "div", "neg"):
+        for i, x in enumerate(owner.operands):
+            below = owner.SPEC.name == "div" and i == 1
+            _collect(x, _aligned(rows(x).dims, place), inverse != below, out)
+        out.negative ^= owner.SPEC.name == "neg"
+    elif isinstance(owner, ReshapeOp) and only_ones(owner):
+        filled = iter([p for p in place if p is not None])
+        inner = tuple(None if n == 1 else next(filled) for n in rows(owner.x).dims)
+        _collect(owner.x, inner, inverse, out)
+    elif isinstance(owner, ContractOp) and _no_sum(owner):
+        *terms, whole = owner.letters()
+        for x, letters in zip(owner.operands, terms, strict=True):
+            _collect(x, tuple(place[whole.index(c)] for c in letters), inverse, out)
+    elif isinstance(owner, BroadcastOp):
+        _collect(owner.x, _aligned(rows(owner.x).dims, place), inverse, out)
+    elif not (isinstance(owner, ConstOp) and owner.number == 1):
+        out.factors.append(Factor(v, place, inverse))
+
+
+def _aligned(dims: Sequence[int], place: Place) -> Place:
+    """The place of an operand that broadcasts, aligned right, into something at `place`."""
+    tail = place[len(place) - len(dims) :]
+    return tuple(None if n == 1 else p for n, p in zip(dims, tail, strict=True))
+
+
+def _no_sum(op: ContractOp) -> bool:
+    """Whether a contraction only multiplies: all letters are in its result."""
+    left, right, out = op.letters()
+    return {*left, *right} <= {*out}
+
+
+def only_ones(op: ReshapeOp) -> bool:
+    """Whether a reshape adds and drops dimensions of 1 only. One that changes nothing stores the
+    value on another domain: reading through it is right as well."""
+    inner = [n for n in rows(op.x).dims if n != 1]
+    return inner == [n for n in op.type.dims if n != 1]
+
+
+def placed(value: SSAValue, rank: int) -> Factor:
+    """A value, aligned right, as a factor of a whole of `rank` dimensions."""
+    dims = rows(value).dims
+    first = rank - len(dims)
+    return Factor(value, tuple(None if n == 1 else first + i for i, n in enumerate(dims)))
+
+
+def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | None:
+    """The product of factors among `rank` dimensions, small ones first; None for no factor."""
+    total: SSAValue | None = None
+    for f in sorted(factors, key=lambda f: (f.inverse, math.prod(rows(f.value).dims))):
+        x = b.reshape(f.value, f.dims(rank))
+        if total is None:
+            total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
+        else:
+            total = b.div(total, x) if f.inverse else b.mul(total, x)
+    return total

@@ -1,0 +1,75 @@
+"""plan-memory: temporaries whose lives do not overlap share a slot of the arena.
+
+Gives every `intra.alloc` a `slot`; buffers in one slot are over the same domain, so the slot's size
+is known from the set's. Row widths may differ: the slot is as wide as its widest buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects.intra.bindings import AllocOp, PartOp, ViewOp
+from ..dialects.intra.rows import TraverseOp
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Let temporaries share arena slots."""
+
+    name = "plan-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.body.block.ops:
+            if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
+                plan(func)
+
+
+@dataclass
+class Slot:
+    """One place of the arena: its domain, and until which nest it is taken."""
+
+    domain: object
+    busy_until: int
+    index: int = field(default=0)
+
+
+def plan(func: FuncOp) -> None:
+    """Assign slots by a sweep over the nests."""
+    position: dict[Operation, int] = {
+        op: k for k, op in enumerate(o for o in func.body.block.ops if isinstance(o, TraverseOp))
+    }
+    lives: list[tuple[int, int, AllocOp]] = []
+    for op in func.body.block.ops:
+        if isinstance(op, AllocOp):
+            used = [position[n] for n in users(op.result) if n in position]
+            lives.append((min(used, default=0), max(used, default=0), op))
+    slots: list[Slot] = []
+    for first, last, op in sorted(lives, key=lambda x: (x[0], x[1])):
+        fitting = [s for s in slots if s.domain == op.domain and s.busy_until < first]
+        slot = fitting[0] if fitting else Slot(op.domain, -1, len(slots))
+        if not fitting:
+            slots.append(slot)
+        slot.busy_until = last
+        op.properties["slot"] = IntAttr(slot.index)
+
+
+def users(buffer: SSAValue) -> set[Operation]:
+    """The nests that touch a buffer, through views too."""
+    out: set[Operation] = set()
+    for u in buffer.uses:
+        op = u.operation
+        if isinstance(op, ViewOp | PartOp):
+            out |= users(op.results[0])
+            continue
+        while op.parent_op() is not None and not isinstance(op, TraverseOp):
+            up = op.parent_op()
+            assert up is not None
+            op = up
+        out.add(op)
+    return out

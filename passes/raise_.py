@@ -1,0 +1,63 @@
+"""raise: what users write becomes the ops that later passes reason about.
+
+Constants that do nothing go (raising/constants.py), spelled-out normalisations, means and scores
+become ops (raising/patterns.py), and loops over relations, one masked graph each, become one typed
+aggregation (raising/relations.py). Sums of a constant become counts. All is exact, where it is not
+bit for bit it is a reassociation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from .linear.function import LinearFunction, value_ops
+from .linear.reads import drop_read_of_unit
+from .raising.constants import drop_neutral, fold_constants, name_power, unstack
+from .raising.patterns import contract_of_sum, count_of_sum, guarded_rsqrt, mean_of_sum
+from .raising.relations import relation_loop
+
+_RULES = (
+    drop_read_of_unit,
+    unstack,
+    fold_constants,
+    drop_neutral,
+    name_power,
+    count_of_sum,
+    guarded_rsqrt,
+    mean_of_sum,
+    contract_of_sum,
+    relation_loop,
+)
+_ROUNDS = 50
+"""More than any program needs; a rule that undid another would not end."""
+
+
+def raise_patterns(func: FuncOp) -> None:
+    """Raises `func` until nothing changes any more."""
+    fn = LinearFunction(func)
+    for _ in range(_ROUNDS):
+        changed = False
+        for op in value_ops(func):
+            if op.results[0].first_use is not None:
+                changed |= any(rule(fn, op) for rule in _RULES)
+        fn.sweep()
+        if not changed:
+            return
+    raise RuntimeError(f"raise: @{func.sym_name.data} does not settle")
+
+
+@dataclass(frozen=True)
+class RaisePass(ModulePass):
+    """Turns spelled-out normalisations, means, scores and relation loops into the ops they mean."""
+
+    name = "raise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                raise_patterns(func)

@@ -1,0 +1,131 @@
+"""schedule: how each nest is cut into chunks, blocks and vectors on a target.
+
+Attaches `{schedule = {vector_bytes, block, grain, chunks, row_cost, prefetch}}` to every nest: rows
+of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`), `chunks` bounds their
+number (partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
+that they stay in the first-level cache. The numbers depend on widths only, never on a graph, so one
+program serves all graphs and any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, f64, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ..dialects.intra.rows import LoadOp, MatmulOp, OuterOp, TotalOp, TraverseOp
+from ..dialects.intra.syntax import element, row_dims
+
+CACHE_BYTES = 24 * 1024
+"""What the block-local rows of one nest may take of the first-level cache."""
+STACK_BYTES = 256 * 1024
+"""What they may take of a thread's stack, however wide they are."""
+PARTIAL_BYTES = 16 * 1024 * 1024
+"""What the partial sums of all chunks of one nest may take."""
+
+
+@dataclass(frozen=True)
+class SchedulePass(ModulePass):
+    """Decide chunks, blocks and vector width of every nest."""
+
+    name = "schedule"
+
+    target: str = "openmp"
+    vector_bytes: int = 64
+    block: int = 48
+    grain: int = 8192
+    chunks: int = 256
+    row_cost: int = 4
+    prefetch: int = 32
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target != "openmp":
+            raise PassFailedException(f"schedule: no target {self.target!r}; there is openmp")
+        if self.vector_bytes not in (16, 32, 64):
+            raise PassFailedException(
+                f"schedule: vector-bytes is 16, 32 or 64, not {self.vector_bytes}"
+            )
+        for nest in op.walk():
+            if isinstance(nest, TraverseOp):
+                nest.properties["schedule"] = self.of(nest)
+
+    def of(self, nest: TraverseOp) -> DictionaryAttr:
+        """The schedule of one nest."""
+        values = {
+            "vector_bytes": self.vector_bytes,
+            "block": self.block_rows(nest),
+            "grain": self.grain,
+            "chunks": self.most_chunks(nest),
+            "row_cost": self.row_cost + products(nest) // 512,
+            "prefetch": self.prefetch,
+        }
+        return DictionaryAttr({k: IntegerAttr(v, i64) for k, v in values.items()})
+
+    def block_rows(self, nest: TraverseOp) -> int:
+        """As many rows as the cache holds, at most `block`; halved, so that tiles divide it."""
+        per_row = self.local_bytes(nest)
+        rows = self.block
+        while rows > 6 and rows * per_row > CACHE_BYTES:
+            rows //= 2
+        while rows > 1 and rows * per_row > STACK_BYTES:
+            rows //= 2
+        return rows
+
+    def local_bytes(self, nest: TraverseOp) -> int:
+        """What a row takes in block-local buffers: what products read and make, but for rows that
+        they read where they lie."""
+        local: dict[SSAValue, int] = {}
+        for op in nest.body.block.ops:
+            if isinstance(op, MatmulOp):
+                values = (op.x, op.result)
+            elif isinstance(op, OuterOp):
+                values = (op.a, op.b)
+            else:
+                continue
+            for v in values:
+                size = element_bytes(element(v.type)) * length(v)
+                lies = isinstance(v.owner, LoadOp) and v.owner.row is nest.row
+                whole = size % self.vector_bytes == 0 or not isinstance(op, OuterOp) or v is op.a
+                local[v] = max(local.get(v, 0), 0 if lies and whole else size)
+        return sum(local.values())
+
+    def most_chunks(self, nest: TraverseOp) -> int:
+        """Fewer chunks where each keeps a large partial sum; at least 4, for as many threads."""
+        partial = 0
+        for op in nest.body.block.ops:
+            if isinstance(op, OuterOp):
+                partial += outer_bytes(op)
+            elif isinstance(op, TotalOp):
+                partial += 4 * length(op.value)
+        return max(4, min(self.chunks, PARTIAL_BYTES // max(partial, 1)))
+
+
+def element_bytes(elem: Attribute) -> int:
+    return 8 if elem in (f64, i64) else 4
+
+
+def outer_bytes(op: OuterOp) -> int:
+    """What one partial sum of outer products takes, padded to whole vectors."""
+    n = op.sizes()
+    return 4 * n["b"] * n["k"] * (n["f"] + 15)
+
+
+def length(v: SSAValue) -> int:
+    n = 1
+    for d in row_dims(v.type):
+        n *= d
+    return n
+
+
+def products(nest: TraverseOp) -> int:
+    """Multiplications a row costs in products."""
+    total = 0
+    for op in nest.body.block.ops:
+        if isinstance(op, MatmulOp | OuterOp):
+            n = op.sizes()
+            total += n["l"] * n["b"] * n["k"] * n["f"]
+    return total

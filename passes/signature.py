@@ -1,0 +1,98 @@
+"""The arguments and results of a function, with their attributes and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+NAME = "inter.name"
+NEEDS_GRAD = "inter.needs_grad"
+COTANGENT = "inter.cotangent"
+CONSTANT = "inter.constant"
+UPDATE = "inter.update"
+GRAD = "inter.grad"
+SAVED = "inter.saved"
+
+Attributes = Mapping[str, Attribute]
+
+
+def arg_attributes(func: FuncOp) -> list[Attributes]:
+    """One dictionary an argument, empty where there is none."""
+    return _dictionaries(func.arg_attrs, len(func.body.block.args))
+
+
+def result_attributes(func: FuncOp) -> list[Attributes]:
+    """One dictionary a result, empty where there is none."""
+    return _dictionaries(func.res_attrs, len(func.function_type.outputs))
+
+
+def _dictionaries(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Attributes]:
+    return [d.data for d in attrs] if attrs is not None else [{} for _ in range(count)]
+
+
+def return_of(func: FuncOp) -> ReturnOp:
+    """The function's return. Raises PassFailedException where the body does not end in one."""
+    last = func.body.block.last_op
+    if not isinstance(last, ReturnOp):
+        raise PassFailedException(f"@{func.sym_name.data} does not end in func.return: add one")
+    return last
+
+
+def body_ops(func: FuncOp) -> list[Operation]:
+    """The operations of the function in order, without its return."""
+    last = return_of(func)
+    return [op for op in func.body.block.ops if op is not last]
+
+
+def name_of(value: SSAValue, attributes: Attributes, default: str) -> str:
+    """An argument's or result's name: `inter.name`, else that in the text, else `default`."""
+    given = attributes.get(NAME)
+    if isinstance(given, StringAttr):
+        return given.data
+    return value.name_hint or default
+
+
+class Names:
+    """Hands out names that are not taken: `hint`, else `hint_1`, `hint_2`, .."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self._taken = set(taken)
+
+    def fresh(self, hint: str) -> str:
+        # a hint that ends in a number would read as another value's second name
+        base = re.sub(r"_\d+$", "", hint) or hint
+        name, count = hint, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def named_function(
+    name: str,
+    arguments: Sequence[tuple[Attribute, Attributes]],
+    result_types: Sequence[Attribute],
+    results: Sequence[Attributes],
+    extra: Attributes,
+) -> FuncOp:
+    """An empty function with attributes on arguments and results; `extra` are its own."""
+    types = [t for t, _ in arguments]
+    func = FuncOp(
+        name,
+        (types, list(result_types)),
+        Region(Block(arg_types=types)),
+        arg_attrs=_array(a for _, a in arguments),
+        res_attrs=_array(results),
+    )
+    func.attributes.update(extra)
+    return func
+
+
+def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr(d) for d in dictionaries)

@@ -1,0 +1,111 @@
+"""What is known of the numbers of a value: finite, not negative, bounded away from 0.
+
+A factor may leave a sum only where it is finite on every stored row, also on rows that nothing
+reads: there it would meet the 0 of an empty group, and 0 times infinity is no number. Arguments
+are taken to be finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.inter.reduce import CountOp, ReduceOp, SoftmaxOp
+from ..dialects.inter.sets import Total
+from ..dialects.inter.types import RowsType
+from ..dialects.inter.values import ConstOp
+
+_SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
+_MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
+_SQUARES = frozenset({"inter.mul"})
+_NOT_NEGATIVE = frozenset(
+    f"inter.{n}" for n in ("relu", "abs", "exp", "sigmoid", "softplus", "count", "softmax")
+)
+_KEEPS_SIGN = frozenset(f"inter.{n}" for n in ("mul", "add", "div", "minimum", "sqrt", "dropout"))
+
+
+class Facts:
+    """The facts of one function, found when asked for and remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, SSAValue], bool] = {}
+
+    def _ask(self, what: str, v: SSAValue, find: Callable[[Operation], bool]) -> bool:
+        if not isinstance(v.owner, Operation):
+            return what == "finite"
+        todo = [v]  # operands first, without recursion: programs are deep
+        while todo:
+            x = todo[-1]
+            owner = x.owner
+            assert isinstance(owner, Operation)
+            new = [y for y in _values(owner) if self._unknown(what, y)]
+            if new and self._unknown(what, x):
+                todo += new
+                continue
+            todo.pop()
+            if self._unknown(what, x):
+                self._known[what, x] = find(owner)
+        return self._known[what, v]
+
+    def _unknown(self, what: str, v: SSAValue) -> bool:
+        return isinstance(v.owner, Operation) and (what, v) not in self._known
+
+    def finite(self, v: SSAValue) -> bool:
+        """Finite arguments make every stored row finite."""
+        return self._ask("finite", v, self._finite)
+
+    def not_negative(self, v: SSAValue) -> bool:
+        """No number is below 0."""
+        return self._ask("not negative", v, self._not_negative)
+
+    def positive(self, v: SSAValue) -> bool:
+        """All numbers are above some constant above 0."""
+        return self._ask("positive", v, self._positive)
+
+    def _finite(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return math.isfinite(op.number)
+        if not all(self.finite(x) for x in _values(op)):
+            return False
+        if op.name == "inter.rsqrt":
+            return "zero" in op.properties or self.positive(op.operands[0])
+        if op.name in ("inter.div", "inter.log"):
+            return self.positive(op.operands[-1])
+        if op.name == "inter.sqrt":
+            return self.not_negative(op.operands[0])
+        return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
+
+    def _not_negative(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return op.number >= 0
+        if op.name in _NOT_NEGATIVE or self.positive(op.results[0]):
+            return True
+        if op.name in _SQUARES and op.operands[0] is op.operands[1]:
+            return True
+        if op.name == "inter.maximum":
+            return any(self.not_negative(x) for x in op.operands)
+        if op.name in _MOVES or op.name in _KEEPS_SIGN or isinstance(op, ReduceOp):
+            return all(self.not_negative(x) for x in _values(op))
+        return op.name == "inter.row_reduce" and self.not_negative(op.operands[0])
+
+    def _positive(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return op.number > 0
+        if op.name == "inter.maximum":
+            return any(self.positive(x) for x in op.operands)
+        if op.name == "inter.add":
+            a, b = op.operands
+            return (self.positive(a) and self.not_negative(b)) or (
+                self.positive(b) and self.not_negative(a)
+            )
+        if op.name in _MOVES or op.name in ("inter.minimum", "inter.mul", "inter.sqrt"):
+            return all(self.positive(x) for x in _values(op))
+        return False
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    """The operands that are rows, a random key aside."""
+    out = [x for x in op.operands if isinstance(x.type, RowsType)]
+    return out[:1] if op.name == "inter.dropout" else out

@@ -1,0 +1,121 @@
+"""What was made from a tensor, kept until the tensor changes or dies.
+
+A key holds the address, shape and version counter of every tensor that the value was made from, so
+an in-place edit (which raises the counter) makes a new key, and the old entry ages out. Entries
+also hang on the life of the tensors' storage, because an address may be used again. torch is not
+imported: a tensor is anything with ``data_ptr``, ``shape``, ``stride``, ``dtype`` and ``_version``.
+
+Two edits cannot be seen: through ``tensor.data`` and through a NumPy view of the tensor, which
+leave the version counter as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+_Made = TypeVar("_Made")
+
+
+def version_key(tensor: Any) -> Hashable | None:
+    """The identity of a tensor's present content, or None where it has no version counter (NumPy
+    arrays, tensors made in inference mode): what is made from it cannot be kept.
+    """
+    try:
+        version = tensor._version
+    except (AttributeError, RuntimeError):  # torch raises RuntimeError for inference tensors
+        return None
+    stride, device = tuple(tensor.stride()), str(tensor.device)
+    return (tensor.data_ptr(), tuple(tensor.shape), stride, str(tensor.dtype), device, version)
+
+
+def owner_of(tensor: Any) -> object:
+    """The object that lives as long as the tensor's memory, whichever views of it come and go."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor
+
+
+class Memo:
+    """At most `capacity` values by key, the ones used last; safe for threads.
+
+    A value is dropped when it is the oldest of too many, or when one of its owners dies. A value
+    must not refer to its owners, which would keep it alive for ever.
+    """
+
+    def __init__(self, capacity: int = 32) -> None:
+        if capacity < 1:
+            raise ValueError(f"a memo keeps at least one value, got capacity {capacity}")
+        self._capacity = capacity
+        self._entries: OrderedDict[Hashable, tuple[Any, list[weakref.ref[Any]]]] = OrderedDict()
+        self._dead: deque[Hashable] = deque()
+        self._lock = threading.Lock()
+
+    def get(
+        self, key: Hashable | None, owners: Iterable[object], make: Callable[[], _Made]
+    ) -> _Made:
+        """The value kept under `key`, else what `make` returns, kept as long as the `owners` live.
+
+        With None as key the value is made each time. `make` runs without a lock held, so two
+        threads may both make it; all of them get the one that was kept first.
+        """
+        if key is None:
+            return make()
+        with self._lock:
+            self._purge()
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]
+        made = make()
+        # callbacks reach this memo weakly, so that long-lived owners do not keep it
+        home: weakref.ref[Memo] = weakref.ref(self)
+        watch = [weakref.ref(owner, lambda _: _drop(home, key)) for owner in owners]
+        with self._lock:
+            self._purge()
+            kept, _ = self._entries.setdefault(key, (made, watch))
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
+        self._settle()
+        return kept
+
+    def get_for(self, tensors: Iterable[Any], extra: Hashable, make: Callable[[], _Made]) -> _Made:
+        """:meth:`get` for a value made from `tensors` and the hashable `extra` only."""
+        tensors = list(tensors)
+        keys = [version_key(tensor) for tensor in tensors]
+        key = None if None in keys else (*keys, extra)
+        return self.get(key, [] if key is None else map(owner_of, tensors), make)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._purge()
+            return len(self._entries)
+
+    def _bury(self, key: Hashable) -> None:
+        """An owner of `key` died. This may run anywhere, also while this thread holds the lock."""
+        self._dead.append(key)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Remove what died, unless the lock is held: its holder, or the next one, does it then."""
+        if self._dead and self._lock.acquire(blocking=False):
+            try:
+                self._purge()
+            finally:
+                self._lock.release()
+
+    def _purge(self) -> None:
+        while self._dead:
+            self._entries.pop(self._dead.popleft(), None)
+
+
+def _drop(home: weakref.ref[Memo], key: Hashable) -> None:
+    memo = home()
+    if memo is not None:
+        memo._bury(key)  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,200 @@
+"""Compiled programs: shared objects with the plain data that says how to call them.
+
+Nothing here knows tensors: buffers are addresses. runtime/autograd.py allocates them as torch
+tensors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import structure, threads, toolchain
+from .sets import SetData
+from .tables import Tables, contiguous
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
+ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer that the caller provides: its place in the argument array, row shape, element type
+    and domain.
+    """
+
+    slot: int
+    name: str
+    row: tuple[int, ...]
+    dtype: str
+    domain: list[Any] | None
+
+
+class Phase:
+    """One exported C function with its interface."""
+
+    def __init__(self, function: Any, data: Mapping[str, Any]) -> None:
+        self.function = function
+        function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        function.restype = None
+        self.name: str = data["name"]
+        self.kernels: list[str] = data["kernels"]
+        self.workspace: int = data["workspace"]
+        self.sizes: list[list[Any]] = data["sizes"]
+        self.required: list[tuple[list[Any], int]] = data["required"]
+        self.buffers: list[dict[str, Any]] = data["buffers"]
+        self.inputs = self.named("input")
+        self.outputs = self.named("output")
+
+    def named(self, kind: str) -> list[Buffer]:
+        return [
+            Buffer(k, b["name"], tuple(b["row"]), b["dtype"], b.get("domain"))
+            for k, b in enumerate(self.buffers)
+            if b["kind"] == kind
+        ]
+
+
+class PhaseOnGraph:
+    """A phase with the sizes and tables of one graph filled in; calls may come from several
+    threads.
+
+    Raises:
+        ValueError: a set has not as many rows as the program was made for.
+    """
+
+    def __init__(self, phase: Phase, tables: Tables) -> None:
+        self.phase = phase
+        for domain, count in phase.required:
+            if (found := tables.size(domain)) != count:
+                raise ValueError(
+                    f"set {domain[0]} has {found} rows, the program is made for {count}: "
+                    "give a graph with as many, or compile the model for this one"
+                )
+        sizes = [tables.size(d) for d in phase.sizes]
+        self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        self.keep: list[NDArray[Any]] = []
+        self.fixed = [0] * len(phase.buffers)
+        self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
+        slots: dict[Any, int] = {}
+        temporaries: list[tuple[int, Any]] = []
+        for k, b in enumerate(phase.buffers):
+            if b["kind"] in ("input", "output"):
+                continue
+            if b["kind"] == "temporary":
+                n = tables.size(b["domain"]) if b["domain"] else 1
+                key = ("own", k) if b["slot"] is None else b["slot"]
+                slots[key] = max(slots.get(key, 0), n * math.prod(b["row"]) * b["bytes"])
+                temporaries.append((k, key))
+                continue
+            array = self.literal(b) if b["kind"] == "table" else contiguous(tables.table(b))
+            self.keep.append(array)
+            self.fixed[k] = array.ctypes.data
+        # one vector more at the end, so that an empty slot still has an address of its own
+        offsets: dict[Any, int] = {}
+        self.bytes = -(-phase.workspace // ALIGN) * ALIGN
+        for key, size in slots.items():
+            offsets[key] = self.bytes
+            self.bytes += -(-size // ALIGN) * ALIGN + ALIGN
+        self.temporaries = [(k, offsets[key]) for k, key in temporaries]
+        self._arenas: list[NDArray[np.uint8]] = []
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def literal(b: Mapping[str, Any]) -> NDArray[Any]:
+        return np.array(b["values"], dtype=DTYPES[b["dtype"]])
+
+    def call(self, addresses: Mapping[int, int]) -> None:
+        """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
+        array.
+        """
+        arena = self._take()
+        base = -(-arena.ctypes.data // ALIGN) * ALIGN
+        pointers = (ctypes.c_void_p * max(len(self.fixed), 1))(*self.fixed)
+        for k, offset in self.temporaries:
+            pointers[k] = base + offset
+        for k, address in addresses.items():
+            pointers[k] = address
+        self.phase.function(
+            threads.num_threads(), base, ctypes.addressof(self.sizes), ctypes.addressof(pointers)
+        )
+        with self._lock:
+            self._arenas.append(arena)
+
+    def _take(self) -> NDArray[np.uint8]:
+        """Scratch memory, used again by the next call: fresh pages cost more than the kernels that
+        fill them.
+        """
+        with self._lock:
+            if self._arenas:
+                return self._arenas.pop()
+        return np.empty(self.bytes + ALIGN, np.uint8)
+
+
+@dataclass
+class OnGraph:
+    """What a program has prepared for one graph: sets, tables, phases, and the rows that @prepare
+    computed.
+    """
+
+    sets: dict[str, SetData]
+    tables: Tables
+    phases: dict[str, PhaseOnGraph]
+    rows: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Program:
+    """A loaded artifact (codegen/artifact.py).
+
+    Raises:
+        CompileError, NoCompiler: from the tool chain.
+    """
+
+    def __init__(self, artifact: str, *, march: str | None = None, sanitize: bool = False) -> None:
+        data = json.loads(artifact)
+        self.source: str = data["source"]
+        self.path = toolchain.compile_source(self.source, march=march, sanitize=sanitize)
+        library = toolchain.load(self.path)
+        self.phases = {
+            name: Phase(getattr(library, f"gnnc_{name}"), spec)
+            for name, spec in data["phases"].items()
+        }
+        self.plan = [
+            structure.Step(name, tuple(inputs), tuple(outputs), attrs)
+            for name, inputs, outputs, attrs in data["structure"]["steps"]
+        ]
+        self.structure_inputs: list[str] = data["structure"]["inputs"]
+        self.structure_rows: dict[str, str] = data["structure"]["rows"]
+        self.codomains: dict[str, dict[str, str]] = data["maps"]
+        self.gradients: dict[str, str] = data["gradients"]
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the kernels of all phases, in order."""
+        return [k for p in self.phases.values() for k in p.kernels]
+
+    def on_graph(self, sets: Mapping[str, SetData], rows: Mapping[str, NDArray[Any]]) -> OnGraph:
+        """Make the sets and tables for one graph; `rows` are the integer arguments that sets depend
+        on.
+
+        Raises:
+            IndexError: an index out of range, naming the argument.
+        """
+        values: dict[str, Any] = {**sets, **rows}
+        done = structure.run_plan(self.plan, values)
+        made = {k: v for k, v in done.items() if isinstance(v, SetData)}
+        tables = Tables(made, self.codomains)
+        phases = {name: PhaseOnGraph(p, tables) for name, p in self.phases.items()}
+        handed: dict[str, Any] = {}
+        for name, key in self.structure_rows.items():
+            rows_made = done[key]
+            assert not isinstance(rows_made, SetData)
+            handed[name] = contiguous(rows_made)
+        return OnGraph(made, tables, phases, handed)

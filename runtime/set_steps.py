@@ -1,0 +1,198 @@
+"""Steps that make sets, and the ones that move values between the domains of a set.
+
+A value on ``g[keys]`` has one row for every row of the key's codomain where there is one key, and
+one for every distinct tuple, in lexicographic order of the keys as given, where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels
+from .sets import MapData, SetData
+
+Array: TypeAlias = NDArray[Any]
+Value: TypeAlias = SetData | Array
+Attrs: TypeAlias = Mapping[str, Any]
+Rule: TypeAlias = Callable[[Sequence[Any], Attrs], Value]
+
+
+def _filter(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """filter (g) {no_loops} | (g, mask): the rows with src != dst, or with a true mask, in order;
+    `parent` leads to g.
+    """
+    g: SetData = inputs[0]
+    if attrs.get("no_loops", len(inputs) == 1):
+        kept = kernels.where_different(g.map("src").array, g.map("dst").array)
+    else:
+        kept = kernels.where(on_rows(inputs[1], g.size))
+    if kept.size == g.size:
+        return SetData(g.size, {**g.maps, "parent": MapData.identity(g.size)}, name=g.name)
+    maps = {name: value.of_rows(kept) for name, value in g.maps.items()}
+    return SetData(kept.size, {**maps, "parent": MapData.trusted(kept, g.size)}, name=g.name)
+
+
+def _loops(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """loops (g) {remaining}: a loop at every node; with `remaining` the map `old` leads to the
+    node's last loop in g (-1: none).
+    """
+    g: SetData = inputs[0]
+    src, dst = g.map("src"), g.map("dst")
+    if src.codomain != dst.codomain:
+        raise ValueError(
+            f"loops need one node set, but src has {src.codomain} nodes and dst has {dst.codomain}"
+        )
+    identity = MapData.identity(src.codomain)
+    maps = {"src": identity, "dst": identity}
+    if attrs.get("remaining"):
+        maps["old"] = MapData.trusted(
+            kernels.last_loop(src.array, dst.array, src.codomain), g.size, partial=True
+        )
+    return SetData(src.codomain, maps, name="loops")
+
+
+def _union(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """union (a, b, ..) {maps}: the rows of a, then those of b; only the named maps."""
+    parts: tuple[SetData, ...] = tuple(inputs)
+    maps = {name: _joined(name, [part.map(name) for part in parts]) for name in attrs["maps"]}
+    return SetData(
+        sum(part.size for part in parts),
+        maps,
+        parts=tuple(part.size for part in parts),
+        name=parts[0].name,
+    )
+
+
+def _joined(name: str, maps: Sequence[MapData]) -> MapData:
+    codomains = {value.codomain for value in maps}
+    if len(codomains) > 1:
+        raise ValueError(
+            f"the parts of a union map {name!r} into sets of different sizes: {sorted(codomains)}"
+        )
+    array = np.concatenate([value.array for value in maps])
+    return MapData.trusted(array, maps[0].codomain, partial=any(value.partial for value in maps))
+
+
+def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """attach (S, values.., codomains..) {maps, what}: the rows of S with integer rows as maps;
+    `parent` leads to S.
+
+    `maps` names them; the codomains are sets. `what` (same length, optional) names the arguments in
+    errors. Every value is checked now.
+    """
+    names: list[str] = attrs["maps"]
+    base: SetData = inputs[0]
+    values, codomains = inputs[1 : 1 + len(names)], inputs[1 + len(names) :]
+    maps: dict[str, MapData] = {"parent": MapData.identity(base.size)}
+    for name, what, value, codomain in zip(
+        names, attrs.get("what", names), values, codomains, strict=True
+    ):
+        maps[name] = MapData.of(on_rows(value, base.size), codomain.size, what=what)
+    result = base.with_maps(maps)
+    result.check()
+    return result
+
+
+def _range(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """range () {size}: a set of constant size."""
+    return SetData(attrs["size"])
+
+
+def _sized(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """sized (n): a set whose size is an integer."""
+    return SetData(int(inputs[0].reshape(())))
+
+
+def _derive(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """derive (g, s1, ..) {path: [a, b, ..], name}: g with one map more, the composition of g's a,
+    s1's b, .. (default name "a.b").
+    """
+    path: list[str] = attrs["path"]
+    name: str = attrs.get("name", ".".join(path))
+    rest = follow(inputs[1:], path[1:])
+    return inputs[0].with_maps({name: inputs[0].map(path[0]).then(rest)}, {(path[0], name): rest})
+
+
+def follow(sets: Sequence[SetData], path: Sequence[str]) -> MapData:
+    result = sets[0].map(path[0])
+    for owner, name in zip(sets[1:], path[1:]):
+        result = result.then(owner.map(name))
+    return result
+
+
+# ---- domains ----
+
+
+def _classes(g: SetData, keys: Sequence[str] | None) -> tuple[kernels.Int32s | None, int]:
+    """The stored row of every row of g (None: itself), and the number of stored rows."""
+    if keys is None:
+        return None, g.size
+    if not keys:
+        return np.zeros(g.size, np.int32), 1
+    if len(keys) == 1:
+        return g.map(keys[0]).array, g.map(keys[0]).codomain
+    pairs = g.pairs(tuple(keys))
+    return pairs.row_map.array, pairs.count
+
+
+def between(
+    g: SetData, fine: Sequence[str] | None, coarse: Sequence[str]
+) -> tuple[kernels.Int32s, int]:
+    """The row stored for `coarse` of each row stored for `fine` (which determines it), and the
+    number of rows stored for `coarse`. A key of `fine` that no row of g has gets -1, unless both
+    are one path and its beginning, where the rest of the path is defined on it too.
+    """
+    target, count = _classes(g, coarse)
+    assert target is not None
+    if fine is None:
+        return target, count
+    if list(fine) == list(coarse):
+        return np.arange(count, dtype=np.int32), count
+    source, size = _classes(g, fine)
+    if not coarse:
+        return np.zeros(size, np.int32), count
+    if len(fine) > 1:
+        return target[g.pairs(tuple(fine)).first], count
+    if len(coarse) == 1 and (fine[0], coarse[0]) in g.tails:
+        return g.tails[fine[0], coarse[0]].array, count
+    assert source is not None
+    out = np.full(size, -1, np.int32)
+    out[source[source >= 0]] = target[source >= 0]
+    return out, count
+
+
+def _read(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """read (g, x) {from: keys, to: keys | null}: x on g[from] as a value on the finer g[to] (null:
+    every row of g; []: unit).
+    """
+    g, x = inputs
+    index, count = between(g, attrs.get("to"), attrs["from"])
+    x = on_rows(x, count)
+    if count == 0:
+        return np.zeros((index.size, *x.shape[1:]), x.dtype)
+    return x[index]  # a key without rows reads some row: what it gives is never used
+
+
+def on_rows(x: Array, count: int) -> Array:
+    """x with `count` rows: itself, or its only row repeated (without a copy)."""
+    if x.shape[0] == count:
+        return x
+    if x.shape[0] != 1:
+        raise ValueError(f"a value of {x.shape[0]} rows is used where there are {count}")
+    return np.broadcast_to(x, (count, *x.shape[1:]))
+
+
+SET_STEPS: dict[str, Rule] = {
+    "filter": _filter,
+    "loops": _loops,
+    "union": _union,
+    "attach": _attach,
+    "range": _range,
+    "sized": _sized,
+    "derive": _derive,
+    "read": _read,
+}

@@ -1,0 +1,315 @@
+"""Finite sets with named maps, as data: what a `!inter.set` is when a program runs.
+
+A graph is a set of edges with the maps ``src`` and ``dst`` into its nodes. A map is an int32 array,
+checked against the size of the set it points into when it is first read, or the identity, which
+needs no array. Orders and groups (edges by destination, by source, distinct (relation, source)
+pairs) are made when first asked for and kept with the set. Everything here is read-only and may be
+shared by threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels
+from .kernels import Int32s, Int64s
+
+_Made = TypeVar("_Made")
+
+
+class MapData:
+    """A map from the `size` rows of one set to the `codomain` rows of another.
+
+    Make one with :meth:`of` (integers of a user, checked when first read), :meth:`identity`, or
+    :meth:`trusted` (int32 values already known to be in range). A partial map has the value -1
+    where it is not defined.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        codomain: int,
+        make: Callable[[], Int32s],
+        *,
+        partial: bool = False,
+        identity: bool = False,
+    ) -> None:
+        self.size = kernels.check_rows(size, "the number of rows of a map")
+        self.codomain = kernels.check_rows(codomain, "the number of rows that a map points into")
+        self.partial = partial
+        self.is_identity = identity
+        self._make: Callable[[], Int32s] | None = make
+        self._array: Int32s | None = None
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def of(
+        values: NDArray[Any], codomain: int, *, what: str = "map", partial: bool = False
+    ) -> MapData:
+        """A map given by integers of any width, shape (size,); `what` names the argument in errors.
+
+        Raises ``TypeError`` or ``ValueError`` here for a wrong type or shape; reading :attr:`array`
+        raises ``IndexError`` for a value outside ``[0, codomain)`` (-1 is allowed where `partial`).
+        """
+        x = kernels.integers(values, what)
+        low = -1 if partial else 0
+        return MapData(
+            x.size,
+            codomain,
+            lambda: kernels.narrow(x, codomain, low=low, what=what),
+            partial=partial,
+        )
+
+    @staticmethod
+    def identity(size: int) -> MapData:
+        """The map of every row to itself."""
+        return MapData(
+            size, size, lambda: kernels.frozen(np.arange(size, dtype=np.int32)), identity=True
+        )
+
+    @staticmethod
+    def trusted(array: Int32s, codomain: int, *, partial: bool = False) -> MapData:
+        """A map given by an int32 array whose values are known to be in range; it must not be
+        changed afterwards.
+        """
+        return MapData(array.size, codomain, lambda: kernels.frozen(array), partial=partial)
+
+    @property
+    def array(self) -> Int32s:
+        """The values, int32 of shape (size,), read-only. The first read checks them: ``IndexError``
+        shows the first one out of range.
+        """
+        with self._lock:
+            if self._array is None:
+                assert self._make is not None
+                self._array = self._make()
+                self._make = None  # the user's array is not kept alive by the checked copy
+            return self._array
+
+    def then(self, other: MapData) -> MapData:
+        """This map followed by `other`."""
+        if self.codomain != other.size:
+            raise ValueError(
+                f"a map into {self.codomain} rows cannot be followed by a map of {other.size} rows"
+            )
+        if self.is_identity:
+            return other
+        if other.is_identity:
+            return self
+        partial = self.partial or other.partial
+        return MapData(
+            self.size,
+            other.codomain,
+            lambda: kernels.take(other.array, self.array),
+            partial=partial,
+        )
+
+    def of_rows(self, rows: Int32s) -> MapData:
+        """This map on chosen rows only: value ``p`` is the value of row ``rows[p]``."""
+        if self.is_identity:
+            return MapData.trusted(rows, self.codomain)
+        return MapData(
+            rows.size, self.codomain, lambda: kernels.take(self.array, rows), partial=self.partial
+        )
+
+    def __repr__(self) -> str:
+        kind = "identity" if self.is_identity else "partial map" if self.partial else "map"
+        return f"<{kind} {self.size} -> {self.codomain}>"
+
+
+class Group:
+    """The rows of a set sorted by one of its maps: group ``k`` is ``rows[ptr[k]:ptr[k + 1]]``, and
+    its rows are the ones mapped to ``k``.
+    """
+
+    def __init__(
+        self, maps: Mapping[str, MapData], by: str, ptr: Int64s, rows: Int32s, size: int
+    ) -> None:
+        # the maps rather than their set, which keeps its groups: without a cycle, all is freed
+        # as soon as the set is
+        self._all_maps = maps
+        self.size = size
+        """The number of rows of the set."""
+        self.by = by
+        self.ptr = ptr
+        """int64, shape (number of groups + 1,)."""
+        self.rows = rows
+        """int32, shape (rows in some group,): all rows of the set, unless the map is partial."""
+        self._maps: dict[str, Int32s] = {}
+        self._positions: dict[int, tuple[Group, Int32s]] = {}
+        self._lock = threading.RLock()
+
+    def map(self, name: str) -> Int32s:
+        """Another map of the set in this order: entry ``p`` is its value at row ``rows[p]``. int32,
+        kept after the first call.
+        """
+        with self._lock:
+            if name not in self._maps:
+                self._maps[name] = self._all_maps[name].of_rows(self.rows).array
+            return self._maps[name]
+
+    @cached_property
+    def inverse(self) -> Int32s:
+        """The position of each row in this order, int32. Raises ``ValueError`` where the map is
+        partial.
+        """
+        if self.rows.size != self.size:
+            raise ValueError(
+                f"the map {self.by!r} is partial, so some rows have no position in its groups"
+            )
+        return kernels.inverse(self.rows)
+
+    @cached_property
+    def is_user_order(self) -> bool:
+        """Whether the rows were in this order already, so that ``rows`` is 0, 1, 2, .."""
+        return bool(np.array_equal(self.rows, np.arange(self.size, dtype=np.int32)))
+
+    def positions_in(self, other: Group) -> Int32s:
+        """For each position of this order, the position of the same row in `other` (out-edges to
+        positions in the order by destination).
+        """
+        with self._lock:
+            if id(other) not in self._positions:
+                self._positions[id(other)] = (other, kernels.take(other.inverse, self.rows))
+            return self._positions[id(other)][1]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The distinct tuples of several maps of a set, in lexicographic order: the storage of
+    `rows<g[rel, src]>`.
+    """
+
+    keys: tuple[str, ...]
+    set: SetData
+    """The tuples as a set of their own, with the maps `keys`."""
+    first: Int32s
+    """The first row that has each tuple, int32 of shape (count,)."""
+    row_map: MapData
+    """The tuple of each row of the set."""
+    ptr: Int64s
+    """Rows by tuple: those of tuple ``j`` are ``rows[ptr[j]:ptr[j + 1]]``, ascending."""
+    rows: Int32s
+
+    @property
+    def count(self) -> int:
+        return self.set.size
+
+    def key(self, name: str) -> Int32s:
+        """The value of one key for each tuple, int32 of shape (count,)."""
+        return self.set.map(name).array
+
+
+@dataclass
+class _Cache:
+    groups: dict[tuple[str, ...], Group] = field(default_factory=dict[tuple[str, ...], Group])
+    pairs: dict[tuple[str, ...], Pairs] = field(default_factory=dict[tuple[str, ...], Pairs])
+
+
+class SetData:
+    """A finite set: its number of rows, its maps by name, and for a union the sizes of its `parts`,
+    in order.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        maps: Mapping[str, MapData] | None = None,
+        *,
+        parts: tuple[int, ...] = (),
+        name: str = "set",
+    ) -> None:
+        self.size = kernels.check_rows(n, f"the number of rows of the {name}")
+        self.maps: dict[str, MapData] = dict(maps or {})
+        self.parts = parts
+        self.name = name
+        for key, value in self.maps.items():
+            if value.size != n:
+                raise ValueError(
+                    f"the map {key!r} has {value.size} entries, but the {name} has {n} rows"
+                )
+        if parts and sum(parts) != n:
+            raise ValueError(f"parts of {parts} rows do not make a {name} of {n} rows")
+        self.tails: dict[tuple[str, str], MapData] = {}
+        self._cache = _Cache()
+        self._lock = threading.RLock()
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.size
+
+    def map(self, name: str) -> MapData:
+        """The map of that name; ``KeyError`` says which there are."""
+        if name not in self.maps:
+            raise KeyError(
+                f"the {self.name} has no map {name!r}; "
+                f"it has {', '.join(sorted(self.maps)) or 'none'}"
+            )
+        return self.maps[name]
+
+    def check(self) -> None:
+        """Check every map now, rather than when it is first read. Raises ``IndexError``."""
+        for value in self.maps.values():
+            if not value.is_identity:
+                _ = value.array
+
+    def group(self, by: str, then: tuple[str, ...] = ()) -> Group:
+        """The rows grouped by the map `by`, and within a group sorted by the maps `then`, last by
+        row. Kept after the first call.
+        """
+        return self._kept(self._cache.groups, (by, *then), lambda: self._group(by, then))
+
+    def pairs(self, keys: tuple[str, ...]) -> Pairs:
+        """The distinct tuples of the maps `keys`, sorted lexicographically in the order that `keys`
+        has. Kept after the first call.
+        """
+        return self._kept(self._cache.pairs, keys, lambda: self._pairs(keys))
+
+    def with_maps(
+        self, maps: Mapping[str, MapData], tails: Mapping[tuple[str, str], MapData] | None = None
+    ) -> SetData:
+        """The same rows with further maps; map b is a followed by ``tails[a, b]``."""
+        result = SetData(self.size, {**self.maps, **maps}, parts=self.parts, name=self.name)
+        result.tails.update(self.tails)
+        result.tails.update(tails or {})
+        return result
+
+    def _kept(
+        self, table: dict[tuple[str, ...], _Made], key: tuple[str, ...], make: Callable[[], _Made]
+    ) -> _Made:
+        with self._lock:
+            if key not in table:
+                table[key] = make()
+            return table[key]
+
+    def _group(self, by: str, then: tuple[str, ...]) -> Group:
+        key = self.map(by)
+        if key.is_identity:
+            ptr = kernels.frozen(np.arange(self.size + 1, dtype=np.int64))
+            return Group(self.maps, by, ptr, key.array, self.size)
+        order: Int32s | None = None
+        for name in reversed(then):
+            _, order = kernels.group(self.map(name).array, self.map(name).codomain, order)
+        ptr, rows = kernels.group(key.array, key.codomain, order, partial=key.partial)
+        return Group(self.maps, by, ptr, rows, self.size)
+
+    def _pairs(self, keys: tuple[str, ...]) -> Pairs:
+        found = kernels.runs(
+            [self.map(key).array for key in keys], [self.map(key).codomain for key in keys]
+        )
+        maps = {key: self.map(key).of_rows(found.first) for key in keys}
+        name = f"pairs ({', '.join(keys)}) of the {self.name}"
+        pairs = SetData(found.found, maps, name=name)
+        row_map = MapData.trusted(found.run, found.found)
+        return Pairs(keys, pairs, found.first, row_map, found.start, found.order)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.size} rows: {self.maps}>"

@@ -1,0 +1,286 @@
+/* Kernels on graph structure: checks, sorting by a key, distinct tuples, filters.
+ *
+ * Rows of a set are numbered by int32, positions in index structures by int64. Every function checks each index before it is used, takes the
+ * number of threads, and gives the same result for any number of threads. Functions that can fail return a negative status, or the position
+ * of the first offending value.
+ */
+#include <omp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = -1, NO_MEMORY = -2 };
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The part of 0..n that belongs to thread t of T. */
+static int64_t part(int64_t n, int t, int T) { return n / T * t + least(t, n % T); }
+
+/* Items that make a further thread worth starting; tests set it to 1. */
+#ifndef GRAIN
+#define GRAIN 16384
+#endif
+
+static int team(int64_t n, int threads) {
+    int64_t useful = n / GRAIN + 1;
+    return (int)(useful < threads ? useful : threads < 1 ? 1 : threads);
+}
+
+/* ---- checks and conversions ---------------------------------------------------------------------------------------------------------- */
+
+/* out = (least, greatest) of x; (0, -1) when x is empty. */
+#define BOUNDS(NAME, TYPE)                                                                          \
+    void NAME(const TYPE *x, int64_t n, int threads, int64_t out[2]) {                              \
+        int64_t lo = n ? (int64_t)x[0] : 0, hi = n ? (int64_t)x[0] : -1;                            \
+        _Pragma("omp parallel for num_threads(team(n, threads)) reduction(min : lo) reduction(max : hi)") \
+        for (int64_t i = 0; i < n; i++) {                                                           \
+            int64_t v = x[i];                                                                       \
+            lo = v < lo ? v : lo;                                                                   \
+            hi = v > hi ? v : hi;                                                                   \
+        }                                                                                           \
+        out[0] = lo;                                                                                \
+        out[1] = hi;                                                                                \
+    }
+BOUNDS(gnnc_bounds_i64, int64_t)
+BOUNDS(gnnc_bounds_i32, int32_t)
+
+/* out = x as int32, each value in [lo, hi); returns OK or the position of the first value that is not. lo >= -2^31, hi <= 2^31. */
+#define NARROW(NAME, TYPE)                                                                          \
+    int64_t NAME(const TYPE *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads) {     \
+        int64_t bad = INT64_MAX;                                                                    \
+        _Pragma("omp parallel for num_threads(team(n, threads)) reduction(min : bad)")              \
+        for (int64_t i = 0; i < n; i++) {                                                           \
+            int64_t v = x[i];                                                                       \
+            int64_t here = v >= lo && v < hi ? INT64_MAX : i;                                       \
+            out[i] = (int32_t)(v >= lo && v < hi ? v : 0);                                          \
+            bad = here < bad ? here : bad;                                                          \
+        }                                                                                           \
+        return bad == INT64_MAX ? OK : bad;                                                         \
+    }
+NARROW(gnnc_narrow_i64, int64_t)
+NARROW(gnnc_narrow_i32, int32_t)
+
+/* out[p] = map[rows[p]], or -1 where rows[p] is -1; returns OK or the position of the first row that is not a row of map. */
+int64_t gnnc_take_i32(const int32_t *map, int64_t size, const int32_t *rows, int64_t n, int32_t *out, int threads) {
+    int64_t bad = INT64_MAX;
+#pragma omp parallel for num_threads(team(n, threads)) reduction(min : bad)
+    for (int64_t p = 0; p < n; p++) {
+        int64_t row = rows[p];
+        int inside = row >= 0 && row < size;
+        out[p] = inside ? map[row] : -1;
+        int64_t here = inside || row == -1 ? INT64_MAX : p;
+        bad = here < bad ? here : bad;
+    }
+    return bad == INT64_MAX ? OK : bad;
+}
+
+/* out[rows[p]] = p. rows must be a permutation of 0..n; returns OK, or the position of a row that is out of range or occurs twice. */
+int64_t gnnc_inverse(const int32_t *rows, int64_t n, int32_t *out, int threads) {
+    int64_t bad = INT64_MAX;
+#pragma omp parallel for num_threads(team(n, threads)) reduction(min : bad)
+    for (int64_t p = 0; p < n; p++) {
+        int64_t row = rows[p];
+        if (row >= 0 && row < n)
+            __atomic_store_n(&out[row], (int32_t)p, __ATOMIC_RELAXED);
+        else
+            bad = p < bad ? p : bad;
+    }
+    if (bad != INT64_MAX) return bad;
+#pragma omp parallel for num_threads(team(n, threads)) reduction(min : bad)
+    for (int64_t p = 0; p < n; p++)
+        if (out[rows[p]] != (int32_t)p) bad = p < bad ? p : bad;
+    return bad == INT64_MAX ? OK : bad;
+}
+
+/* ---- stable counting sort ------------------------------------------------------------------------------------------------------------ */
+
+/* Sorting goes in two steps, so that both histograms and open output streams stay in cache: rows are first distributed over buckets of
+ * 2^shift consecutive keys, then each bucket is sorted by key on its own. Few keys (shift = 0) need the first step only. */
+enum { BUCKETS = 1024 };
+
+static int bucket_shift(int64_t n) {
+    int shift = 0;
+    while ((n >> shift) >= BUCKETS) shift++;
+    return shift;
+}
+
+/* Writes the sorted rows of one bucket; keys and rows hold its items in user order. count has room for its keys. */
+static void sort_bucket(const int32_t *keys, const int32_t *rows, int64_t size, int64_t first_key, int64_t key_count, int64_t base,
+                        int64_t *count, int64_t *ptr, int32_t *out) {
+    memset(count, 0, (size_t)key_count * sizeof *count);
+    for (int64_t i = 0; i < size; i++) count[keys[i] - first_key]++;
+    int64_t at = base;
+    for (int64_t k = 0; k < key_count; k++) {
+        int64_t c = count[k];
+        ptr[first_key + k] = at;
+        count[k] = at;
+        at += c;
+    }
+    for (int64_t i = 0; i < size; i++) out[count[keys[i] - first_key]++] = rows[i];
+}
+
+/* Groups positions 0..e by key, stably. keys[i] is in [0, n), or -1 for a position that belongs to no group. With `order` (a list of e
+ * positions, each in [0, e)) the positions are taken in that order instead, and position i has key keys[order[i]].
+ * ptr has n + 1 entries: group k is out[ptr[k]..ptr[k + 1]]. Entries of out from ptr[n] on are not written.
+ * Returns OK, NO_MEMORY, or the position of the first key (or entry of order) that is out of range; then nothing in ptr or out is valid. */
+int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t n, int64_t *ptr, int32_t *out, int threads) {
+    int T = team(e, threads), shift = bucket_shift(n);
+    int64_t buckets = (n >> shift) + 1; /* the last key's bucket, or one more, takes the keys of -1 */
+    int64_t dropped = buckets, streams = buckets + 1, width = (int64_t)1 << shift;
+    int64_t *offset = calloc((size_t)(T * streams + 1), sizeof *offset);
+    int64_t *count = malloc((size_t)(T * width) * sizeof *count);
+    int32_t *bucket_keys = malloc((size_t)(e ? e : 1) * sizeof *bucket_keys);
+    int32_t *bucket_rows = malloc((size_t)(e ? e : 1) * sizeof *bucket_rows);
+    int64_t bad = INT64_MAX;
+    int64_t status = NO_MEMORY;
+    if (!offset || !count || !bucket_keys || !bucket_rows) goto done;
+#pragma omp parallel num_threads(T) reduction(min : bad)
+    {
+        /* fewer threads than asked for may run, so parts are assigned in a loop */
+        int t0 = omp_get_thread_num(), step = omp_get_num_threads();
+        for (int t = t0; t < T; t += step) {
+            int64_t *mine = offset + t * streams;
+            for (int64_t i = part(e, t, T), end = part(e, t + 1, T); i < end; i++) {
+                int64_t row = order ? order[i] : i;
+                if (row < 0 || row >= e) { bad = i < bad ? i : bad; continue; }
+                int64_t key = keys[row];
+                if (key < -1 || key >= n) { bad = i < bad ? i : bad; continue; }
+                mine[key < 0 ? dropped : key >> shift]++;
+            }
+        }
+    }
+    if (bad != INT64_MAX) { status = bad; goto done; }
+    /* offsets in the order (bucket, thread), which keeps the distribution stable */
+    int64_t at = 0;
+    for (int64_t b = 0; b < streams; b++)
+        for (int t = 0; t < T; t++) {
+            int64_t c = offset[t * streams + b];
+            offset[t * streams + b] = at;
+            at += c;
+        }
+#pragma omp parallel num_threads(T)
+    {
+        int t0 = omp_get_thread_num(), step = omp_get_num_threads();
+        for (int t = t0; t < T; t += step) {
+            int64_t *mine = offset + t * streams;
+            for (int64_t i = part(e, t, T), end = part(e, t + 1, T); i < end; i++) {
+                int32_t row = order ? order[i] : (int32_t)i;
+                int32_t key = keys[row];
+                int64_t p = mine[key < 0 ? dropped : key >> shift]++;
+                bucket_keys[p] = key;
+                bucket_rows[p] = row;
+            }
+        }
+        /* the last thread's offset is now the end of each bucket */
+        const int64_t *ends = offset + (T - 1) * streams;
+        int64_t *own = count + t0 * width;
+#pragma omp barrier
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t b = 0; b < buckets; b++) {
+            int64_t lo = b ? ends[b - 1] : 0, first = b << shift;
+            sort_bucket(bucket_keys + lo, bucket_rows + lo, ends[b] - lo, first, least(width, n - first), lo, own, ptr, out);
+        }
+    }
+    ptr[n] = offset[(T - 1) * streams + buckets - 1];
+    status = OK;
+done:
+    free(offset);
+    free(count);
+    free(bucket_keys);
+    free(bucket_rows);
+    return status;
+}
+
+/* ---- distinct tuples ----------------------------------------------------------------------------------------------------------------- */
+
+static int differs(const int32_t *const *keys, int64_t width, int64_t a, int64_t b) {
+    for (int64_t k = 0; k < width; k++)
+        if (keys[k][a] != keys[k][b]) return 1;
+    return 0;
+}
+
+/* The runs of equal tuples (keys[0][r], .., keys[width - 1][r]) in rows r = order[0], order[1], ..: order must be sorted by them, stably.
+ * run[r] is the number of the run of row r; first[j] the first row of run j and start[j] its position in order. first has room for e entries,
+ * start for e + 1. Returns the number of runs, or NO_MEMORY. order must be a permutation of 0..e. */
+int64_t gnnc_runs(const int32_t *const *keys, int64_t width, const int32_t *order, int64_t e, int32_t *run, int32_t *first, int64_t *start,
+                  int threads) {
+    int T = team(e, threads);
+    int64_t *base = calloc((size_t)T + 1, sizeof *base);
+    if (!base) return NO_MEMORY;
+#pragma omp parallel num_threads(T)
+    {
+        int t0 = omp_get_thread_num(), step = omp_get_num_threads();
+        for (int t = t0; t < T; t += step) {
+            int64_t c = 0;
+            for (int64_t p = part(e, t, T), end = part(e, t + 1, T); p < end; p++)
+                c += p == 0 || differs(keys, width, order[p - 1], order[p]);
+            base[t + 1] = c;
+        }
+#pragma omp barrier
+#pragma omp single
+        for (int t = 0; t < T; t++) base[t + 1] += base[t];
+        for (int t = t0; t < T; t += step) {
+            int64_t j = base[t];
+            for (int64_t p = part(e, t, T), end = part(e, t + 1, T); p < end; p++) {
+                if (p == 0 || differs(keys, width, order[p - 1], order[p])) {
+                    first[j] = order[p];
+                    start[j] = p;
+                    j++;
+                }
+                run[order[p]] = (int32_t)(j - 1);
+            }
+        }
+    }
+    int64_t total = base[T];
+    start[total] = e;
+    free(base);
+    return total;
+}
+
+/* ---- filters ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Writes the positions i (ascending) with KEEP to out and returns their number, or NO_MEMORY. out has room for n. */
+#define COMPACT(NAME, PARAMETERS, KEEP)                                                             \
+    int64_t NAME(PARAMETERS, int64_t n, int32_t *out, int threads) {                                \
+        int T = team(n, threads);                                                                   \
+        int64_t *base = calloc((size_t)T + 1, sizeof *base);                                        \
+        if (!base) return NO_MEMORY;                                                                \
+        _Pragma("omp parallel num_threads(T)") {                                                    \
+            int t0 = omp_get_thread_num(), step = omp_get_num_threads();                            \
+            for (int t = t0; t < T; t += step) {                                                    \
+                int64_t c = 0;                                                                      \
+                for (int64_t i = part(n, t, T), end = part(n, t + 1, T); i < end; i++) c += (KEEP); \
+                base[t + 1] = c;                                                                    \
+            }                                                                                       \
+            _Pragma("omp barrier") _Pragma("omp single") for (int t = 0; t < T; t++) base[t + 1] += base[t]; \
+            for (int t = t0; t < T; t += step) {                                                    \
+                int64_t j = base[t], stop = base[t + 1];                                            \
+                for (int64_t i = part(n, t, T), end = part(n, t + 1, T); i < end && j < stop; i++)  \
+                    if (KEEP) out[j++] = (int32_t)i;                                                \
+            }                                                                                       \
+        }                                                                                           \
+        int64_t total = base[T];                                                                    \
+        free(base);                                                                                 \
+        return total;                                                                               \
+    }
+#define COMMA ,
+COMPACT(gnnc_where, const uint8_t *mask, mask[i] != 0)
+COMPACT(gnnc_where_different, const int32_t *a COMMA const int32_t *b, a[i] != b[i])
+
+/* last[v] = the greatest i with a[i] = b[i] = v, else -1. Returns OK or the position of the first loop outside 0..n. */
+int64_t gnnc_last_loop(const int32_t *a, const int32_t *b, int64_t e, int64_t n, int32_t *last, int threads) {
+    int64_t bad = INT64_MAX;
+    memset(last, 0xff, (size_t)n * sizeof *last);
+#pragma omp parallel for num_threads(team(e, threads)) reduction(min : bad)
+    for (int64_t i = 0; i < e; i++) {
+        if (a[i] != b[i]) continue;
+        if (a[i] < 0 || a[i] >= n) {
+            bad = i < bad ? i : bad;
+            continue;
+        }
+        int32_t *slot = &last[a[i]], seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
+        while (seen < (int32_t)i && !__atomic_compare_exchange_n(slot, &seen, (int32_t)i, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+    }
+    return bad == INT64_MAX ? OK : bad;
+}

@@ -1,0 +1,120 @@
+"""Index tables of sets by description: what the `index_map`, `offsets`, .. bindings of generated
+code name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .sets import MapData, SetData
+
+Domain = list[Any]
+"""`[set, keys]`: the stored rows of `rows<set[keys]>`."""
+
+
+class Tables:
+    """The tables of one graph, made when first asked for and kept with its sets.
+
+    `codomains` gives for each set where its maps lead.
+    """
+
+    def __init__(
+        self, sets: Mapping[str, SetData], codomains: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        self.sets = dict(sets)
+        self.codomains = codomains
+
+    def size(self, domain: Domain) -> int:
+        """The number of stored rows."""
+        name, keys = domain
+        if len(keys) == 1:
+            return self.path([name, []], keys[0]).codomain
+        return self.set_of(domain).n
+
+    def table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
+        """The array that a buffer description of kind index_map, pair_index, .. names."""
+        domain: Domain = spec["domain"]
+        kind = spec["kind"]
+        if kind == "index_map":
+            return self.path(domain, spec["path"]).array
+        if kind == "pair_index":
+            return self.pairs(domain[0], domain[1]).row_map.array
+        along: list[str] = spec["along"]
+        group = self.group(domain, along)
+        if kind == "offsets":
+            return group.ptr
+        if kind == "members":
+            return group.rows
+        if kind == "witness":
+            if len(group.rows) == 0:
+                return np.full(len(group.ptr) - 1, -1, np.int32)
+            some = group.ptr[1:] > group.ptr[:-1]
+            return np.where(some, group.rows[np.where(some, group.ptr[:-1], 0)], -1).astype(
+                np.int32
+            )
+        if kind == "member_map":
+            return self.path(domain, spec["path"]).of_rows(group.rows).array
+        raise ValueError(f"unknown table {kind!r}")
+
+    # ------------------------------------------------------------ sets and maps
+
+    def set_of(self, domain: Domain) -> SetData:
+        """The stored rows of a domain as a set of their own."""
+        name, keys = domain
+        return self.pairs(name, keys).set if keys else self.sets[name]
+
+    def pairs(self, name: str, keys: list[str]) -> Any:
+        for key in keys:
+            self.know(name, key)
+        return self.sets[name].pairs(tuple(keys))
+
+    def know(self, name: str, path: str) -> None:
+        """Give a set the composed map of a dotted path."""
+        if path not in self.sets[name].maps:
+            self.sets[name] = self.sets[name].with_maps({path: self.path([name, []], path)})
+
+    def path(self, domain: Domain, path: str) -> MapData:
+        """Where `path` leads from the stored rows of a domain."""
+        name, keys = domain
+        owner = self.set_of(domain)
+        # a key of a pair may itself be a path
+        first = next(
+            (
+                k
+                for k in sorted(keys, key=len, reverse=True)
+                if path == k or path.startswith(k + ".")
+            ),
+            None,
+        )
+        first = first or path.split(".")[0]
+        rest = path[len(first) + 1 :]
+        found = owner.map(first)
+        for step in first.split("."):
+            name = self.codomains[name][step]
+        for step in rest.split(".") if rest else ():
+            found = found.then(self.sets[name].map(step))
+            name = self.codomains[name][step]
+        return found
+
+    def group(self, domain: Domain, along: list[str]) -> Any:
+        """Rows grouped by one path, or by the distinct tuples of several."""
+        name, keys = domain
+        if len(along) > 1:
+            if keys:
+                raise ValueError(f"rows of {name}[{', '.join(keys)}] cannot be grouped by {along}")
+            return self.pairs(name, along)
+        owner = self.set_of(domain)
+        if along[0] not in owner.maps and keys:
+            return owner.with_maps({along[0]: self.path(domain, along[0])}).group(along[0])
+        self.know(name, along[0])
+        owner = self.set_of(domain)
+        return owner.group(along[0])
+
+
+def contiguous(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as C code reads it."""
+    return np.ascontiguousarray(array)

@@ -1,0 +1,147 @@
+"""Runs programs as C and by the interpreter on the same numbers: what the printers' tests
+compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from gnnc.codegen.artifact import build_artifact
+from gnnc.dialects.inter.types import SetType, set_type
+from gnnc.dialects.interp import SetVal
+from gnnc.dialects.interp.check import parse_module
+from gnnc.dialects.interp.lowered import STRUCTURE, random_values, results_by_name
+from gnnc.dialects.interp.phases import PHASES, argument_names, functions
+from gnnc.passes.pipelines import passes_of
+from gnnc.runtime.program import DTYPES, PhaseOnGraph, Program
+from gnnc.runtime.sets import MapData, SetData
+from gnnc.runtime.tables import Tables
+
+from .separate import call_separately
+
+TRAIN = (
+    "canonicalize,cse,unify-sets,canonicalize,cse,infer-domains,autodiff,canonicalize,cse,dce,"
+    "plan-saves,hoist-invariants,split-phases"
+)
+INFER = "canonicalize,cse,unify-sets,infer-domains,split-phases"
+FINE = "schedule{{target=openmp vector-bytes={bytes} block=5 grain=16 chunks=7}}"
+"""Small graphs are cut into chunks and blocks too, and have hubs."""
+COARSE = "schedule{{target=openmp vector-bytes={bytes}}}"
+FILL = 77
+
+
+def after(module: ModuleOp | str, specification: str) -> ModuleOp:
+    """A copy of a module (or of its text) that passes were run on, verified after each."""
+    module = parse_module(module) if isinstance(module, str) else module.clone()
+    for p in passes_of(specification):
+        p.apply(Context(), module)
+        module.verify()
+    return module
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program: its phases on rows, the lowered ones, and C."""
+
+    split: ModuleOp
+    lowered: ModuleOp
+    program: Program
+
+    @staticmethod
+    def of(
+        text: str,
+        phases: str = TRAIN,
+        *,
+        schedule: str = FINE,
+        vector_bytes: int = 64,
+        march: str | None = None,
+        sanitize: bool = False,
+    ) -> Case:
+        """Compile a program. Raises what the passes and the tool chain raise."""
+        split = after(text, phases)
+        lowered = after(split, "lower-to-intra")
+        plan = schedule.format(bytes=vector_bytes)
+        final = after(lowered, f"fuse-traversals,{plan},plan-memory")
+        program = Program(build_artifact(final), march=march, sanitize=sanitize)
+        return Case(split, lowered, program)
+
+    def values(self, seed: int, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """Random sets and rows for every phase, by name."""
+        rng = np.random.default_rng(seed)
+        return random_values([self.split, self.lowered], rng, sizes)
+
+    def check(
+        self, values: Mapping[str, Any], *, tolerance: float = 1e-9, separate: bool = False
+    ) -> dict[str, Any]:
+        """C and the interpreter agree on every row that a phase gives; returns C's.
+
+        `separate` gives every buffer an allocation of its own and exact size.
+        """
+        want = results_by_name(self.split, values)
+        got = self.run(values, separate=separate)
+        assert want.keys() <= got.keys()
+        for name, expected in want.items():
+            np.testing.assert_allclose(
+                got[name], expected, rtol=tolerance, atol=tolerance, err_msg=name
+            )
+        return got
+
+    def run(self, values: Mapping[str, Any], *, separate: bool = False) -> dict[str, Any]:
+        """The rows that the phases of the C program give, by name."""
+        integers = {n: values[n] for n in self.program.structure_inputs if n in values}
+        rows = {n: x for n, x in integers.items() if not isinstance(x, SetVal)}
+        graph = self.program.on_graph(self.sets(values), rows)
+        known = {**values, **graph.rows}
+        out: dict[str, Any] = {}
+        for name in PHASES:
+            if name in graph.phases:
+                tables = graph.tables if separate else None
+                got = run_phase(graph.phases[name], known, tables)
+                known |= got
+                out |= got
+        return out
+
+    def sets(self, values: Mapping[str, Any]) -> dict[str, SetData]:
+        """The caller's sets as the runtime has them."""
+        func = functions(self.lowered)[STRUCTURE]
+        given = {
+            set_type(a).label: (set_type(a), values[n])
+            for a, n in zip(func.body.block.args, argument_names(func), strict=True)
+            if isinstance(a.type, SetType)
+        }
+        out: dict[str, SetData] = {}
+        for label, (t, value) in given.items():
+            maps = {
+                k: MapData.of(
+                    value.maps[k], given[m.codomain][1].n, what=k, partial="partial" in m.flags
+                )
+                for k, m in t.map_dict().items()
+            }
+            out[label] = SetData(value.n, maps, name=label)
+        return out
+
+
+def run_phase(
+    phase: PhaseOnGraph, values: Mapping[str, Any], tables: Tables | None = None
+) -> dict[str, Any]:
+    """One call of a C function on NumPy arrays; with `tables` every buffer lies by itself."""
+    arrays: dict[int, Any] = {}
+    for b in phase.phase.inputs:
+        x = np.ascontiguousarray(values[b.name], DTYPES[b.dtype])
+        assert x.shape[1:] == b.row, (b, x.shape)
+        arrays[b.slot] = x
+    out: dict[str, Any] = {}
+    for b in phase.phase.outputs:
+        out[b.name] = np.full((phase.rows[b.slot], *b.row), FILL, DTYPES[b.dtype])
+        arrays[b.slot] = out[b.name]
+    if tables is None:
+        phase.call({k: x.ctypes.data for k, x in arrays.items()})
+    else:
+        call_separately(phase, tables, arrays)
+    return out

@@ -1,0 +1,69 @@
+"""Contractions in C: products in tiles, sums of outer products, and loops for what is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from .compiled import COARSE, FINE, TRAIN, Case
+from .generate import SPECS, contractions, layouts
+from .test_pointwise import FORMATS
+
+INFER = "unify-sets,split-phases"
+SMALL = {"a": 3, "b": 4, "h": 2, "l": 3, "k": 5, "f": 6}
+SIZES = {
+    "small": SMALL,
+    "ones": dict.fromkeys("abhlkf", 1),
+    "ragged": {"a": 2, "b": 9, "h": 2, "l": 3, "k": 33, "f": 17},
+    "even": {"a": 3, "b": 16, "h": 4, "l": 3, "k": 16, "f": 32},
+    "wide": {"a": 2, "b": 3, "h": 3, "l": 2, "k": 3, "f": 100},
+    "long": {"a": 2, "b": 3, "h": 2, "l": 2, "k": 602, "f": 3},
+}
+GRAPHS = ((0, None), (1, {"N": 1}), (2, {"N": 60, "g": 200}))
+
+
+def agree(case: Case, elem: str) -> None:
+    for seed, sizes in GRAPHS:
+        close = 2e-3 if elem == "f32" else 1e-8
+        case.check(case.values(seed, sizes), tolerance=close)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(size):
+    agree(Case.of(contractions(SIZES[size], "f32", edges=False), INFER), "f32")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_formats(format_):
+    vector_bytes, march = FORMATS[format_]
+    text = contractions(SIZES["ragged"], "f64", SPECS[:12], edges=False)
+    agree(Case.of(text, INFER, vector_bytes=vector_bytes, march=march), "f64")
+
+
+def test_gradients():
+    """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
+    agree(Case.of(contractions(SMALL, "f64", SPECS[:8], edges=False), TRAIN), "f64")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("size", "format_", "schedule"),
+    [
+        *((size, "native", FINE) for size in SIZES),
+        ("ragged", "avx", FINE),
+        ("ragged", "sse", FINE),
+        ("ragged", "native", COARSE),
+    ],
+    ids=[*SIZES, "avx", "sse", "coarse"],
+)
+def test_all_gradients(size, format_, schedule):
+    vector_bytes, march = FORMATS[format_]
+    text = contractions(SIZES[size], "f32")
+    case = Case.of(text, TRAIN, schedule=schedule, vector_bytes=vector_bytes, march=march)
+    agree(case, "f32")
+
+
+@pytest.mark.parametrize("elem", ["f32", "f64", "i64"])
+@pytest.mark.parametrize(("heads", "width"), [(2, 3), (1, 1), (4, 33)])
+def test_layouts(heads, width, elem):
+    """Transposes, slices, concatenations and folds of rows."""
+    agree(Case.of(layouts(heads, width, elem), INFER), elem)

@@ -1,0 +1,161 @@
+"""Calls through Dynamo: limits, failures in the middle of a call, threads."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+from torch import Tensor, fx, nn  # noqa: E402
+from torch._dynamo.symbolic_convert import InstructionTranslator  # noqa: E402
+from torch_geometric.nn import GCNConv  # noqa: E402
+
+import gnnc  # noqa: E402
+from gnnc.frontend.torch import capture  # noqa: E402
+from gnnc.frontend.torch.capture import dynamo_compile  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+
+
+def as_traced(gm: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+    return gm.forward
+
+
+def hit_limit_at(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    patch = torch._dynamo.config.patch(
+        recompile_limit=limit, fail_on_recompile_limit_hit=True, suppress_errors=False
+    )
+    monkeypatch.setattr(capture, "_WHILE_CALLED", patch)
+
+
+def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch):
+    hit_limit_at(monkeypatch, 2)
+    told: list[str] = []
+
+    def scaled(x: Tensor, mode: str) -> Tensor:
+        return x * len(mode)
+
+    compiled = dynamo_compile(scaled, as_traced, notice=told.append)
+    for mode in ("a", "bb", "ccc", "dddd"):
+        assert torch.equal(compiled(torch.ones(3), mode), torch.full((3,), float(len(mode))))
+    (message,) = told
+    assert "variants" in message and "TORCH_LOGS=recompiles" in message
+
+
+def test_what_ran_is_not_repeated(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    ran: list[str] = []
+
+    def second(x: Tensor) -> Tensor:
+        return (x + 1) * 2
+
+    def first(x: Tensor) -> Tensor:
+        y = x + 1
+        torch._dynamo.graph_break()
+        ran.append("first")
+        return second(y)
+
+    real = InstructionTranslator.run
+    attempts: list[str] = []
+
+    def run(self: InstructionTranslator) -> None:
+        name = self.f_code.co_name
+        if name == "second" or "resume" in name:
+            attempts.append(name)
+            raise KeyError("planted")
+        real(self)
+
+    monkeypatch.setattr(InstructionTranslator, "run", run)
+    compiled = dynamo_compile(first, as_traced, notice=told.append)
+    assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 6.0))
+    assert ran == ["first"]
+    assert len(attempts) == 2  # the rest of `first`, then `second`, each on its own
+    (message,) = told
+    assert message.startswith("a part runs eagerly, Dynamo cannot trace it: ")
+    assert "planted" in message
+
+
+def test_threads_share_one_program():
+    conv = GCNConv(8, 4)
+    model = gnnc.compile(conv)
+    x, edges = torch.randn(20, 8), torch.randint(0, 20, (2, 60))
+    wanted = model(x, edges)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        try:
+            for _ in range(100):
+                if not torch.allclose(model(x, edges), wanted, atol=1e-6):
+                    wrong.append("values")
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+    assert gnnc.explain(model).graphs == 1
+
+
+def test_modules_that_run_eagerly_beside_a_call_stay_as_they_are():
+    from torch_geometric.nn import RGCNConv
+
+    from gnnc.frontend.torch import substitutes
+
+    conv = RGCNConv(4, 3, 2)
+    args = torch.randn(5, 4), torch.randint(0, 5, (2, 9)), torch.randint(0, 2, (9,))
+    substitutes.install()
+    wanted = conv(*args)
+    with substitutes.activated():
+        assert torch.equal(conv(*args), wanted)
+
+
+def test_instances_have_limits_of_their_own(monkeypatch: pytest.MonkeyPatch):
+    hit_limit_at(monkeypatch, 2)
+    told: list[str] = []
+
+    class Scale(nn.Module):
+        def __init__(self, k: int) -> None:
+            super().__init__()
+            self.k = k
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.k
+
+    if not capture._APART:
+        pytest.skip("this torch counts the variants of all instances together")
+    for k in range(5):
+        compiled = dynamo_compile(Scale(k), as_traced, notice=told.append)
+        assert torch.equal(compiled(torch.ones(3)), torch.full((3,), float(k)))
+    assert told == []
+
+
+def test_what_the_backend_raises_gets_out_of_the_middle_of_a_call():
+    def second(x: Tensor) -> Tensor:
+        return (x + 1) * 2
+
+    def first(x: Tensor) -> Tensor:
+        y = x - 1
+        torch._dynamo.graph_break()
+        return second(y)
+
+    graphs = 0
+
+    def backend(gm: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        nonlocal graphs
+        graphs += 1
+        if graphs > 1:
+            raise LookupError("planted")
+        return gm.forward
+
+    with pytest.raises(LookupError, match="planted"):
+        dynamo_compile(first, backend)(torch.ones(3))
+    assert not torch._dynamo.config.suppress_errors

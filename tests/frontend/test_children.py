@@ -1,0 +1,56 @@
+"""Children answer, are ended, and their failures are told; their memory is measured."""
+
+import numpy as np
+import pytest
+
+from gnnc.frontend.children import Child, ChildFailed
+from gnnc.frontend.memory import Watermark
+from gnnc.frontend.report import bytes_text, seconds_text, table
+
+SMALL = {"contestant": "pyg", "model": "gcn", "graph": [30, 90, 4, 3], "hidden": 4, "layers": 2}
+
+
+def test_child_answers_until_it_is_ended():
+    with Child("gnnc.bench.contestant") as child:
+        assert len(child.ask(SMALL)["seconds"]) == 2
+        answer = child.ask({"epochs": 3})
+        assert len(answer["seconds"]) == len(answer["losses"]) == 3
+        assert answer["losses"][0] > answer["losses"][-1]
+
+
+def test_failing_child(capfd: pytest.CaptureFixture[str]):
+    with Child("gnnc.bench.contestant") as child:
+        with pytest.raises(ChildFailed, match="gnnc.bench.contestant ended with status 1"):
+            child.ask({**SMALL, "contestant": "nobody"})
+        with pytest.raises(ChildFailed):
+            child.ask({"epochs": 1})
+    assert "KeyError: 'nobody'" in capfd.readouterr().err
+
+
+def test_watermark_sees_what_was_freed():
+    mark = Watermark.set()
+    if not mark.exact:
+        pytest.skip("this kernel does not let a process reset its peak")
+    block = np.ones(64 << 20, np.uint8)
+    del block
+    assert 60 << 20 < mark.above < 100 << 20
+    assert Watermark.set().above < 30 << 20
+
+
+def test_table():
+    rows = [("", "time"), ("a", "1.0 ms"), ("long name", "10.0 ms")]
+    assert table(rows) == "\n".join(
+        [
+            "              time",
+            "---------  -------",
+            "a           1.0 ms",
+            "long name  10.0 ms",
+        ]
+    )
+    assert table(rows, markdown=True).splitlines()[1] == "| --------- | ------: |"
+
+
+def test_units():
+    assert seconds_text(0.0123) == "12.3 ms"
+    assert seconds_text(2) == "2.00 s"
+    assert bytes_text(3 << 20) == "3 MiB"

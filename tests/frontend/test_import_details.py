@@ -1,0 +1,415 @@
+"""Bindings, names, errors, partial graphs and random sites of imported programs."""
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+from torch import Tensor, fx, nn  # noqa: E402
+
+from gnnc.frontend.torch import substitutes  # noqa: E402
+from gnnc.frontend.torch.capture import dynamo_compile, why_eager  # noqa: E402
+from gnnc.frontend.torch.evaluate import evaluate  # noqa: E402
+from gnnc.frontend.torch.importer import (  # noqa: E402
+    ImportCrash,
+    Imported,
+    Unsupported,
+    import_graph,
+    refusals,
+    split_graph,
+)
+from gnnc.frontend.torch.importer.binding import Number, Same  # noqa: E402
+from gnnc.frontend.torch.importer.rules import RULES  # noqa: E402
+
+from . import zoo  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    torch._dynamo.reset()
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def graphs_of(model: Any, *args: Any) -> list[fx.GraphModule]:
+    """The graphs of one call."""
+    found: list[fx.GraphModule] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        found.append(gm)
+        return gm.forward
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dynamo_compile(model, backend)(*args)
+    return found
+
+
+def program_of(model: Any, *args: Any, needs_grad: list[bool] | None = None) -> Imported:
+    found: list[Imported] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        found.append(import_graph(gm, needs_grad))
+        return gm.forward
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dynamo_compile(model, backend)(*args)
+    (program,) = found
+    return program
+
+
+def refusal(model: Any, *args: Any) -> str:
+    messages: list[str] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        with pytest.raises(Unsupported) as error:
+            import_graph(gm)
+        messages.append(str(error.value))
+        return gm.forward
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dynamo_compile(model, backend)(*args)
+    (message,) = messages
+    return message
+
+
+# ---------------------------------------------------------------- bindings and names
+
+
+def test_sets_are_named_from_their_use():
+    program = program_of(*(zoo.ZOO["RGCN"][0](),), *zoo.typed(9, 20))
+    by_name = {s.name: s for s in program.sets}
+    assert set(by_name) == {"N", "R", "g"}
+    assert {m.label: m.codomain for m in by_name["g"].maps} == {"src": "N", "dst": "N", "rel": "R"}
+    assert "pairs (rel, src) (dst, rel)" in str(program.module).replace("(src, rel)", "(rel, src)")
+
+
+def test_one_edge_set_serves_all_layers():
+    text = str(program_of(zoo.ZOO["GCN2_ln"][0]().eval(), *zoo.plain(9, 20)).module)
+    assert text.count("inter.filter") == text.count("inter.loops") == text.count("inter.union") == 1
+
+
+def test_gcn_keeps_the_weight_of_an_old_loop():
+    text = str(program_of(zoo.ZOO["GCNConv_ew"][0](), *zoo.weighted(9, 20)).module)
+    for words in ("{no_loops}", "{remaining}", "[old]", "rsqrt", "{zero = 0.0}"):
+        assert words in text
+
+
+def test_maps_are_columns_of_their_tensor():
+    program = program_of(zoo.flipped, *zoo.with_matrix(9, 20))
+    (edges,) = (s for s in program.sets if s.maps)
+    columns = {m.label: m.index for m in edges.maps}
+    assert columns == {"src": (1,), "dst": (0,)}  # flipped
+    assert {m.row_axis for m in edges.maps} == {1}
+
+
+def test_gradients_wanted_by_the_caller():
+    args = zoo.with_matrix(9, 20)
+    program = program_of(zoo.attention, *args)
+    assert not any(r.needs_grad for r in program.rows)
+    wanted = ["w" in name for name in program.placeholders]
+    program = program_of(zoo.attention, *args, needs_grad=wanted)
+    assert [r.name for r in program.rows if r.needs_grad] == ["w"]
+    with pytest.raises(ValueError, match="needs_grad has 1 entries"):
+        program_of(zoo.attention, *args, needs_grad=[True])
+
+
+def test_placeholders_and_numbers_may_be_returned():
+    def model(x: Tensor, e: Tensor) -> tuple[Any, ...]:
+        return zoo.sum_at(x[e[0]], e[1], x), e
+
+    program = program_of(model, *zoo.plain(9, 20))
+    assert not any(isinstance(o, Number) for o in program.outputs)
+    assert len([o for o in program.outputs if isinstance(o, Same)]) <= 1
+
+
+def test_lengths_that_have_to_agree_are_checked():
+    x, e, w = zoo.weighted(9, 20)
+    (graph,) = graphs_of(zoo.ZOO["GCNConv_ew"][0](), x, e, w)
+    program = import_graph(graph)
+    args: list[Any] = []
+    for node in graph.graph.find_nodes(op="placeholder"):
+        value = {"l_x_": x, "l_edge_index_": e, "l_edge_weight_": w[:7].clone()}.get(node.name)
+        args.append(20 if value is None else value)
+    with pytest.raises(ValueError, match="edge_weight meet row by row: 20 and 7 rows"):
+        evaluate(program, args)
+
+
+@pytest.mark.parametrize("shape", ((1, 8), (20, 1)))
+def test_inputs_that_broadcast(shape: tuple[int, int]):
+    def model(x: Tensor, e: Tensor, b: Tensor) -> Tensor:
+        return zoo.sum_at((x + b)[e[0]], e[1], x)
+
+    x, e = zoo.plain(20, 30)
+    program = program_of(model, x, e, torch.randn(shape))
+    assert len(program.results) == 1
+
+
+def test_float64():
+    x, e = zoo.plain(9, 20)
+    model = zoo.ZOO["GAT"][0]().double().eval()
+    program = program_of(model, x.double(), e)
+    assert "f32" not in str(program.module)
+
+
+# ---------------------------------------------------------------- dropout
+
+
+def test_dropout_sites_differ_and_follow_the_key():
+    class Twice(nn.Module):
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            f = nn.functional.dropout
+            return f(x, 0.5, self.training), f(x, 0.5, self.training)
+
+    x = torch.ones(200, 8)
+    found: list[Any] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        program = import_graph(gm)
+        assert program.uses_dropout
+        return lambda *a: found.extend(evaluate(program, a, key)[0] for key in (1, 1, 2)) or gm(*a)
+
+    dynamo_compile(Twice().train(), backend)(x)
+    (a, b), (again, _), (other, _) = found
+    assert torch.equal(a, again)
+    assert not torch.equal(a, b) and not torch.equal(a, other)
+    assert set(np.unique(a.numpy())) == {0.0, 2.0}
+    assert 0.4 < float((a == 0).float().mean()) < 0.6
+    program = program_of(Twice().eval(), x)
+    assert not program.uses_dropout
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_a_refusal_names_the_user_s_line():
+    message = refusal(zoo.sorted_by_end, *zoo.with_matrix(9, 20))
+    assert message.startswith("argsort: gnnc has no rule for it (")
+    file, line = message.rstrip(")").rsplit("(", 1)[1].rsplit(":", 1)
+    with open(file) as f:
+        assert "argsort" in f.read().splitlines()[int(line) - 1]
+
+
+def test_half_precision_is_refused():
+    x, e = zoo.plain(9, 20)
+    assert "float32 and float64" in refusal(zoo.link_scores, x.bfloat16(), e, x[:8].bfloat16().t())
+
+
+def test_all_refusals_at_once():
+    def model(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
+        return x.sort(0)[0] @ w + (x @ w).cumsum(0)
+
+    (graph,) = graphs_of(model, *zoo.with_matrix(9, 20))
+    assert [e.reason for e in refusals(graph)] == ["gnnc has no rule for it"] * 2
+
+
+def mixed(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
+    h = zoo.sum_at(x[e[0]] @ w, e[1], x)
+    p, (q, _) = h.sort(0)[0], h.topk(3, dim=-1)
+    return zoo.sum_at(p[e[0]] @ w, e[1], x) + q.sum(-1, keepdim=True)
+
+
+def mixed_edits(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
+    h = zoo.sum_at(x[e[0]] @ w, e[1], x)
+    h += 1
+    p = h.sort(0)[0]
+    p.mul_(2)
+    return zoo.sum_at(p[e[0]] @ w, e[1], x)
+
+
+class Interpreted(nn.Module):
+    def __init__(self, program: Imported) -> None:
+        super().__init__()
+        self.program = program
+
+    def forward(self, *args: Any) -> Any:
+        outputs, updates = evaluate(self.program, args)
+        for i, value in updates.items():
+            args[i].copy_(value)
+        return outputs
+
+
+@pytest.mark.parametrize("model", (mixed, mixed_edits, zoo.sorted_by_end, zoo.top_rows))
+def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
+    reasons: list[str] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        split = split_graph(gm)
+        assert split is not None and split.supported
+        reasons.extend(split.reasons)
+        for name in split.supported:
+            setattr(split.module, name, Interpreted(import_graph(getattr(split.module, name))))
+        return split.module.forward
+
+    call = dynamo_compile(model, backend)
+    for nodes, edges in ((20, 20), (20, 64)):
+        args = zoo.with_matrix(nodes, edges, 5)
+        with torch.no_grad():
+            assert torch.allclose(call(*args), model(*args), atol=1e-4)
+    assert any(word in r for r in reasons for word in ("sort", "topk"))
+
+
+@pytest.mark.parametrize("model", (zoo.edit_of_a_view, zoo.dense_attention))
+def test_graphs_that_are_not_cut(model: Callable[..., Tensor]):
+    (graph,) = graphs_of(model, *zoo.with_matrix(9, 20))
+    assert split_graph(graph) is None
+
+
+# ---------------------------------------------------------------- capture
+
+
+def test_settings_and_substitutes_hold_during_our_calls_only():
+    seen: list[bool] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        seen.append(torch._dynamo.config.capture_scalar_outputs)
+        return gm.forward
+
+    before = torch._dynamo.config.capture_scalar_outputs
+    dynamo_compile(zoo.no_dim_size, backend)(*zoo.with_matrix(9, 20))
+    assert seen == [True]
+    assert torch._dynamo.config.capture_scalar_outputs is before
+    assert not substitutes.ACTIVE
+
+
+def test_an_untraceable_call_runs_eagerly_and_says_so():
+    told: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x, adjacency = zoo.csr(9, 20)
+    assert "sparse adjacency" in str(why_eager((x, {"a": [adjacency]}), {}))
+    call = dynamo_compile(lambda a, b: b @ a, lambda gm, _: gm.forward, notice=told.append)
+    for _ in range(2):
+        assert torch.equal(call(x, adjacency), adjacency @ x)
+    assert len(told) == 1
+
+
+def test_errors_of_the_backend_are_not_hidden():
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        raise KeyError("a bug of ours")
+
+    with pytest.raises(KeyError, match="a bug of ours"):
+        dynamo_compile(zoo.gram, backend)(*zoo.with_matrix(9, 20))
+
+
+@pytest.mark.parametrize("sizes", ((5, 0), (5, 1), (1, 3), (1, 1)))
+@pytest.mark.parametrize("name", ("GCNConv_ew", "GAT_edge_loops", "SAGE_max", "RGCN", "GATv2"))
+def test_tiny_graphs(name: str, sizes: tuple[int, int]):
+    make, arguments = zoo.ZOO[name]
+    args = arguments(*sizes, 1)
+    torch.manual_seed(0)
+    model = make().eval()
+    wrong: list[str] = []
+
+    def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
+        program = import_graph(gm)
+
+        def run(*a: Any) -> Any:
+            out = gm.forward(*a)
+            for x, y in zip(zoo.tensors(out), zoo.tensors(evaluate(program, a)[0]), strict=True):
+                if x.shape != y.shape or not torch.allclose(x, y, atol=1e-4):
+                    wrong.append(str(tuple(x.shape)))
+            return out
+
+        return run
+
+    with torch.no_grad():
+        dynamo_compile(model, backend)(*args)
+    assert not wrong
+
+
+def test_sizes_that_meet_in_a_layer_are_checked():
+    from torch_geometric.nn import GCNConv
+
+    edges = torch.randint(0, 5, (2, 9))
+    layer = GCNConv(4, 3, add_self_loops=False)
+    program = program_of(layer, torch.randn(5, 4), edges, torch.rand(9))
+    (check,) = program.checks
+    assert "meet row by row" in check.message
+    assert len(program.sets) == 2
+
+
+def test_a_failure_of_the_importer_asks_for_a_report(monkeypatch: pytest.MonkeyPatch):
+    def broken(call: Any) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setitem(RULES, "relu", broken)
+    with pytest.raises(ImportCrash, match=r"at relu.*KeyError: 'lost'.*please report it"):
+        program_of(lambda x: x.relu(), torch.randn(4, 3))
+
+
+def loops_program(*, needs_grad: bool) -> str:
+    from torch_geometric.nn import GCNConv
+
+    edges = torch.randint(0, 5, (2, 9))
+    weight = torch.rand(9, requires_grad=needs_grad)
+    return str(program_of(GCNConv(4, 3), torch.randn(5, 4), edges, weight).module)
+
+
+def test_a_weight_with_a_gradient_reads_every_old_loop():
+    wanted, constant = loops_program(needs_grad=True), loops_program(needs_grad=False)
+    assert "inter.reduce last" in wanted and "{every}" in wanted and "{remaining}" not in wanted
+    assert "inter.reduce last" not in constant and "{remaining}" in constant
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [[[0, 0, 1], [0, 0, 0]], [[0, 0, 1, 2, 2, 2, 1], [0, 0, 0, 2, 1, 2, 0]], [[0, 1], [1, 0]]],
+)
+def test_duplicate_loops_get_the_gradient_that_torch_gives(edges: list[list[int]]):
+    import copy
+
+    from torch_geometric.nn import GCNConv
+
+    import gnnc
+
+    torch.manual_seed(0)
+    eager = GCNConv(4, 3).double()
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    x, index = torch.randn(3, 4, dtype=torch.float64), torch.tensor(edges)
+    found = []
+    for layer in (eager, compiled):
+        torch.manual_seed(1)
+        weight = torch.rand(index.size(1), dtype=torch.float64, requires_grad=True)
+        y = layer(x, index, weight)
+        y.square().sum().backward()
+        found.append((y, weight.grad, layer.lin.weight.grad))
+    for mine, theirs in zip(*found, strict=True):
+        assert torch.allclose(mine, theirs)
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_rows_chosen_by_floats_leave_the_rest_compiled():
+    from torch_geometric.nn import GCNConv
+
+    import gnnc
+
+    class Chosen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.lin = GCNConv(4, 6), nn.Linear(6, 2)
+
+        def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+            h = self.conv(x, edges).relu()
+            h = h[x[:, 0] > 0]
+            return self.lin(h).relu()
+
+    torch.manual_seed(0)
+    model = Chosen()
+    x, edges = torch.randn(20, 4), torch.randint(0, 20, (2, 50))
+    wanted = model(x, edges)
+    compiled = gnnc.compile(model)
+    assert torch.allclose(compiled(x, edges), wanted, atol=1e-6)
+    report = gnnc.explain(compiled)
+    assert report.graphs == 2
+    (message,) = report.fallbacks
+    assert "depends on float values" in message and "test_import_details.py" in message

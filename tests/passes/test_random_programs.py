@@ -1,0 +1,55 @@
+"""All passes of the inter level on random programs: values and gradients stay."""
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from gnnc.dialects.interp.check import same_meaning
+from gnnc.passes.autodiff import AutodiffPass
+from gnnc.passes.dce_sets import DceSetsPass
+from gnnc.passes.hoist_invariants import HoistInvariantsPass
+from gnnc.passes.infer_domains import InferDomainsPass
+from gnnc.passes.plan_saves import PlanSavesPass
+from gnnc.passes.raise_ import RaisePass
+from gnnc.passes.reorder_linear import ReorderLinearPass
+from gnnc.passes.split_phases import SplitPhasesPass
+
+from .meaning import CLEAN, changed
+from .random_programs import Drawer
+
+FORWARD = (RaisePass(), ReorderLinearPass(), *CLEAN, InferDomainsPass())
+BACKWARD = (AutodiffPass(), *CLEAN, ReorderLinearPass(), *CLEAN, DceSetsPass())
+TOLERANCE = 1e-7
+
+
+def check(seed: int) -> None:
+    """Raises where a pass changes a value of the program that `seed` draws."""
+    plain = Drawer(seed).module()
+    plain.verify()
+    module = plain
+    for p in FORWARD:
+        module = kept(module, p)
+    # the gradients of the new order are those of the plain program
+    joint = changed(module, AutodiffPass())
+    same_meaning(changed(plain, AutodiffPass()), joint, seeds=(0, 1), tolerance=TOLERANCE)
+    for p in BACKWARD[1:]:
+        joint = kept(joint, p)
+    softmax = "recompute" if seed % 2 else "store"
+    for p in (PlanSavesPass(softmax=softmax), HoistInvariantsPass(), SplitPhasesPass()):
+        joint = kept(joint, p)
+
+
+def kept(module: ModuleOp, p: object) -> ModuleOp:
+    new = changed(module, p)  # type: ignore[arg-type]
+    same_meaning(module, new, seeds=(0, 1), tolerance=TOLERANCE)
+    return new
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.long
+def test_many_random_programs() -> None:
+    for seed in range(25, 1000):
+        check(seed)

@@ -1,0 +1,71 @@
+"""What the structure kernels must give, in NumPy; also run on its own under the sanitizers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnnc.runtime import kernels
+
+from .multigraphs import Multigraph
+
+
+def check_group(keys: np.ndarray, count: int) -> None:
+    ptr, rows = kernels.group(keys, count)
+    assert ptr.dtype == np.int64
+    assert rows.dtype == np.int32
+    np.testing.assert_array_equal(rows, np.argsort(keys, kind="stable"))
+    np.testing.assert_array_equal(np.diff(ptr), np.bincount(keys, minlength=count))
+    assert ptr[0] == 0
+    np.testing.assert_array_equal(kernels.inverse(rows)[rows], np.arange(keys.size))
+
+
+def check_partial_group(keys: np.ndarray, count: int, dropped: np.ndarray) -> None:
+    keys = np.where(dropped, -1, keys)
+    ptr, rows = kernels.group(keys, count, partial=True)
+    order = np.argsort(keys, kind="stable")
+    np.testing.assert_array_equal(rows, order[keys[order] >= 0])
+    np.testing.assert_array_equal(np.diff(ptr), np.bincount(keys[keys >= 0], minlength=count))
+
+
+def check_group_in_order(keys: np.ndarray, count: int, order: np.ndarray) -> None:
+    _, rows = kernels.group(keys, count, order.astype(np.int32))
+    np.testing.assert_array_equal(rows, order[np.argsort(keys[order], kind="stable")])
+
+
+def check_runs(columns: list[np.ndarray], counts: list[int]) -> None:
+    narrow = [kernels.narrow(key, count) for key, count in zip(columns, counts, strict=True)]
+    found = kernels.runs(narrow, counts)
+    tuples = np.stack(columns, 1)
+    distinct, first, run = np.unique(tuples, axis=0, return_index=True, return_inverse=True)
+    assert found.found == len(distinct)
+    np.testing.assert_array_equal(found.first, first)
+    np.testing.assert_array_equal(found.run, run.reshape(-1))
+    np.testing.assert_array_equal(found.order, np.lexsort(columns[::-1]))
+    np.testing.assert_array_equal(np.diff(found.start), np.bincount(run.reshape(-1)))
+    assert found.start[0] == 0
+
+
+def check_filters(src: np.ndarray, dst: np.ndarray, nodes: int) -> None:
+    a, b = kernels.narrow(src, nodes), kernels.narrow(dst, nodes)
+    np.testing.assert_array_equal(kernels.where(src < dst), np.flatnonzero(src < dst))
+    np.testing.assert_array_equal(kernels.where_different(a, b), np.flatnonzero(src != dst))
+    last = np.full(nodes, -1)
+    for edge in np.flatnonzero(src == dst):
+        last[src[edge]] = edge
+    np.testing.assert_array_equal(kernels.last_loop(a, b, nodes), last)
+
+
+def check_all(graph: Multigraph, rng: np.random.Generator) -> None:
+    check_group(graph.dst, graph.nodes)
+    check_group(graph.rel, graph.relations)
+    check_partial_group(graph.dst, graph.nodes, rng.random(graph.edges) < 0.3)
+    check_group_in_order(graph.dst, graph.nodes, rng.permutation(graph.edges))
+    check_runs([graph.rel, graph.src], [graph.relations, graph.nodes])
+    check_runs([graph.dst], [graph.nodes])
+    check_filters(graph.src, graph.dst, graph.nodes)
+    bounds = (graph.src.min(), graph.src.max()) if graph.edges else (0, -1)
+    assert kernels.bounds(graph.src) == kernels.bounds(graph.src.astype(np.int32)) == bounds
+    table = rng.integers(0, 100, graph.nodes).astype(np.int32)
+    rows = np.where(rng.random(graph.edges) < 0.2, -1, graph.src).astype(np.int32)
+    taken = kernels.take(table, rows)
+    np.testing.assert_array_equal(taken, np.where(rows < 0, -1, table[rows]))

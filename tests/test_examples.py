@@ -1,0 +1,91 @@
+"""The README's example and those of examples/ run as they are."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parent.parent
+CORA = "planetoid/Cora/raw"
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_example():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(code, names)
+    model = names["model"]
+    assert isinstance(model, torch.nn.Module)
+    edge_index = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]])
+    out = model(torch.randn(3, 1433), edge_index)
+    out.sum().backward()
+    assert out.shape == (3, 7)
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_readme_links():
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_gcn_example(capsys: pytest.CaptureFixture[str]):
+    example("gcn").main()
+    printed = capsys.readouterr().out
+    found = re.search(r"test accuracy ([0-9.]+)%", printed)
+    assert found is not None
+    assert float(found[1]) > 70
+
+
+Calls = list[list[str]]
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, Calls]:
+    """The demo, finding no data beside it, and what it asks `gnnc` for instead of running it."""
+    module, calls = example("demo"), Calls()
+
+    def record(arguments: list[str]) -> int:
+        calls.append(arguments)
+        if "--root" in arguments:  # PyG reads the raw files, and writes beside them
+            raw = Path(arguments[arguments.index("--root") + 1]).parent / CORA
+            assert [p.name for p in raw.iterdir()] == ["ind.cora.x"]
+            (raw.parent / "processed").mkdir()
+        return 0
+
+    monkeypatch.setattr(module, "main", record)
+    monkeypatch.setattr(module, "BESIDE", Path("nowhere"))
+    monkeypatch.delenv("GNNC_DATA", raising=False)
+    return module, calls
+
+
+def test_demo_without_cora(demo: tuple[ModuleType, Calls], capsys: pytest.CaptureFixture[str]):
+    module, calls = demo
+    assert module.demo(["--epochs", "3"]) == 0
+    assert calls == [["train", "--epochs", "3"]]
+    assert "set GNNC_DATA" in capsys.readouterr().out
+
+
+def test_demo_with_cora(
+    demo: tuple[ModuleType, Calls], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    module, calls = demo
+    (tmp_path / CORA).mkdir(parents=True)
+    (tmp_path / CORA / "ind.cora.x").write_text("")
+    (tmp_path / CORA / "ind.cora.x").chmod(0o400)
+    monkeypatch.setenv("GNNC_DATA", str(tmp_path))
+    assert module.demo(["--epochs", "3"]) == 0
+    assert calls[0] == ["train", "--epochs", "3"]
+    assert calls[1][:4] == ["train", "--dataset", "Planetoid:Cora", "--root"]
+    assert calls[1][5:] == ["--seeds", "5", "--epochs", "3"]
+    assert [p.name for p in (tmp_path / CORA).parent.iterdir()] == ["raw"]
