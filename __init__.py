@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .frontend.torch.compile import compile
     from .frontend.torch.report import explain
     from .runtime.graph import Graph
+    from .runtime.pool import release_memory
 
-__all__ = ["Graph", "Options", "compile", "explain"]
+__all__ = ["Graph", "Options", "compile", "explain", "release_memory"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -21,6 +22,7 @@ _HOMES = {
     "Options": ".frontend.compiler",
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",
+    "release_memory": ".runtime.pool",
 }
 
 

@@ -5,6 +5,7 @@ The one file of the runtime that imports torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from . import threads
-from .program import OnGraph, PhaseOnGraph
+from .pool import SMALL, pool
+from .program import DTYPES, OnGraph, PhaseOnGraph
 
 TORCH = {
     "f32": torch.float32,
@@ -25,6 +27,15 @@ TORCH = {
 }
 
 threads.follow(torch.get_num_threads)
+
+
+def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
+    """A tensor of undefined content, in memory of the pool where it is large."""
+    size = math.prod(shape) * TORCH[dtype].itemsize
+    if size < SMALL:
+        return torch.empty(shape, dtype=TORCH[dtype])
+    typestr = np.dtype(DTYPES[dtype]).str
+    return torch.from_numpy(np.asarray(pool.take(size).shaped(shape, typestr)))
 
 
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -47,7 +58,7 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
         addresses[b.slot] = x.data_ptr()
     out: dict[str, Tensor] = {}
     for b in phase.phase.outputs:
-        out[b.name] = y = torch.empty((phase.rows[b.slot], *b.row), dtype=TORCH[b.dtype])
+        out[b.name] = y = empty((phase.rows[b.slot], *b.row), b.dtype)
         addresses[b.slot] = y.data_ptr()
     phase.call(addresses)
     return out

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import structure, threads, toolchain
+from .pool import SMALL, pool
 from .sets import SetData
 from .tables import Tables, contiguous
 
@@ -97,15 +97,17 @@ class PhaseOnGraph:
             array = self.literal(b) if b["kind"] == "table" else contiguous(tables.table(b))
             self.keep.append(array)
             self.fixed[k] = array.ctypes.data
-        # one vector more at the end, so that an empty slot still has an address of its own
-        offsets: dict[Any, int] = {}
-        self.bytes = -(-phase.workspace // ALIGN) * ALIGN
+        self.scratch = phase.workspace
+        self.small: list[tuple[int, int]] = []
+        self.large: list[tuple[int, list[int]]] = []
         for key, size in slots.items():
-            offsets[key] = self.bytes
-            self.bytes += -(-size // ALIGN) * ALIGN + ALIGN
-        self.temporaries = [(k, offsets[key]) for k, key in temporaries]
-        self._arenas: list[NDArray[np.uint8]] = []
-        self._lock = threading.Lock()
+            members = [k for k, slot in temporaries if slot == key]
+            if size >= SMALL:
+                self.large.append((size, members))
+                continue
+            offset = -(-self.scratch // ALIGN) * ALIGN
+            self.small += [(k, offset) for k in members]
+            self.scratch = offset + max(size, 1)  # an empty one has an address of its own too
 
     @staticmethod
     def literal(b: Mapping[str, Any]) -> NDArray[Any]:
@@ -115,27 +117,23 @@ class PhaseOnGraph:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
         array.
         """
-        arena = self._take()
-        base = -(-arena.ctypes.data // ALIGN) * ALIGN
         pointers = (ctypes.c_void_p * max(len(self.fixed), 1))(*self.fixed)
-        for k, offset in self.temporaries:
-            pointers[k] = base + offset
+        scratch = pool.take(self.scratch)
+        for k, offset in self.small:
+            pointers[k] = scratch.address + offset
+        # a region each, so that the next phase finds them whatever it needs them for
+        leases = [pool.take(size) for size, _ in self.large]
+        for lease, (_, members) in zip(leases, self.large, strict=True):
+            for k in members:
+                pointers[k] = lease.address
         for k, address in addresses.items():
             pointers[k] = address
         self.phase.function(
-            threads.num_threads(), base, ctypes.addressof(self.sizes), ctypes.addressof(pointers)
+            threads.num_threads(),
+            scratch.address,
+            ctypes.addressof(self.sizes),
+            ctypes.addressof(pointers),
         )
-        with self._lock:
-            self._arenas.append(arena)
-
-    def _take(self) -> NDArray[np.uint8]:
-        """Scratch memory, used again by the next call: fresh pages cost more than the kernels that
-        fill them.
-        """
-        with self._lock:
-            if self._arenas:
-                return self._arenas.pop()
-        return np.empty(self.bytes + ALIGN, np.uint8)
 
 
 @dataclass

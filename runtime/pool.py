@@ -1,0 +1,178 @@
+"""Memory for results, saved values and scratch that is kept when it is freed, for the next call.
+
+Fresh memory is mapped and cleared page by page on its first touch, which costs as much as the
+kernels that fill it. Regions are private anonymous mappings, with huge pages where the system has
+them, since gathers touch rows all over a buffer. A pool never holds more than was in use at one
+time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import threading
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+SMALL = 256 * 1024
+"""Below this many bytes the C library's allocator keeps memory by itself."""
+
+HUGE_PAGE = 2 * 1024 * 1024
+COLOURS, COLOUR = 29, 4096 + 5 * 64
+"""Long regions begin so many bytes after one another's place in a huge page: streams that keep the
+same distance from the start of several buffers would meet in the same sets of the caches.
+"""
+WASTE = 1.25
+"""A region may be so many times as long as what is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Mapped memory from `address`, `size` bytes long."""
+
+    mapping: mmap.mmap
+    address: int
+    size: int
+
+
+class Lease:
+    """A region in somebody's hands; it goes back to its pool when the last reference to the lease
+    dies. NumPy and torch arrays hold one through ``__array_interface__``.
+    """
+
+    def __init__(self, pool: Pool, region: Region) -> None:
+        self.address = region.address
+        self._finalizer = weakref.finalize(self, pool.give, region)
+        self._finalizer.atexit = False
+
+    def shaped(self, shape: tuple[int, ...], typestr: str) -> Leased:
+        """The start of the region as an array; `typestr` is NumPy's, as ``"<f4"``."""
+        return Leased(self, shape, typestr)
+
+
+class Leased:
+    """What NumPy reads to make an array on a lease."""
+
+    def __init__(self, lease: Lease, shape: tuple[int, ...], typestr: str) -> None:
+        self.lease = lease
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": shape,
+            "typestr": typestr,
+            "data": (lease.address, False),
+        }
+
+
+class Pool:
+    """Regions in use and free ones. Any thread may take, and free what another one took."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[Region] = []  # the one used last at the end
+        # finalizers run wherever memory is collected, within `take` too: they only append here
+        self._given: deque[Region] = deque()
+        self._in_use = 0
+        self._most = 0
+        self._mapped = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of all regions, in use or free."""
+        with self._lock:
+            self._collect()
+            return self._in_use + sum(r.size for r in self._free)
+
+    def take(self, size: int) -> Lease:
+        """At least `size` bytes, aligned to a page at least; their content is undefined.
+
+        Raises:
+            MemoryError: the system has no more.
+        """
+        with self._lock:
+            self._collect()
+            region = self._fitting(size)
+            if region is None:
+                self._trim(self._most - self._in_use - rounded(size))
+                self._mapped += 1
+                region = new_region(rounded(size), self._mapped % COLOURS * COLOUR)
+            self._in_use += region.size
+            self._most = max(self._most, self._in_use)
+        return Lease(self, region)
+
+    def give(self, region: Region) -> None:
+        """Take a region back."""
+        self._given.append(region)
+
+    def release(self) -> None:
+        """Return all free memory to the system, and forget how much was in use."""
+        with self._lock:
+            self._collect()
+            self._trim(0)
+            self._most = self._in_use
+
+    def _collect(self) -> None:
+        while self._given:
+            region = self._given.popleft()
+            self._in_use -= region.size
+            self._free.append(region)
+
+    def _fitting(self, size: int) -> Region | None:
+        """The shortest free region that will do; among equals the one used last, which the caches
+        may still hold.
+        """
+        fits = [r for r in reversed(self._free) if size <= r.size <= WASTE * rounded(size)]
+        if not fits:
+            return None
+        best = min(fits, key=lambda r: r.size)
+        self._free.remove(best)
+        return best
+
+    def _trim(self, most: int) -> None:
+        """Unmap free regions, those unused for longest first, until at most `most` bytes are
+        free.
+        """
+        free = sum(r.size for r in self._free)
+        while self._free and free > max(most, 0):
+            region = self._free.pop(0)
+            free -= region.size
+            region.mapping.close()
+
+
+def rounded(size: int) -> int:
+    """A length that buffers of about `size` bytes share: an eighth of a power of two, and whole
+    pages.
+    """
+    step = max(mmap.PAGESIZE, 1 << max(size.bit_length() - 4, 0))
+    return math.ceil(max(size, 1) / step) * step
+
+
+def new_region(size: int, colour: int) -> Region:
+    """Map memory; a long region begins `colour` bytes after the start of a huge page."""
+    huge = size >= HUGE_PAGE
+    spare = HUGE_PAGE + colour if huge else 0
+    try:
+        # forked children would share the memory by default
+        mapping = mmap.mmap(-1, size + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for a buffer of {size} bytes: {error}") from error
+    # this view ends with the statement, or the mapping could not be closed
+    start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+    if not huge:
+        return Region(mapping, start, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    return Region(mapping, -(-start // HUGE_PAGE) * HUGE_PAGE + colour, size)
+
+
+pool = Pool()
+"""The pool of all programs of this process."""
+
+
+def release_memory() -> None:
+    """Give memory that compiled programs keep for their next call back to the system. What is in
+    use stays.
+    """
+    pool.release()
