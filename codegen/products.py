@@ -214,7 +214,7 @@ class ProductCode:
         self, out: Writer, op: rows.OuterOp, partials: str, total: str, chunks: str
     ) -> None:
         """Add the chunks' partial sums in order into the output, whatever the order of its
-        letters.
+        letters; a vector of columns at a time, or each number would take a cache line.
         """
         n = op.sizes()
         letters = op.spec.data.split("->")[1]
@@ -224,10 +224,12 @@ class ProductCode:
         size = self.partial_size(op)
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
-            with out.block(f"for (int f = 0; f < {n['f']}; ++f)"):
-                out.line(f"{self.c.name} sum = 0;")
-                at = f"(int64_t)c * {size} + (int64_t)m * {padded} + f"
-                out.line(f"for (int64_t c = 0; c < {chunks}; ++c) sum += {partials}[{at}];")
+            with out.block(f"for (int f = 0; f < {n['f']}; f += {self.lanes})"):
+                out.line(f"{self.vector} sum = {{0}};")
+                at = f"{partials} + (int64_t)c * {size} + (int64_t)m * {padded} + f"
+                add = f"sum += LOAD({self.vector}, {at});"
+                out.line(f"for (int64_t c = 0; c < {chunks}; ++c) {add}")
                 batch = f"m / {n['k']} * {step.get('b', 0)}"
-                into = f"{batch} + m % {n['k']} * {step['k']} + f * {step['f']}"
-                out.line(f"{total}[{into}] = sum;")
+                into = f"{batch} + m % {n['k']} * {step['k']} + (f + j) * {step['f']}"
+                columns = f"j < {self.lanes} && f + j < {n['f']}"
+                out.line(f"for (int j = 0; {columns}; ++j) {total}[{into}] = sum[j];")
