@@ -16,6 +16,7 @@ _CLASSES = {
     "reorder-linear": ("reorder_linear", "ReorderLinearPass"),
     "infer-domains": ("infer_domains", "InferDomainsPass"),
     "autodiff": ("autodiff", "AutodiffPass"),
+    "seed-loss": ("seed_loss", "SeedLossPass"),
     "plan-saves": ("plan_saves", "PlanSavesPass"),
     "hoist-invariants": ("hoist_invariants", "HoistInvariantsPass"),
     "split-phases": ("split_phases", "SplitPhasesPass"),

@@ -27,6 +27,9 @@ SAVE = "inter.save"
 RECOMPUTE = "inter.recompute"
 """On an op: a second copy that the backward half computes for itself (plan-saves)."""
 
+SEEDED = "inter.seeded"
+"""On a function: its gradients are scaled by the cotangent at their end (seed-loss sets it)."""
+
 FREE = frozenset({"inter.const", "inter.table", "inter.index", "inter.iota", "inter.size"})
 """Ops that cost nothing: every phase that uses such a value makes it itself."""
 RANDOM = "inter.dropout"

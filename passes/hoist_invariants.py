@@ -4,7 +4,8 @@ A value is invariant when sets, constants and integer data are all it is compute
 normalisation of GCN, say. Of the invariant values, those that something else uses are marked
 `inter.prepare` (split-phases moves them and what they need), with exceptions that would waste
 memory: a view (`at`, `reshape`, ..) costs nothing and is made where it is used, from what it views;
-a pointwise value per edge wider than `edge_width` numbers is likewise computed again. Integer
+a pointwise value per edge wider than `edge_width` numbers is likewise computed again, and so is one
+that is wider than all it is computed from (the one-hot rows of a loss). Integer
 `rows<unit, ..>` arguments are not invariant (they are random keys and step counters), neither is
 dropout, nor an argument that the function updates.
 
@@ -25,8 +26,9 @@ from xdsl.passes import ModulePass
 
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.sets import SetEnv
+from ..dialects.inter.types import RowsType, rows
 from .dependence import FREE, PREPARE, closure, invariant_arguments
-from .machine import Sizes
+from .machine import Sizes, row_bytes
 from .signature import body_ops, return_of
 
 EDGE_WIDTH = 1
@@ -64,9 +66,28 @@ class Invariants:
             return False
         if op.results[0] in self.constants:
             return False
-        cheap = op.name not in COSTLY
-        wide = math.prod(op.type.dims) > self.edge_width
-        return not (cheap and wide and self.sizes.is_edges(op.type.dom))
+        if op.name in COSTLY:
+            return True
+        if math.prod(op.type.dims) > self.edge_width and self.sizes.is_edges(op.type.dom):
+            return False
+        return sum(map(row_bytes, map(rows, self._sources(op)))) >= row_bytes(op.type)
+
+    def _sources(self, op: ValueOp) -> list[SSAValue]:
+        """What would be read to compute `op` again: arguments and what costly ops gave."""
+        out: list[SSAValue] = []
+        seen: set[SSAValue] = set()
+        todo = list(op.operands)
+        while todo:
+            x = todo.pop()
+            if x in seen or x in self.constants or not isinstance(x.type, RowsType):
+                continue
+            seen.add(x)
+            owner = x.owner
+            if isinstance(owner, ValueOp) and owner.name not in COSTLY:
+                todo += owner.operands
+            else:
+                out.append(x)
+        return out
 
     def stored(self) -> set[Operation]:
         """The ops whose results @prepare should give: the last invariant ones worth it."""

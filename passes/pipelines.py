@@ -14,7 +14,16 @@ IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 OPTIMISE = ("raise", "reorder-linear", *CLEAN, "dce-sets", "infer-domains")
 """Meaning-preserving rewrites of the forward program."""
 
-DIFFERENTIATE = ("autodiff", *CLEAN, "dce-sets", "reorder-linear", *CLEAN, "dce-sets", "plan-saves")
+DIFFERENTIATE = (
+    "autodiff",
+    "seed-loss",
+    *CLEAN,
+    "dce-sets",
+    "reorder-linear",
+    *CLEAN,
+    "dce-sets",
+    "plan-saves",
+)
 """Add the backward program and decide what it keeps."""
 
 PHASES = ("hoist-invariants", "split-phases")

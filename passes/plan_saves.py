@@ -30,7 +30,7 @@ from xdsl.passes import ModulePass
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, is_bool, rows
-from .dependence import FREE, RECOMPUTE, SAVE, ancestors, cotangents, dependants
+from .dependence import FREE, RECOMPUTE, SAVE, SEEDED, ancestors, cotangents, dependants
 from .expand_softmax import expand_softmax
 from .hoist_invariants import VIEWS, Invariants
 from .machine import DEGREE, Sizes
@@ -70,7 +70,14 @@ class SavePlan:
         self.outputs = [v for v, a in zip(ret.operands, attrs, strict=True) if GRAD not in a]
         self.grads = [v for v, a in zip(ret.operands, attrs, strict=True) if GRAD in a]
         self.late = dependants(self.ops, set[SSAValue](cotangents(func)))
-        self.forward = ancestors(self.outputs)
+        self.early = ancestors(self.outputs)
+        # of a seeded function all but the last scaling runs with the forward
+        seeded = SEEDED in func.attributes
+        self.forward = (
+            {op for op in self.ops if not set(op.results) & self.late or op in self.early}
+            if seeded
+            else self.early
+        )
         invariants = Invariants(func, self.sizes)
         self.prepared = {r for op in invariants.stored() for r in op.results}
 
@@ -146,7 +153,7 @@ class SavePlan:
         attrs = result_attributes(self.func)
         copies.redirect(ret, (i for i, a in enumerate(attrs) if GRAD in a))
         for value in saved:
-            if value.owner not in self.forward and isinstance(value.owner, Operation):
+            if value.owner not in self.early and isinstance(value.owner, Operation):
                 value.owner.attributes[SAVE] = UnitAttr()
         for op in reversed(self.ops):  # originals that only the copies replaced
             if isinstance(op, ValueOp) and op.results[0].first_use is None:

@@ -62,3 +62,18 @@ func.func @calls(%N : !inter.set<N>, %key : !inter.rows<unit, i64>, %steps : !in
   %d = inter.dropout %half, %key over %N {p = 0.5, site = 0} : !inter.rows<N, f32>
   func.return %d, %next, %quarter : !inter.rows<N, f32>, !inter.rows<N, i64>, !inter.rows<unit, f32>
 }
+
+// -----
+
+// Nor is what is wider than all it is computed from: one-hot rows of a label.
+// CHECK-LABEL: func.func @one_hot
+// CHECK-NOT: inter.prepare
+// CHECK: func.return
+func.func @one_hot(%N : !inter.set<N>, %label : !inter.rows<N, i64>, %x : !inter.rows<N, 10xf32>) -> !inter.rows<N, 10xf32> {
+  %classes = inter.table [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] : !inter.rows<unit, 10xi64>
+  %l = inter.reshape %label : !inter.rows<N, 1xi64>
+  %hit = inter.eq %l, %classes : !inter.rows<N, 10xi1>
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %y = inter.where %hit, %x, %zero : !inter.rows<N, 10xf32>
+  func.return %y : !inter.rows<N, 10xf32>
+}
