@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.inter.base import StructureOp, ValueOp
 from ..dialects.inter.sets import SetEnv
+from ..dialects.inter.structure import is_check
 from ..dialects.inter.types import UNIT, RowsType, SetType
 from .verify_sets import verify_sets
 
@@ -23,7 +24,8 @@ def dce_sets(func: FuncOp) -> int:
     """Erases the dead value and structure ops of `func`; returns how many. Linear in ops."""
     env = verify_sets(func)
     ops = list(func.body.block.ops)
-    live = _live(func, env, [op for op in ops if not isinstance(op, StructureOp | ValueOp)])
+    roots = [op for op in ops if not isinstance(op, StructureOp | ValueOp) or is_check(op)]
+    live = _live(func, env, roots)
     dead = [op for op in ops if op not in live]
     for op in reversed(dead):
         op.detach()

@@ -35,6 +35,9 @@ GATHER_BYTES = 20e9
 STREAM_BYTES = 30e9
 """Bytes a second when rows are read or written in order."""
 
+LINE_BYTES = 64
+"""What memory is read in."""
+
 STATS = "inter.stats"
 
 

@@ -43,8 +43,8 @@ COSTLY = frozenset({"inter.reduce", "inter.softmax", "inter.contract", "inter.co
 GATHERED = frozenset({"inter.at", "func.return"})
 """Users that need a value in memory: storing it costs no write then."""
 
-READ, WRITE = 2, 1
-"""What reading and writing a stored value count. A read waits for memory, a write does not."""
+READ, WRITE = 1, 2
+"""What reading and writing a stored value count: a write fetches its lines first."""
 
 
 def _in_memory(value: SSAValue) -> bool:
@@ -100,7 +100,7 @@ class SavePlan:
     def cost(self, value: SSAValue) -> int:
         """What storing a value costs, in bytes moved."""
         t = rows(value)
-        size = self.sizes.bytes(t) * (4 if is_bool(t.elem) else 1)  # few kernels write bytes well
+        size = self.sizes.bytes(t) * (2 if is_bool(t.elem) else 1)  # masks become bytes and back
         view = isinstance(value.owner, Operation) and value.owner.name in VIEWS
         # what is viewed is there as well: it goes first
         return max(1, round(size * (READ if _in_memory(value) else READ + WRITE))) + view

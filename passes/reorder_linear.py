@@ -3,11 +3,13 @@
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
 (linear/reads.py), factors leave sums (linear/sums.py), sums that follow from others are not done
 again (linear/reuse.py), a product stands before or after an aggregation by cost
-(linear/aggregation.py), chains of products are bracketed by cost (linear/chains.py), products of
+(linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains of
+products are bracketed by cost (linear/chains.py), products of
 concatenations and sums are done in parts by cost (linear/terms.py). All are exact up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
-aggregation is settled in the first run, backward included, so the second leaves it alone.
+aggregation is settled in the first run, backward included; the second only moves products of the
+forward half that backward does not depend on.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from .linear.chains import rebracket
 from .linear.function import LinearFunction, value_ops
 from .linear.reads import drop_read_of_unit, sink_reads
 from .linear.reuse import reuse_sum
+from .linear.scaled import share_scaled
 from .linear.sums import regroup_sum
 from .linear.terms import distribute
 from .machine import DEGREE
@@ -40,6 +43,7 @@ _RULES = (
     rebracket,
     distribute,
     move_product,
+    share_scaled,
 )
 _ROUNDS = 50
 """More than any program needs; a rule that undid another would not end."""

@@ -28,6 +28,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects.inter.sets import SetEnv
+from ..dialects.inter.structure import is_check
 from ..dialects.inter.types import UNIT, RowsType, SetType
 from .dependence import (
     FREE,
@@ -150,8 +151,9 @@ class Splitter:
 
     def _link(self, phase: Phase, earlier: Sequence[Phase]) -> None:
         """Finds what `phase` needs and makes the earlier phases give it."""
-        if phase.name == "prepare":  # only what is used
-            wanted = ancestors(v for v, _ in phase.results)
+        if phase.name == "prepare":  # only what is used, and checks
+            checks = [op.results[0] for op in phase.ops if is_check(op)]
+            wanted = ancestors([*(v for v, _ in phase.results), *checks])
             phase.ops = in_order(phase.ops, wanted)
         self._add_free_ops(phase)
         given = {v for p in earlier for v in p.provides()}

@@ -5,10 +5,10 @@ and means, with scalars per edge or node in between, and for `scalar * x + reduc
 inside becomes the bias times the same aggregation of 1 (a count). Nothing moves through max or a
 nonlinearity, and nothing that other ops use as well is done twice.
 
-Rows gathered are as wide as what is aggregated, in both directions when training; the transposed
-gather is not needed where the aggregation comes first and its input needs no gradient. With
-`hoist_inputs` an aggregation of `inter.constant` inputs counts nothing, as hoist-invariants will
-move it to @prepare. Ties leave the program as it is.
+The costs are those of order_costs.py, backward included when training. After autodiff a product
+that is still before its aggregation moves behind it where the forward alone gains: backward follows
+the order that was there when it was made. With `hoist_inputs` an aggregation of `inter.constant`
+inputs counts nothing, as hoist-invariants will move it to @prepare. Ties leave the program alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.inter.base import ValueOp
@@ -25,7 +25,8 @@ from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.shapes import ContractOp
 from ...dialects.inter.types import rows
-from ..machine import GATHER_BYTES, GEMM_FLOPS, STREAM_BYTES, element_bytes
+from ..dependence import dependants
+from ..machine import element_bytes
 from .function import (
     LinearFunction,
     at_of,
@@ -35,8 +36,9 @@ from .function import (
     plain_at,
     width,
 )
+from .order_costs import OrderCosts
 
-MARGIN = 0.95
+MARGIN = 0.98
 """What the other order must cost at most, relative to the one that is there."""
 
 MANY = 50
@@ -58,7 +60,7 @@ class Aggregation:
 
 def move_product(fn: LinearFunction, op: ValueOp) -> bool:
     """Moves a product with a single matrix to the cheaper side of an aggregation."""
-    if fn.joint or not isinstance(op, ContractOp) or not is_product(op):
+    if not isinstance(op, ContractOp) or not is_product(op):
         return False
     weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
     if len(weights) != 1:
@@ -67,6 +69,8 @@ def move_product(fn: LinearFunction, op: ValueOp) -> bool:
     x = op.operands[1 - w]
     if len(rows(x).dims) != 1 or not op.letters()[2]:
         return False
+    if fn.joint:
+        return _product_last(fn, op, w)
     inside = aggregated(x, op)
     if inside is not None:
         return _product_first(fn, op, w, inside)
@@ -213,49 +217,28 @@ def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
 # ---------------------------------------------------------------- costs
 
 
-@dataclass
-class _Costs:
-    """Seconds for a product and an aggregation in either order, backward included."""
-
-    fn: LinearFunction
-    root: SSAValue
-    weight: SSAValue
-    top_rows: float
-    edges: float
-    hoist_inputs: bool
-
-    def __post_init__(self) -> None:
-        need = self.fn.needing_grad()
-        self.root_grad, self.training = self.root in need, self.weight in need
-        self.training |= self.root_grad
-        self.free = self.hoist_inputs and self.root in self.fn.constant_inputs()
-
-    def total(self, first: bool, k: int, f: int) -> float:
-        """The product first, or last; it takes rows of `k` numbers to rows of `f`."""
-        fn, size = self.fn, element_bytes(rows(self.root))
-        width_, count = (f, fn.sizes.rows(rows(self.root).dom)) if first else (k, self.top_rows)
-        gather = self.edges * width_ * size / GATHER_BYTES
-        stream = 2 * count * width_ * size / STREAM_BYTES
-        gemm = 2.0 * count * k * f / GEMM_FLOPS
-        out = gemm + stream + (0 if self.free and not first else gather)
-        if self.training:
-            out += gemm + stream
-        if self.root_grad:
-            out += gemm
-        if self.training and (first or self.root_grad):
-            out += gather
-        return out
-
-
-def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> tuple[float, float]:
-    """(product first, product last)"""
+def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderCosts:
     k = width(op.operands[1 - w]) if rows(op.operands[1 - w]).dims else 1
-    f = width(op.operands[w]) // k
-    edges = sum(fn.sizes.rows(r.over) for r in a.reduces)
-    costs = _Costs(
-        fn, a.root, op.operands[w], fn.sizes.rows(rows(a.top).dom), edges, fn.hoist_inputs
+    need = set[SSAValue]() if fn.joint else fn.needing_grad()
+    root_grad = a.root in need
+    return OrderCosts(
+        n=fn.sizes.rows(rows(a.root).dom),
+        m=fn.sizes.rows(rows(a.top).dom),
+        edges=sum(fn.sizes.rows(r.over) for r in a.reduces),
+        k=k,
+        f=width(op.operands[w]) // k,
+        number_bytes=element_bytes(rows(a.root)),
+        stored=isinstance(a.root, BlockArgument) or _outlives(fn, a),
+        hoisted=fn.hoist_inputs and a.root in fn.constant_inputs(),
+        training=root_grad or op.operands[w] in need,
+        root_grad=root_grad,
     )
-    return costs.total(True, k, f), costs.total(False, k, f)
+
+
+def _outlives(fn: LinearFunction, a: Aggregation) -> bool:
+    """Whether the root is read again by what follows from the aggregation: it is stored then."""
+    later = dependants(fn.func.body.block.ops, {a.top})
+    return any(r in later for use in a.root.uses for r in use.operation.results)
 
 
 # ---------------------------------------------------------------- the two directions
@@ -274,8 +257,8 @@ def _builder(fn: LinearFunction, op: Operation, a: Aggregation) -> Builder:
 
 
 def _product_first(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> bool:
-    first, last = _costs(fn, op, w, a)
-    if first >= MARGIN * last:
+    costs = _costs(fn, op, w, a)
+    if costs.first() >= MARGIN * costs.last():
         return False
     b = _builder(fn, op, a)
     fn.replace(op.results[0], a.apply(b, _contract(b, op, w, a.root)))
@@ -289,8 +272,8 @@ def _product_last(fn: LinearFunction, op: ContractOp, w: int) -> bool:
     bias, a = chain
     if bias is not None and not fn.facts.finite(bias):
         return False
-    first, last = _costs(fn, op, w, Aggregation(op.operands[1 - w], a.top, a.apply, a.reduces))
-    if last >= MARGIN * first:
+    costs = _costs(fn, op, w, Aggregation(op.operands[1 - w], a.top, a.apply, a.reduces))
+    if costs.last() >= MARGIN * costs.first():
         return False
     owner = a.top.owner
     assert isinstance(owner, Operation)

@@ -9,8 +9,8 @@ become rows of that set, and one expression over the edges is reduced along (dst
 what followed the reductions (which must keep 0 at 0: a pair without edges is not stored) and is
 summed along dst.
 
-The relations must be 0 .. R - 1. Edges of another type, which the loop would skip, raise an
-IndexError when the types are attached.
+The relations must be 0 .. R - 1. Edges of another type, which the loop skips, are filtered out
+before the types are attached: that is once a graph, and costs a call nothing.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ class _Merger:
             self.edges, self.relations = self._typed_edges()
 
     def _typed_edges(self) -> tuple[SSAValue, SSAValue]:
-        """The edges with their types as a map, and the set of relations; one per graph."""
+        """The edges of the relations with their types as a map, and the set of relations; one per
+        graph."""
         first = self.group[0]
         key = (first.graph, first.types, len(self.group))
         if key not in self.fn.typed:
@@ -167,15 +168,26 @@ class _Merger:
             have = set_type(first.graph).map_dict()
             self.label = "rel" if "rel" not in have else self.fn.env.fresh("rel")
             pairs = [tuple(sorted((self.label, k))) for k in ("src", END) if k in have]
+            known = self._known_edges()
+            types = self.b.at(known, "parent", first.types)
             edges = self.b.attach(
-                first.graph,
-                {self.label: (first.types, set_name(relations))},
+                known,
+                {self.label: (types, set_name(relations))},
                 pairs=pairs,
                 name=f"{set_name(first.graph)}_typed",
             )
             self.fn.typed[key] = (edges, relations, self.label)
         edges, relations, self.label = self.fn.typed[key]
         return edges, relations
+
+    def _known_edges(self) -> SSAValue:
+        """The edges whose type is one of the relations."""
+        first, b = self.group[0], self.b
+        low, high = (b.const(k, elem=rows(first.types).elem) for k in (0, len(self.group)))
+        not_below = b.pointwise("ge", first.types, low)
+        below = b.pointwise("lt", first.types, high)
+        mask = b.pointwise("logical_and", not_below, below)
+        return b.filter(first.graph, mask, name=f"{set_name(first.graph)}_known")
 
     def total(self) -> SSAValue:
         """The sum over the relations."""
@@ -274,7 +286,10 @@ class _Merger:
                 raise NoMatch
             if [op.set for op in ops if isinstance(op, AtOp)] != self.filtered:
                 raise NoMatch
-            return self.read([op.x for op in ops if isinstance(op, AtOp)], first.path.data)
+            path = first.path.data
+            if path.split(".")[0] == "parent":  # the typed edges are a subset of the known ones
+                path = f"parent.{path}"
+            return self.read([op.x for op in ops if isinstance(op, AtOp)], path)
         if not isinstance(first, ROW_WISE):
             raise NoMatch
         columns = zip(*(op.operands for op in ops), strict=True)

@@ -1,0 +1,1 @@
+"""The rewrites of fuse-traversals, one a file."""

@@ -1,0 +1,151 @@
+"""fuse-traversals, inline: a nest that only moves or combines numbers of its row disappears into
+those who read it, where that repeats no work: index and shape ops anywhere, others where each row
+is read by one group (messages into sums).
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.intra.bindings import MembersOp, SizeOp, root
+from ...dialects.intra.rows import (
+    ApplyOp,
+    BroadcastOp,
+    CastOp,
+    ConcatOp,
+    ConstOp,
+    CountOp,
+    DotOp,
+    FirstOp,
+    FoldOp,
+    LengthOp,
+    LoadOp,
+    LookupOp,
+    PositionOp,
+    ReshapeOp,
+    SegmentOp,
+    SliceOp,
+    StoreOp,
+    TransposeOp,
+    TraverseOp,
+)
+from ...dialects.intra.syntax import inside
+from .accesses import nests
+
+MOVES = (
+    LookupOp,
+    FirstOp,
+    LoadOp,
+    ConstOp,
+    PositionOp,
+    CountOp,
+    LengthOp,
+    ReshapeOp,
+    BroadcastOp,
+    SliceOp,
+    TransposeOp,
+)
+
+
+CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
+
+
+HEAVY_FUNCTIONS = frozenset(
+    {
+        "exp",
+        "log",
+        "log1p",
+        "expm1",
+        "pow",
+        "erf",
+        "gelu",
+        "gelu_tanh",
+        "tanh",
+        "sigmoid",
+        "softplus",
+        "sin",
+        "cos",
+    }
+)
+
+
+def inline_producers(func: FuncOp) -> bool:
+    """Dissolve nests into the nests that read them; whether any was."""
+    changed = False
+    for nest in nests(func):
+        store = only_store(nest)
+        if store is None:
+            continue
+        loads = [u.operation for u in store.buffer.uses if u.operation is not store]
+        wanted = [op for op in loads if isinstance(op, LoadOp) and may_inline(nest, op, len(loads))]
+        for load in wanted:
+            inline(nest, store, load)
+            changed = True
+    return changed
+
+
+def only_store(nest: TraverseOp) -> StoreOp | None:
+    """The store of a nest that does nothing else than compute a temporary, row by row and
+    cheaply.
+    """
+    stores = [op for op in nest.body.block.ops if isinstance(op, StoreOp)]
+    rest = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    if len(stores) != 1 or not all(isinstance(op, (*CHEAP, FoldOp, DotOp)) for op in rest):
+        return None
+    return stores[0] if isinstance(root(stores[0].buffer), OpResult) else None
+
+
+def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
+    """Whether reading the row by computing it costs no more than reading it."""
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    if load.otherwise is not None or inside(load, TraverseOp) is nest:
+        return False
+    if any(isinstance(op, LoadOp) and op.otherwise is not None for op in body) and inside(
+        load, SegmentOp
+    ):
+        return False
+    if all(isinstance(op, MOVES) for op in body):
+        return True
+    if not reads_each_row_once(nest, load):
+        return False
+    heavy = any(
+        isinstance(op, FoldOp | DotOp) or isinstance(op, ApplyOp) and op.fn.data in HEAVY_FUNCTIONS
+        for op in body
+    )
+    return not heavy or readers == 1
+
+
+def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:
+    """The load runs over the members of groups of the nest's own rows."""
+    segment = inside(load, SegmentOp)
+    if (
+        segment is None
+        or not isinstance(load.row, OpResult)
+        or not isinstance(load.row.op, LookupOp)
+    ):
+        return False
+    lookup = load.row.op
+    table = lookup.table
+    if lookup.row is not segment.regions[0].block.args[0] or not isinstance(table, OpResult):
+        return False
+    size = nest.size.owner
+    return (
+        isinstance(table.op, MembersOp)
+        and isinstance(size, SizeOp)
+        and size.domain == table.op.domain
+    )
+
+
+def inline(nest: TraverseOp, store: StoreOp, load: LoadOp) -> None:
+    """Compute the row where it was loaded."""
+    value: dict[SSAValue, SSAValue] = {nest.row: load.row}
+    for op in nest.body.block.ops:
+        if op is store:
+            continue
+        clone = op.clone(value)
+        Rewriter.insert_op(clone, InsertPoint.before(load))
+    load.result.replace_all_uses_with(value[store.value])
+    load.detach()
+    load.erase()

@@ -1,0 +1,175 @@
+"""fuse-traversals, merge: two nests over the same rows become one when the second reads of the
+first only its own row.
+
+Which pair first decides which others remain possible: a gradient of a weight may go with the nest
+that makes one of its factors, or with another that streams the other factor. So the pair that saves
+most memory traffic a row goes first: rows that need not be read again, and rows that need not be
+written, because nobody else reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.intra.bindings import root
+from ...dialects.intra.rows import LoadOp, MatmulOp, StoreOp, TraverseOp
+from ...dialects.intra.syntax import element, row_dims
+from ..schedule import element_bytes
+from .accesses import nests, read, written
+
+
+@dataclass
+class Accesses:
+    """What a nest does to memory: roots of the buffers it reads and writes, and bytes a row by root
+    of what it loads and stores at its own row.
+    """
+
+    reads: set[SSAValue]
+    writes: set[SSAValue]
+    loaded: dict[SSAValue, int]
+    stored: dict[SSAValue, int]
+
+    @staticmethod
+    def of(nest: TraverseOp) -> Accesses:
+        loaded: dict[SSAValue, int] = {}
+        stored: dict[SSAValue, int] = {}
+        for op in nest.walk():
+            if isinstance(op, LoadOp) and op.row is nest.row:
+                loaded[root(op.buffer)] = row_bytes(op.result)
+            elif isinstance(op, StoreOp) and op.row is nest.row:
+                stored[root(op.buffer)] = row_bytes(op.value)
+        return Accesses(read(nest), written(nest), loaded, stored)
+
+
+def row_bytes(v: SSAValue) -> int:
+    return element_bytes(element(v.type)) * math.prod(row_dims(v.type))
+
+
+class Merger:
+    """The nests of one function while pairs of them are merged."""
+
+    def __init__(self, func: FuncOp) -> None:
+        self.order = nests(func)
+        self.accesses = {n: Accesses.of(n) for n in self.order}
+        self.gains: dict[tuple[TraverseOp, TraverseOp], int] = {}
+        for j, second in enumerate(self.order):
+            for first in self.order[:j]:
+                self.consider(first, second)
+
+    def run(self) -> bool:
+        """Merge pairs while there are any; whether there was one."""
+        changed = False
+        while (pair := self.best()) is not None:
+            self.merge(*pair)
+            changed = True
+        return changed
+
+    def best(self) -> tuple[TraverseOp, TraverseOp] | None:
+        """The legal pair that gains most; of equal ones the first that completes, as close as
+        possible.
+        """
+        place = {n: k for k, n in enumerate(self.order)}
+
+        def rank(pair: tuple[TraverseOp, TraverseOp]) -> tuple[int, int, int]:
+            return -self.gains[pair], place[pair[1]], -place[pair[0]]
+
+        for first, second in sorted(self.gains, key=rank):
+            if self.may_merge(place[first], place[second]):
+                return first, second
+        return None
+
+    def consider(self, first: TraverseOp, second: TraverseOp) -> None:
+        """Note what merging the two would gain, if they have anything in common."""
+        a, b = self.accesses[first], self.accesses[second]
+        common = (a.writes | a.reads) & b.reads
+        if first.size is not second.size or not common or a.writes & b.writes:
+            return
+        gain = 0
+        for buffer in common & b.loaded.keys():
+            gain += b.loaded[buffer]
+            others = any(buffer in x.reads for n, x in self.accesses.items() if n is not second)
+            if buffer in a.stored and not others:
+                gain += a.stored[buffer]
+        self.gains[first, second] = gain
+
+    def may_merge(self, i: int, j: int) -> bool:
+        first, second = self.order[i], self.order[j]
+        return self.reads_own_rows(first, second) and (self.goes_up(i, j) or self.goes_down(i, j))
+
+    def goes_up(self, i: int, j: int) -> bool:
+        """The later nest touches nothing that the nests between write."""
+        b = self.accesses[self.order[j]]
+        between = [self.accesses[n] for n in self.order[i + 1 : j]]
+        return not any(x.writes & (b.reads | b.writes) for x in between)
+
+    def goes_down(self, i: int, j: int) -> bool:
+        """The nests between touch nothing that the earlier nest writes."""
+        a = self.accesses[self.order[i]]
+        between = [self.accesses[n] for n in self.order[i + 1 : j]]
+        return not any(a.writes & (x.reads | x.writes) for x in between)
+
+    def reads_own_rows(self, first: TraverseOp, second: TraverseOp) -> bool:
+        """Of what `first` stores, `second` loads its own row only, through no view, and nothing it
+        totals.
+        """
+        made = self.accesses[first].writes
+        if not made & self.accesses[second].reads:
+            return True
+        stored = {op.buffer for op in first.body.block.ops if isinstance(op, StoreOp)}
+        for op in second.walk():
+            if isinstance(op, MatmulOp) and root(op.weight) in made:
+                return False
+            if isinstance(op, LoadOp) and root(op.buffer) in made:
+                if op.buffer not in stored or op.row is not second.row or op.otherwise is not None:
+                    return False
+        return True
+
+    def merge(self, first: TraverseOp, second: TraverseOp) -> None:
+        """One nest in the place of the two; the first stands for both from here on."""
+        i, j = self.order.index(first), self.order.index(second)
+        late = not self.goes_up(i, j)
+        merge(first, second, late)
+        del self.order[j]
+        if late:
+            del self.order[i]
+            self.order.insert(j - 1, first)
+        del self.accesses[second]
+        self.accesses[first] = Accesses.of(first)
+        self.gains = {p: g for p, g in self.gains.items() if first not in p and second not in p}
+        i = self.order.index(first)
+        for k, other in enumerate(self.order):
+            if k < i:
+                self.consider(other, first)
+            elif k > i:
+                self.consider(first, other)
+
+
+def merge_nests(func: FuncOp) -> bool:
+    """Merge pairs of nests over the same rows; whether any was."""
+    return Merger(func).run()
+
+
+def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
+    """Put both bodies into one nest, at the place of the second when `late`; pass stored rows on as
+    values.
+    """
+    stored = {op.buffer: op.value for op in first.body.block.ops if isinstance(op, StoreOp)}
+    second.row.replace_all_uses_with(first.row)
+    for op in list(second.body.block.ops):
+        op.detach()
+        first.body.block.add_op(op)
+    for op in list(first.body.walk()):
+        if isinstance(op, LoadOp) and op.buffer in stored and op.row is first.row:
+            op.result.replace_all_uses_with(stored[op.buffer])
+            op.detach()
+            op.erase()
+    if late:
+        first.detach()
+        Rewriter.insert_op(first, InsertPoint.before(second))
+    second.detach()
+    second.erase()

@@ -1,0 +1,225 @@
+"""fuse-traversals, simplify: a look-up through members becomes one streamed table, loop-invariant
+ops leave segments, segments over one group share their loop, and stores that nobody reads vanish.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from ...dialects.intra.bindings import (
+    INDEX32,
+    AllocOp,
+    IndexMapOp,
+    MemberMapOp,
+    MembersOp,
+    PartOp,
+    ViewOp,
+    root,
+)
+from ...dialects.intra.rows import (
+    DotOp,
+    FoldOp,
+    LookupOp,
+    OuterOp,
+    SegmentOp,
+    StoreOp,
+    TotalOp,
+    TraverseOp,
+    YieldOp,
+)
+from .accesses import nests, read
+from .inline import CHEAP
+
+
+def simplify(func: FuncOp) -> None:
+    """Index algebra, invariant code, shared segment loops, dead stores."""
+    drop_dead_stores(func)
+    for nest in nests(func):
+        for segment in [op for op in nest.walk() if isinstance(op, SegmentOp)]:
+            stream_lookups(func, segment)
+            hoist(segment)
+    for nest in nests(func):
+        share_lookups(nest)
+        merge_segments(nest)
+
+
+def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
+    """`map[members[p]]` is the group itself, or one table in member order."""
+    p = segment.body.block.args[0]
+    for op in list(segment.body.walk()):
+        if (
+            not isinstance(op, LookupOp)
+            or not isinstance(op.row, OpResult)
+            or not isinstance(op.row.op, LookupOp)
+        ):
+            continue
+        inner = op.row.op
+        table, members = op.table.owner, inner.table.owner
+        if (
+            inner.row is not p
+            or not isinstance(table, IndexMapOp)
+            or not isinstance(members, MembersOp)
+        ):
+            continue
+        if table.domain != members.domain:
+            continue
+        if members.along_paths == (table.path.data,):
+            op.result.replace_all_uses_with(segment.row)
+        else:
+            direct = MemberMapOp.make(
+                [], [INDEX32], domain=members.domain, along=members.along, path=table.path
+            )
+            Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
+            new = LookupOp.make([direct.result, p], [IndexType()])
+            Rewriter.insert_op(new, InsertPoint.before(op))
+            op.result.replace_all_uses_with(new.result)
+        op.detach()
+        op.erase()
+
+
+def hoist(segment: SegmentOp) -> None:
+    """Move pure ops that do not depend on the member out of the loop."""
+    inner = {id(a) for a in segment.body.block.args}
+    for op in list(segment.body.block.ops):
+        free = all(id(x) not in inner for o in op.walk() for x in o.operands)
+        if isinstance(op, YieldOp) or not free:
+            inner |= {id(r) for r in op.results}
+            continue
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.before(segment))
+
+
+def share_lookups(nest: TraverseOp) -> None:
+    """Equal pure ops of one block are computed once (tables are looked at by what they are)."""
+    for block in [b for op in nest.walk() for r in op.regions for b in r.blocks]:
+        seen: dict[object, Operation] = {}
+        for op in list(block.ops):
+            if op.regions or not isinstance(op, (*CHEAP, FoldOp, DotOp)):
+                continue
+            key = (
+                op.name,
+                tuple(map(identity, op.operands)),
+                tuple(sorted(op.properties.items())),
+                tuple(r.type for r in op.results),
+            )
+            if (kept := seen.get(key)) is None:
+                seen[key] = op
+                continue
+            for old, new in zip(op.results, kept.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.detach()
+            op.erase()
+
+
+def identity(v: SSAValue) -> object:
+    """Equal for tables that hold the same, else the value itself."""
+    if isinstance(v, OpResult) and isinstance(v.op, MemberMapOp | IndexMapOp | MembersOp):
+        return (v.op.name, tuple(sorted(v.op.properties.items())))
+    return id(v)
+
+
+def merge_segments(nest: TraverseOp) -> None:
+    """Segments over one group that do not depend on each other become one loop."""
+    segments = [op for op in nest.body.block.ops if isinstance(op, SegmentOp)]
+    for k, second in enumerate(segments):
+        for first in segments[:k]:
+            if (
+                first.parent is None
+                or first.offsets is not second.offsets
+                or first.row is not second.row
+            ):
+                continue
+            if depends(second, first):
+                continue
+            pull_up(second, first)
+            break
+
+
+def depends(later: Operation, earlier: Operation) -> bool:
+    """Whether `later` needs, through any chain of ops of the block, a result of `earlier`."""
+    todo, seen = [later], {later}
+    while todo:
+        for o in todo.pop().walk():
+            for x in o.operands:
+                if not isinstance(x, OpResult):
+                    continue
+                if x.op is earlier:
+                    return True
+                if x.op not in seen and x.op.parent is earlier.parent:
+                    seen.add(x.op)
+                    todo.append(x.op)
+    return False
+
+
+def pull_up(second: SegmentOp, first: SegmentOp) -> None:
+    """One segment with the yields of both, at the place of the second, users of the first moved
+    behind it.
+    """
+    block = first.parent
+    assert block is not None
+    movers: list[Operation] = []
+    op: Operation | None = first.next_op
+    while op is not None and op is not second:
+        if depends(op, first):
+            movers.append(op)
+        op = op.next_op
+    body = first.detach_region(first.body).detach_block(0)
+    other = second.detach_region(second.body).detach_block(0)
+    other.args[0].replace_all_uses_with(body.args[0])
+    y1, y2 = body.last_op, other.last_op
+    assert isinstance(y1, YieldOp) and isinstance(y2, YieldOp)
+    for o in list(other.ops):
+        if o is not y2:
+            o.detach()
+            body.insert_op_before(o, y1)
+    values = [*y1.values, *y2.values]
+    for y in (y1, y2):
+        y.detach()
+    body.add_op(YieldOp.make(values))
+    kinds = [k.data for k in ArrayAttr([*first.kinds, *second.kinds])]
+    merged = SegmentOp.build_op(first.offsets, first.row, kinds, [v.type for v in values], body)
+    Rewriter.insert_op(merged, InsertPoint.before(second))
+    for old, new in zip((*first.results, *second.results), merged.results, strict=True):
+        old.replace_all_uses_with(new)
+    place: Operation = merged
+    for o in movers:
+        o.detach()
+        Rewriter.insert_op(o, InsertPoint.after(place))
+        place = o
+    for o in (first, second):
+        o.detach()
+        o.erase()
+
+
+def drop_dead_stores(func: FuncOp) -> None:
+    """Temporaries that nobody reads, and nests that then do nothing."""
+    changed = True
+    while changed:
+        changed = False
+        live = {b for n in nests(func) for b in read(n)}
+        for nest in nests(func):
+            for op in list(nest.body.block.ops):
+                if not isinstance(op, StoreOp | TotalOp | OuterOp):
+                    continue
+                buffer = root(op.buffer)
+                if (
+                    isinstance(buffer, OpResult)
+                    and isinstance(buffer.op, AllocOp)
+                    and buffer not in live
+                ):
+                    op.detach()
+                    op.erase()
+                    changed = True
+            region_dce(nest.body)
+            if not any(isinstance(o, StoreOp | TotalOp | OuterOp) for o in nest.body.block.ops):
+                nest.detach()
+                nest.erase()
+                changed = True
+    for op in reversed(list(func.body.block.ops)):
+        if isinstance(op, AllocOp | ViewOp | PartOp) and not list(op.results[0].uses):
+            op.detach()
+            op.erase()

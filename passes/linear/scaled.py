@@ -1,0 +1,44 @@
+"""reorder-linear, scaled: an outer product takes the factor on the side that has it already.
+
+`x (s t)'` is `(s x) t'`. Where the rows `s x` lie in memory, because a gather reads them (the
+degree normalisation of GCN), x itself need not be kept for the gradient of the weight.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ...dialects.inter.base import ValueOp
+from ...dialects.inter.shapes import ContractOp
+from ...dialects.inter.values import AtOp
+from .aggregation import scalar_product
+from .function import LinearFunction, is_product
+
+
+def share_scaled(fn: LinearFunction, op: ValueOp) -> bool:
+    """Moves a factor of an outer product to its other operand; says whether it did."""
+    if not fn.joint or not isinstance(op, ContractOp) or is_product(op):
+        return False
+    for side in (0, 1):
+        product = scalar_product(op.operands[side])
+        if product is None:
+            continue
+        scaled = _gathered_multiple(op.operands[1 - side], product[0])
+        if scaled is not None:
+            operands = list(op.operands)
+            operands[side], operands[1 - side] = product[1], scaled
+            fn.replace(op.results[0], fn.before(op).contract(op.spec.data, *operands))
+            return True
+    return False
+
+
+def _gathered_multiple(x: SSAValue, scalar: SSAValue) -> SSAValue | None:
+    """`scalar * x`, where the function has it and reads it through a map."""
+    for use in x.uses:
+        if not isinstance(use.operation, ValueOp):
+            continue
+        value = use.operation.results[0]
+        if scalar_product(value) == (scalar, x):
+            if any(isinstance(u.operation, AtOp) for u in value.uses):
+                return value
+    return None
