@@ -1,4 +1,9 @@
-"""The pointwise vocabulary in C, for scalars and for vector pieces."""
+"""The pointwise vocabulary in C, for scalars and for vector pieces.
+
+Exponentials and their kin are those of vector_math.h, which give a number the same bits in a scalar
+and in a lane. `pow`, `sin` and `cos` go lane by lane through C's library. `sqrt`, `floor`, `sign`
+and `mod` are printed lane by lane as well; the compiler makes vector instructions of these.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +17,12 @@ Params = Mapping[str, float]
 
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+# functions of vector_math.h, which has one for every piece: exp_f32, exp_f32x16
+_MATH = frozenset(
+    ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "gelu", "gelu_tanh")
+)
 # library or prelude functions of one argument, by the name of the vocabulary
-_CALLS = {
-    "exp": "exp",
-    "log": "log",
-    "log1p": "log1p",
-    "expm1": "expm1",
-    "sqrt": "sqrt",
-    "tanh": "tanh",
-    "erf": "erf",
-    "sin": "sin",
-    "cos": "cos",
-    "floor": "floor",
-    "sigmoid": "sigmoid",
-    "gelu": "gelu",
-    "gelu_tanh": "gelu_tanh",
-    "softplus": "softplus",
-    "sign": "sign",
-}
+_CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "floor": "floor", "sign": "sign"}
 _CALLS2 = {
     "pow": "pow",
     "maximum": "greater",
@@ -50,6 +43,13 @@ def number(x: float, c: CType) -> str:
     return f"{float(x)!r}{c.suffix}" if c.suffix else repr(float(x))
 
 
+def math(fn: str, x: str, c: CType, width: int = 1) -> str:
+    """A call of vector_math.h on a piece of `width` numbers of a floating type."""
+    assert c.vector is not None, c
+    lanes = c.vector.removesuffix("x") if width == 1 else f"{c.vector}{width}"
+    return f"{fn}_{lanes}({x})"
+
+
 def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
     """The C expression of `fn` on scalars; `c` is the type of the operands (of the branches for
     `where`).
@@ -61,6 +61,8 @@ def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
         return f"({a} {_COMPARISONS[fn]} {b})"
     if fn == "floordiv" and c.suffix != "i":
         return f"floor{c.suffix}({a} / {b})"
+    if fn in _MATH:
+        return math(fn, a, c)
     if fn in _CALLS:
         return f"{_CALLS[fn]}{c.suffix}({a})"
     if fn in _CALLS2:
@@ -75,7 +77,7 @@ def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
         case "leaky_relu":
             return f"({a} > 0 ? {a} : {number(params['slope'], c)} * {a})"
         case "elu":
-            return f"({a} > 0 ? {a} : {number(params['alpha'], c)} * expm1{c.suffix}({a}))"
+            return f"({a} > 0 ? {a} : {number(params['alpha'], c)} * {math('expm1', a, c)})"
         case "rsqrt":
             plain = f"rsqrt{c.suffix}({a})"
             return (
@@ -112,6 +114,8 @@ def vector(fn: str, xs: Sequence[str], c: CType, piece: Piece, params: Params) -
         return f"({a} {_OPERATORS[fn]} {b})"
     if fn in _COMPARISONS:
         return f"({a} {_COMPARISONS[fn]} {b})"
+    if fn in _MATH:
+        return math(fn, a, c, piece.width)
     if fn in _CALLS:
         return f"LANES({t}, {a}, {_CALLS[fn]}{c.suffix})"
     match fn:
@@ -125,12 +129,12 @@ def vector(fn: str, xs: Sequence[str], c: CType, piece: Piece, params: Params) -
             return select(
                 f"({a} > {splat(0)})",
                 a,
-                f"({splat(params['alpha'])} * LANES({t}, {a}, expm1{c.suffix}))",
+                f"({splat(params['alpha'])} * {math('expm1', a, c, piece.width)})",
             )
         case "abs":
             return select(f"({a} < {splat(0)})", f"(-{a})", a)
         case "rsqrt":
-            plain = f"LANES({t}, {a}, rsqrt{c.suffix})"
+            plain = f"({splat(1)} / LANES({t}, {a}, sqrt{c.suffix}))"
             return (
                 select(f"({a} == {splat(0)})", splat(params["zero"]), plain)
                 if "zero" in params

@@ -76,6 +76,8 @@ def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
         out["along"] = list(op.along_paths)
     if isinstance(op, bindings.IndexMapOp | bindings.MemberMapOp):
         out["path"] = op.path.data
+    if isinstance(op, bindings.MemberPairOp):
+        out["keys"] = [k.data for k in op.keys]
     return out
 
 
@@ -98,6 +100,8 @@ def readable_name(op: object, used: set[str]) -> str:
             stem = f"members_{op.domain}_{'_'.join(op.along_paths)}"
         case bindings.WitnessOp():
             stem = f"witness_{op.domain}_{'_'.join(op.along_paths)}"
+        case bindings.MemberPairOp():
+            stem = f"pair_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case bindings.MemberMapOp():
             stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case _:
@@ -130,6 +134,8 @@ RESERVED = {
     "threads",
     "i0",
     "sum",
+    "size",
+    "group",
     "int",
 }
 

@@ -12,9 +12,10 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects.intra import rows
 from ..dialects.intra.syntax import row_dims
-from .c_types import F32, F64, CType
+from .c_types import F32, F64, I64, CType
+from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
-from .row_code import HubPlan, RowCode
+from .row_code import HubPlan, RowCode, gathered_at
 from .row_values import START, Memory, Place, Scalar, combine, ctype_of, length, start_text
 from .stages import Stage, crossing, depends_on_row, is_remade, split_stages, with_lookups
 from .writer import Writer
@@ -76,6 +77,8 @@ class KernelCode:
         self.out = Writer(1)
         self.workspace = Workspace()
         self.packed: dict[rows.MatmulOp, str] = {}
+        self.grouped: dict[rows.MatmulOp, GroupedMatmul] = {}
+        self.sums: dict[rows.OuterOp, GroupedOuter] = {}
         self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
         self.local: dict[SSAValue, Operand] = {}
         self.copies: set[SSAValue] = set()
@@ -87,7 +90,8 @@ class KernelCode:
     def body(self) -> str:
         """The statements of the kernel."""
         out, s = self.out, self.schedule
-        size = self.text(self.nest.size)
+        out.line(f"const int64_t size = {self.text(self.nest.size)};")
+        size = "size"
         self.prepare_products()
         totals = f"{self.offsets}" if self.offsets else "NULL"
         count = f"chunk_count({totals}, {size}, {s.row_cost}, {s.grain}, {s.chunks})"
@@ -106,11 +110,17 @@ class KernelCode:
                 out.line(f"const int64_t lo = cut({totals}, {size}, {s.row_cost}, c, chunks);")
                 out.line(f"const int64_t hi = cut({totals}, {size}, {s.row_cost}, c + 1, chunks);")
                 self.start_partials()
+                for sums in self.sums.values():
+                    sums.start(out)
                 with out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {s.block})"):
                     out.line(f"const int rows = (int)min64({s.block}, hi - i0);")
                     for stage in self.stages:
                         self.stage(stage)
+                for sums in self.sums.values():
+                    sums.finish(out)
             self.combine_partials(size)
+            for sums in self.sums.values():
+                sums.combine(out)
             out.line("LEAVE_KERNEL;")
         return out.text()
 
@@ -199,7 +209,9 @@ class KernelCode:
         out = self.out
         for stage in self.stages:
             for op in stage.products:
-                if isinstance(op, rows.MatmulOp):
+                if op.index is not None:
+                    self.prepare_grouped(op)
+                elif isinstance(op, rows.MatmulOp):
                     c = ctype_of(op.x)
                     self.packed[op] = name = out.name("packed")
                     self.workspace.take(out, c, name, self.products(c).packed_size(op))
@@ -215,6 +227,21 @@ class KernelCode:
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
                     self.workspace.take(out, c, name, length(op.value) * self.schedule.chunks)
+
+    def prepare_grouped(self, op: rows.MatmulOp | rows.OuterOp) -> None:
+        out, row = self.out, self.nest.row
+        if isinstance(op, rows.MatmulOp):
+            assert op.index is not None
+            table, weight = table_of(op.index, row, self.text), self.text(op.weight)
+            code = self.products(ctype_of(op.x))
+            self.grouped[op] = GroupedMatmul(op, code, table, weight, out.name("packed"))
+            return
+        self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
+
+        def take(c: CType, name: str, count: int) -> None:
+            self.workspace.take(out, c, name, count)
+
+        self.sums[op].prepare(out, take, I64, self.schedule.chunks)
 
     def start_partials(self) -> None:
         for op, name in self.partial.items():
@@ -263,6 +290,8 @@ class KernelCode:
                 for k, v in enumerate(operands):
                     if self.in_place(v, padded=isinstance(op, rows.OuterOp) and k == 1) is None:
                         self.copies.add(v)
+        for code in (*self.grouped.values(), *self.sums.values()):
+            code.declare(self.out)
         for v in [*crossing(self.stages), *self.copies]:
             if v not in self.local and self.direct_output(v) is None:
                 self.local[v] = self.declare_local(v)
@@ -303,7 +332,7 @@ class KernelCode:
         if len(uses) != 1 or not isinstance(uses[0], rows.StoreOp):
             return None
         store, n = uses[0], length(v)
-        if store.parent is not v.op.parent:
+        if store.parent is not v.op.parent or store.row is not self.nest.row:
             return None
         return Operand(f"({self.text(store.buffer)} + i0 * {n})", n)
 
@@ -333,11 +362,17 @@ class KernelCode:
                 y = self.direct_output(op.result) or self.local[op.result]
                 code = self.products(ctype_of(op.x))
                 stream = op.x not in self.local and not gathers
+                if op in self.grouped:
+                    self.grouped[op].run(self.out, self.operand(op.x), y, stream)
+                    continue
                 code.matmul(self.out, op, self.operand(op.x), y, self.packed[op], "rows", stream)
             else:
                 code = self.products(ctype_of(op.a))
                 a, b = self.operand(op.a), self.operand(op.b, padded=True)
                 stream = op.a not in self.local and not self.fetched(a, op.a)
+                if op in self.sums:
+                    self.sums[op].run(self.out, a, b, stream)
+                    continue
                 code.outer(self.out, op, a, b, f"{self.partial[op]}_c", "rows", stream)
 
     def streamed(self, stage: Stage) -> list[tuple[Operand, int]]:
@@ -382,9 +417,20 @@ class KernelCode:
         code = RowCode(
             self.out, place, self.schedule.vector_bytes, self.schedule.prefetch, self.hubs
         )
+        self.prefetch_gathers(code, [*ops, *loads])
         code.run([*ops, *loads], kept)
         for v in kept:
             self.keep(code, v)
+
+    def prefetch_gathers(self, code: RowCode, ops: list[Operation]) -> None:
+        """Ask for what later rows of the nest will gather."""
+        gathers = gathered_at(self.nest.row, ops)
+        if not gathers or not self.schedule.prefetch:
+            return
+        ahead = self.out.name("i")
+        self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
+        for op, table in gathers:
+            code.prefetch_row(op, f"{code.text(table)}[{ahead}]", "0", length(op.result))
 
     def loads_for(self, copies: list[SSAValue], ops: list[Operation]) -> list[Operation]:
         """The loads to copy and the look-ups they need, unless the stage prints them anyway."""

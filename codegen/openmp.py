@@ -34,7 +34,8 @@ class Printed:
 
 def prelude(vector_bytes: int) -> str:
     """The support code, for one vector width."""
-    text = (files("gnnc.codegen") / "prelude.h").read_text()
+    folder = files("gnnc.codegen")
+    text = "\n".join((folder / name).read_text() for name in ("prelude.h", "vector_math.h"))
     return f"#define VECTOR_BYTES {vector_bytes}\n{text}"
 
 
@@ -90,7 +91,9 @@ class PhasePrinter:
         head = (
             f"void gnnc_{self.phase.name}(int threads, char *ws, const int64_t *n, void *const *b)"
         )
+        out.line(f"LAPS({self.phase.name}, {max(len(self.kernels), 1)})")
         with out.block(head):
+            out.line("START_LAPS;")
             out.lines += self.host.lines
             out.line("(void)threads, (void)ws, (void)n, (void)b;")
         return "\n".join([*self.kernels, out.text()])
@@ -155,6 +158,7 @@ class PhasePrinter:
         self.kernels.append(f"{head}\n{{\n    (void)ws;\n{body}}}\n")
         call = ", ".join(["threads", "ws", *(self.names[v] for v in arguments)])
         self.host.line(f"{name}({call});")
+        self.host.line(f"LAP({self.phase.name}, {len(self.phase.kernels)});")
         self.phase.kernels.append(name)
         self.phase.workspace = max(self.phase.workspace, code.workspace.bytes)
 

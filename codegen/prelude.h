@@ -53,24 +53,58 @@ typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
         y_;                                                                             \
     })
 
+/* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
+#define FOLD_PAIR(T, E)                                                                 \
+    INLINE E fold_sum_##T(T v) { return v[0] + v[1]; }                                  \
+    INLINE E fold_max_##T(T v) { return v[0] != v[0] || v[0] > v[1] ? v[0] : v[1]; }    \
+    INLINE E fold_min_##T(T v) { return v[0] != v[0] || v[0] < v[1] ? v[0] : v[1]; }
+#define FOLD_HALVES(T, H, M, E)                                                         \
+    INLINE E fold_sum_##T(T v) { HALVES(H, v); return fold_sum_##H(a + b); }            \
+    INLINE E fold_max_##T(T v) { HALVES(H, v); return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b)); } \
+    INLINE E fold_min_##T(T v) { HALVES(H, v); return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b)); }
+#define HALVES(H, v)                                                                    \
+    H a, b;                                                                             \
+    memcpy(&a, &v, sizeof(a));                                                          \
+    memcpy(&b, (const char *)&v + sizeof(a), sizeof(b))
+FOLD_PAIR(f32x2, float)
+FOLD_PAIR(f64x2, double)
+FOLD_HALVES(f32x4, f32x2, m32x2, float)
+#if VECTOR_BYTES >= 32
+FOLD_HALVES(f32x8, f32x4, m32x4, float)
+FOLD_HALVES(f64x4, f64x2, m64x2, double)
+#endif
+#if VECTOR_BYTES >= 64
+FOLD_HALVES(f32x16, f32x8, m32x8, float)
+FOLD_HALVES(f64x8, f64x4, m64x4, double)
+#endif
+
 /* Rows that a product will stream; an address past the end is not touched by a prefetch. */
 #define PREFETCH_ROW(p, bytes) \
     for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_)
+
+/* With GNNC_PROFILE every phase adds the seconds of its kernels to an array that it exports. */
+#ifdef GNNC_PROFILE
+#define LAPS(phase, kernels) double gnnc_##phase##_seconds[kernels];
+#define START_LAPS double start_ = omp_get_wtime()
+#define LAP(phase, k)                                     \
+    do {                                                  \
+        const double now_ = omp_get_wtime();              \
+        gnnc_##phase##_seconds[k] += now_ - start_;       \
+        start_ = now_;                                    \
+    } while (0)
+#else
+#define LAPS(phase, kernels)
+#define START_LAPS (void)0
+#define LAP(phase, k) (void)0
+#endif
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Scalar functions that C's library does not have. NaN goes through, as in torch. */
 #define SCALAR_FUNCTIONS(T, s)                                                                  \
-    INLINE T sigmoid##s(T x) { return (T)1 / ((T)1 + exp##s(-x)); }                             \
     INLINE T rsqrt##s(T x) { return (T)1 / sqrt##s(x); }                                        \
     INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }                          \
-    INLINE T gelu##s(T x) { return (T)0.5 * x * ((T)1 + erf##s(x * (T)0.70710678118654752440)); } \
-    INLINE T gelu_tanh##s(T x)                                                                  \
-    {                                                                                           \
-        return (T)0.5 * x * ((T)1 + tanh##s((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))); \
-    }                                                                                           \
-    INLINE T softplus##s(T x) { return x > (T)20 ? x : log1p##s(exp##s(x)); }                   \
     INLINE T greater##s(T a, T b) { return a != a || a > b ? a : b; }                           \
     INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }                              \
     INLINE T rest##s(T a, T b) { return a - floor##s(a / b) * b; }

@@ -97,6 +97,25 @@ class Window:
 
         return spread
 
+    def expanded(self, v: SSAValue, times: int) -> Callable[[Piece], str]:
+        """Each number of a row in memory `times` times side by side."""
+        c, address = ctype_of(v), self.rows.memory(v)
+
+        def number(lane: int) -> str:
+            first = str(lane) if self.base == "0" else f"({self.base} + {lane})"
+            return f"{address}[{first} / {times}]"
+
+        def spread(p: Piece) -> str:
+            # tiles of wide rows begin at whole pieces, so a base changes nothing here
+            if p.width == 1:
+                return number(p.offset)
+            if p.offset % times + p.width <= times and (self.base == "0" or times % p.width == 0):
+                return f"SPLAT({p.type(c)}, {number(p.offset)})"
+            lanes = ", ".join(number(p.offset + k) for k in range(p.width))
+            return f"(({p.type(c)}){{{lanes}}})"
+
+        return spread
+
     def load_mask(self, address: str, piece: Piece) -> str:
         at = self.at(address, piece)
         if piece.width == 1:
@@ -115,7 +134,13 @@ class Window:
     def emit(self, op: Operation) -> None:
         match op:
             case rows.ApplyOp():
-                xs = [self.piece_of(x) for x in op.xs]
+                few = self.rows.repeated(op)
+                xs = [
+                    self.expanded(x, length(op.result) // length(x))
+                    if x in few
+                    else self.piece_of(x)
+                    for x in op.xs
+                ]
                 fn, params = op.fn.data, params_of(op)
                 self.bind(
                     op.result,
@@ -155,7 +180,8 @@ class Window:
         with loop:
             inner = Window(self.rows, self.c, self.tile, self.base)
             inner.here = dict(self.here)
-            inner.prefetch_rows(op, p)
+            tile = sum(x.width for x in self.tile)
+            self.rows.prefetch_rows(op, p, self.base, lambda _: tile)
             for o in op.body.block.ops:
                 if o is y:
                     continue
@@ -208,37 +234,6 @@ class Window:
         for p, name in names.items():
             self.out.line(f"{p.type(c)} {name} = {splat(p, c, value)};")
         return names
-
-    def prefetch_rows(self, op: rows.SegmentOp, p: str) -> None:
-        """Ask for the rows that a later edge will gather; the index is kept inside the table."""
-        ahead = self.rows.prefetch
-        gathers = [
-            o
-            for o in op.body.block.ops
-            if isinstance(o, rows.LoadOp)
-            and length(o.result) > 1
-            and isinstance(o.row, OpResult)
-            and isinstance(o.row.op, rows.LookupOp)
-            and o.row.op.row is op.body.block.args[0]
-        ]
-        of_nest = isinstance(op.parent_op(), rows.TraverseOp)
-        if not ahead or not gathers or not of_nest:
-            return
-        later = self.out.name("p")
-        self.out.line(
-            f"const int64_t {later} = min64({p} + {ahead}, {self.rows.text(op.offsets)}_total - 1);"
-        )
-        lines = max(1, sum(x.width for x in self.tile) * self.c.bytes // 64)
-        for o in gathers:
-            assert isinstance(o.row, OpResult) and isinstance(o.row.op, rows.LookupOp)
-            n = length(o.result)
-            row = f"{self.rows.text(o.row.op.table)}[{later}]"
-            for k in range(min(lines, 8)):
-                at = self.at(
-                    f"{self.rows.text(o.buffer)} + (int64_t){row} * {n}",
-                    Piece(k * 64 // self.c.bytes, 1),
-                )
-                self.out.line(f"__builtin_prefetch({at});")
 
 
 def splat(piece: Piece, c: CType, value: float) -> str:

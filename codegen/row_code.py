@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects.intra import rows
 from ..dialects.intra.syntax import buffer_dims, row_dims
-from . import array_code
+from . import array_code, fold_code
 from .c_functions import number, scalar
 from .c_types import F32, F64, I1, CType, Piece, ctype, pieces
 from .register_code import Window, load_piece, splat, store_piece
@@ -33,6 +33,7 @@ from .row_values import (
     ctype_of,
     length,
     params_of,
+    repeats,
     start_text,
 )
 from .writer import Writer
@@ -140,6 +141,8 @@ class RowCode:
         values = [
             x for x in (*op.operands, *op.results) if not isinstance(x.type, MemRefType | IndexType)
         ]
+        if isinstance(op, rows.ApplyOp) and (few := self.repeated(op)):
+            values = [v for v in values if v not in few]
         wide = {length(v) for v in values} - {1}
         if len(wide) != 1 or not self.vector_types(values):
             return None
@@ -150,6 +153,17 @@ class RowCode:
         if isinstance(op, rows.BroadcastOp) and length(op.x) != 1 and not same_features(values):
             return None
         return wide.pop()
+
+    @staticmethod
+    def repeated(op: Operation) -> list[SSAValue]:
+        """Operands of which each number is used for several neighbouring ones of the result: what
+        each head has, for all its features.
+        """
+        if not isinstance(op, rows.ApplyOp):
+            return []
+        into, c = row_dims(op.result.type), ctype_of(op.result)
+        several = [x for x in op.xs if 1 < length(x) < length(op.result) and ctype_of(x) is c]
+        return [x for x in several if repeats(row_dims(x.type), into) is not None]
 
     @staticmethod
     def vector_types(values: Sequence[SSAValue]) -> bool:
@@ -211,6 +225,9 @@ class RowCode:
         lanes = self.lanes_bytes // c.bytes
         limit = REGISTER_PIECES * lanes
         outside = self.read_outside(ops)
+        for op in ops:  # before any loop, so that all of it finds them
+            for x in self.repeated(op):
+                self.memory(x)
         if width <= limit:
             Window(self, c, pieces(width, lanes), "0").run(ops)
             return
@@ -330,6 +347,8 @@ class RowCode:
                 self.scalar(op.result, cast_text(op, self.text(op.x)))
             case rows.BroadcastOp() if length(op.result) == 1:
                 self.place[op.result] = self.place[op.x]
+            case rows.FoldOp() | rows.DotOp() if (found := fold_code.runs(op)) is not None:
+                fold_code.emit(self, op, *found)
             case _:
                 array_code.emit(self, op)
 
@@ -367,6 +386,29 @@ class RowCode:
         self.place[op.body.block.args[0]] = Scalar(p)
         return p, self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
 
+    def prefetch_rows(
+        self, op: rows.SegmentOp, p: str, base: str, width: Callable[[rows.LoadOp], int]
+    ) -> None:
+        """Ask for the rows that a later edge will gather, `width` numbers from `base` on; the index
+        is kept inside the table.
+        """
+        gathers = gathered_at(op.body.block.args[0], op.body.block.ops)
+        if not self.prefetch or not gathers or not isinstance(op.parent_op(), rows.TraverseOp):
+            return
+        later = self.out.name("p")
+        last = f"{self.text(op.offsets)}_total - 1"
+        self.out.line(f"const int64_t {later} = min64({p} + {self.prefetch}, {last});")
+        for o, table in gathers:
+            self.prefetch_row(o, f"{self.text(table)}[{later}]", base, width(o))
+
+    def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
+        """Ask for `width` numbers of a row from `base` on."""
+        size = ctype_of(op.result).bytes
+        for k in range(min(-(-width * size // 64), 8)):
+            at = f"(int64_t){row} * {length(op.result)}"
+            terms = [self.text(op.buffer), at, base, str(k * 64 // size)]
+            self.out.line(f"__builtin_prefetch({' + '.join(t for t in terms if t != '0')});")
+
     def gather_hub(self, op: rows.SegmentOp, add: Callable[[int, str], None]) -> None:
         """Where the row is a hub, add the results of its pieces in order; `add` gets a result's
         number and address.
@@ -391,9 +433,11 @@ class RowCode:
         for r, kind in zip(op.results, op.kinds, strict=True):
             accs.append(self.accumulator(r, START[kind.data]))
         y = op.yielded
-        _, loop = self.loop_head(op)
+        p, loop = self.loop_head(op)
         with loop:
-            inner = RowCode(self.out, self.place, self.lanes_bytes, self.prefetch)
+            self.prefetch_rows(op, p, "0", lambda load: length(load.result))
+            # what the body spills to memory is known in the body only
+            inner = RowCode(self.out, dict(self.place), self.lanes_bytes, self.prefetch)
             inner.run([o for o in op.body.block.ops if o is not y], y.values)
             for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
                 inner.accumulate(v, acc, kind.data)
@@ -477,6 +521,17 @@ def float_type(op: Operation) -> CType | None:
     )
     found = {ctype_of(v) for v in rows_of_several} & {F32, F64}
     return found.pop() if len(found) == 1 else None
+
+
+def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.LoadOp, SSAValue]]:
+    """The loads of several numbers from a row that a table gives for `row`, with the table."""
+    out: list[tuple[rows.LoadOp, SSAValue]] = []
+    for op in ops:
+        if isinstance(op, rows.LoadOp) and length(op.result) > 1:
+            lookup = op.row.owner
+            if isinstance(lookup, rows.LookupOp) and lookup.row is row:
+                out.append((op, lookup.table))
+    return out
 
 
 def same_features(values: Sequence[SSAValue]) -> bool:

@@ -98,3 +98,14 @@ def start_text(value: float, c: CType) -> str:
     if c.suffix == "i" and value in (float("inf"), float("-inf")):
         return {4: "INT32", 8: "INT64", 1: "INT8"}[c.bytes] + ("_MAX" if value > 0 else "_MIN")
     return number(value, c)
+
+
+def repeats(dims: tuple[int, ...], into: tuple[int, ...]) -> int | None:
+    """How often each number of a row of shape `dims` stands side by side when it is broadcast to
+    `into`: 8 for 4x1 into 4x8, 1 where nothing is repeated. None where whole runs are repeated.
+    """
+    aligned = (1,) * (len(into) - len(dims)) + dims
+    k = len(into)
+    while k and aligned[k - 1] == 1:
+        k -= 1
+    return math.prod(into[k:]) if aligned[:k] == into[:k] else None

@@ -56,9 +56,23 @@ class StructurePlan:
             return name
         out = f"{name}@{dom}"
         attrs = {"from": list(have.keys), "to": list(dom.keys) or None}
-        if all(s[2] != [out] for s in self.steps):
-            self.steps.append(("read", [dom.set, name], [out], attrs))
+        if not self.has(out):
+            self.steps.append(("read", [self.with_paths(dom.set, have, dom), name], [out], attrs))
         return out
+
+    def has(self, name: str) -> bool:
+        return any(s[2] == [name] for s in self.steps)
+
+    def with_paths(self, s: str, *doms: Dom) -> str:
+        """The name of a set on which the paths that are keys of these domains are maps."""
+        name = s
+        for key in dict.fromkeys(k for d in doms for k in d.keys if "." in k):
+            out = f"{name}|{key}"
+            if not self.has(out):
+                inputs = [name, *self.chain(s, key)[1:]]
+                self.steps.append(("derive", inputs, [out], {"path": key.split(".")}))
+            name = out
+        return name
 
     def chain(self, s: str, path: str) -> list[str]:
         """The sets that own the maps of a path."""
@@ -179,6 +193,9 @@ class StructurePlan:
         dom = rows(result).dom
         if x.set == UNIT:
             self.names[result] = self.names[op.x]
+            return
+        if op.otherwise is None and x.keys and dom.keys == (f"{path}.{x.keys[0]}",):
+            self.names[result] = self.names[op.x]  # a row for each row that the path finds
             return
         value = self.on(op.x, Dom(x.set))
         if op.otherwise is None and dom.keys:

@@ -1,7 +1,8 @@
 """dce-sets: removes ops whose results nobody needs, and keeps sets that only types still name.
 
 xDSL's dce (and the clean-up inside canonicalize and cse) sees uses of values only. A set may be
-needed without one: `inter.sized` makes the set that a map of another one goes to.
+needed without one: `inter.sized` makes the set that a map of another one goes to. An attach that is
+`checked` stays for what it checks.
 """
 
 from collections.abc import Iterable

@@ -16,7 +16,7 @@ features (A X of a first layer) is done once per graph and input.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -27,7 +27,14 @@ from xdsl.passes import ModulePass
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, rows
-from .dependence import FREE, PREPARE, closure, invariant_arguments
+from .dependence import (
+    FREE,
+    PREPARE,
+    ancestors,
+    closure,
+    invariant_arguments,
+    structure_ancestors,
+)
 from .machine import Sizes, row_bytes
 from .signature import body_ops, return_of
 
@@ -113,8 +120,43 @@ class Invariants:
 def hoist_invariants(func: FuncOp, inputs: bool = False, edge_width: int = EDGE_WIDTH) -> None:
     """Marks the ops of `func` that @prepare should compute."""
     sizes = Sizes.of(func, SetEnv.of(func))
-    for op in Invariants(func, sizes, inputs, edge_width).stored():
+    stored = Invariants(func, sizes, inputs, edge_width).stored()
+    for op in stored:
         op.attributes[PREPARE] = UnitAttr()
+    early = structure_ancestors(func) | ancestors(r for op in stored for r in op.results)
+    passing: set[Operation] = {op for op in early - stored if isinstance(op, ValueOp)}
+    copies = LateCopies(passing)
+    for op in (*body_ops(func), return_of(func)):
+        if op not in early:
+            copies.redirect(op)
+
+
+@dataclass
+class LateCopies:
+    """Copies of what @prepare computes on the way to what it stores: later phases that read it too
+    compute it again, or it would be stored all the same.
+    """
+
+    passing: set[Operation]
+    made: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def redirect(self, op: Operation) -> None:
+        """Make `op` read copies."""
+        for i, x in enumerate(op.operands):
+            op.operands[i] = self._copy(x, op)
+
+    def _copy(self, x: SSAValue, before: Operation) -> SSAValue:
+        owner = x.owner
+        if not isinstance(owner, Operation) or owner not in self.passing or owner.name in FREE:
+            return x
+        if x not in self.made:
+            operands = {y: self._copy(y, before) for y in owner.operands}
+            copy = owner.clone(operands)
+            block = before.parent
+            assert block is not None
+            block.insert_op_before(copy, before)
+            self.made[x] = copy.results[0]
+        return self.made[x]
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """reorder-linear: the same linear algebra in a cheaper order.
 
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
-(linear/reads.py), factors leave sums (linear/sums.py), sums that follow from others are not done
-again (linear/reuse.py), a product stands before or after an aggregation by cost
-(linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains of
-products are bracketed by cost (linear/chains.py), products of
-concatenations and sums are done in parts by cost (linear/terms.py). All are exact up to rounding.
+(linear/reads.py), sums over pairs become sums over edges (linear/levels.py), factors leave sums
+(linear/sums.py), sums that follow from others are not done again (linear/reuse.py), a product
+stands before or after an aggregation by cost (linear/aggregation.py), factors of outer products go
+where they are (linear/scaled.py), chains of products are bracketed by cost (linear/chains.py),
+products of concatenations and sums are done in parts by cost (linear/terms.py). All are exact up to
+rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
 aggregation is settled in the first run, backward included; the second only moves products of the
@@ -24,6 +25,7 @@ from xdsl.passes import ModulePass
 from .linear.aggregation import move_product
 from .linear.chains import rebracket
 from .linear.function import LinearFunction, value_ops
+from .linear.levels import join_levels
 from .linear.reads import drop_read_of_unit, sink_reads
 from .linear.reuse import reuse_sum
 from .linear.scaled import share_scaled
@@ -38,6 +40,7 @@ _RULES = (
     drop_neutral,
     contract_of_sum,
     sink_reads,
+    join_levels,
     regroup_sum,
     reuse_sum,
     rebracket,

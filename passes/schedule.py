@@ -98,7 +98,7 @@ class SchedulePass(ModulePass):
         partial = 0
         for op in nest.body.block.ops:
             if isinstance(op, OuterOp):
-                partial += outer_bytes(op)
+                partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
             elif isinstance(op, TotalOp):
                 partial += 4 * length(op.value)
         return max(4, min(self.chunks, PARTIAL_BYTES // max(partial, 1)))

@@ -58,6 +58,8 @@ class Tables:
             )
         if kind == "member_map":
             return self.path(domain, spec["path"]).of_rows(group.rows).array
+        if kind == "member_pair":
+            return self.pairs(domain[0], spec["keys"]).row_map.of_rows(group.rows).array
         raise ValueError(f"unknown table {kind!r}")
 
     # ------------------------------------------------------------ sets and maps

@@ -194,8 +194,12 @@ def sanitizer_environment() -> dict[str, str]:
     """Environment variables for a process that loads objects built with ``sanitize=True`` (leaks of
     the interpreter are not reported).
     """
-    command = [*compiler().command, "-print-file-name=libasan.so"]
-    runtime = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    found = compiler()
+    names = ["libasan.so"]
+    if _is_clang(found):  # the name depends on how clang was built
+        names = [f"libclang_rt.asan{suffix}.so" for suffix in (f"-{platform.machine()}", "")]
+    paths = [_run([*found.command, f"-print-file-name={name}"]).strip() for name in names]
+    runtime = next((path for path in paths if Path(path).is_absolute()), paths[0])
     return {
         "LD_PRELOAD": runtime,
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
@@ -205,7 +209,14 @@ def sanitizer_environment() -> dict[str, str]:
 
 def _flags(recipe: _Recipe) -> list[str]:
     found = compiler(recipe.march)
-    return [*found.flags, f"-march={recipe.march}", *(_SANITIZE if recipe.sanitize else ())]
+    flags = [*found.flags, f"-march={recipe.march}"]
+    if recipe.sanitize:
+        flags += [*_SANITIZE, *(["-shared-libasan"] if _is_clang(found) else [])]
+    return flags
+
+
+def _is_clang(found: Compiler) -> bool:
+    return "clang" in found.version
 
 
 def _key(recipe: _Recipe) -> str:

@@ -173,6 +173,9 @@ class IntraFunctions(InterpreterFunctions):
         for t in totals:
             kind = t.kind.data if isinstance(t, memory.TotalOp) else "sum"
             row = interp.get_values([t.buffer])[0]
+            if isinstance(t, products.OuterOp) and t.at:
+                row[...] = 0
+                continue
             row[0] = start_of(kind if n or kind == "mul" else "sum", t.buffer.type)[()]
         for i in range(n):
             interp.run_ssacfg_region(op.body, (i,), "row")
@@ -313,15 +316,17 @@ class IntraFunctions(InterpreterFunctions):
 
     @impl(products.MatmulOp)
     def matmul(self, interp: Interpreter, op: products.MatmulOp, args: Any) -> PythonValues:
-        x, weight = args
+        x, weight, *index = args
+        row = checked(index[0] if index else 0, len(weight), "the matrix of a product")
         with np.errstate(all="ignore"):
-            return (np.asarray(np.einsum(op.spec.data, x, weight[0])),)
+            return (np.asarray(np.einsum(op.spec.data, x, weight[row])),)
 
     @impl(products.OuterOp)
     def outer(self, interp: Interpreter, op: products.OuterOp, args: Any) -> PythonValues:
-        a, b, buffer = args
+        a, b, buffer, *at = args
+        row = checked(at[0] if at else 0, len(buffer), "a sum of outer products")
         with np.errstate(all="ignore"):
-            buffer[0] += np.einsum(op.spec.data, a, b)
+            buffer[row] += np.einsum(op.spec.data, a, b)
         return ()
 
 

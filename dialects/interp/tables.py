@@ -9,6 +9,7 @@ from ..intra.bindings import (
     DomainAttr,
     IndexMapOp,
     MemberMapOp,
+    MemberPairOp,
     MembersOp,
     OffsetsOp,
     PairIndexOp,
@@ -23,6 +24,7 @@ TABLES: tuple[type[TableOfDomain], ...] = (
     OffsetsOp,
     MembersOp,
     MemberMapOp,
+    MemberPairOp,
     WitnessOp,
 )
 """The ops that `table` knows."""
@@ -67,6 +69,10 @@ def table(world: World, op: TableOfDomain) -> Index:
         case MemberMapOp():
             members = groups(world, op.domain, op.along_paths)[1]
             return index_map(world, op.domain, op.path.data)[members]
+        case MemberPairOp():
+            members = groups(world, op.domain, op.along_paths)[1]
+            keys = tuple(k.data for k in op.keys)
+            return world.stored(Dom(op.domain.set_name.data, keys))[0][members]
         case WitnessOp():
             offsets, members = groups(world, op.domain, op.along_paths)
             some = offsets[1:] > offsets[:-1]

@@ -17,6 +17,7 @@ Intra = Dialect(
         bindings.OffsetsOp,
         bindings.MembersOp,
         bindings.MemberMapOp,
+        bindings.MemberPairOp,
         bindings.WitnessOp,
         bindings.InputOp,
         bindings.OutputOp,

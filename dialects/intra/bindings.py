@@ -198,6 +198,22 @@ class MemberMapOp(GroupOp):
 
 
 @irdl_op_definition
+class MemberPairOp(GroupOp):
+    """The pairs of the members: `pair_index(set[keys])[members[p]]` as one table, so that it
+    streams.
+    """
+
+    name = "intra.member_pair"
+    keys = prop_def(ArrayAttr[StringAttr])
+
+    def verify_(self) -> None:
+        self.need_along()
+        need(len(self.keys) > 1, "pairs have several keys; one key is a member_map")
+        need(not self.domain.keys.data, "members of pairs have no pairs of their own")
+        self.need_table(INDEX32)
+
+
+@irdl_op_definition
 class WitnessOp(GroupOp):
     """One row of each group, its first; -1 where the group is empty."""
 

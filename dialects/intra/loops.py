@@ -26,6 +26,7 @@ from .bindings import (
     INDEX64,
     GroupOp,
     IndexMapOp,
+    MembersOp,
     OffsetsOp,
     PairIndexOp,
     SizeOp,
@@ -216,9 +217,23 @@ class TraverseOp(IntraOp):
                     f"{op.name} stands in the nest itself: move it out of the segment",
                 )
             if isinstance(op, StoreOp):
-                need(op.row is self.row, "a nest stores its own row only")
+                need(
+                    op.row is self.row or self.is_member(op.row),
+                    "a nest stores its own row only, or each of the rows it groups once",
+                )
         if isinstance(self.size, OpResult) and isinstance(self.size.op, SizeOp):
             self.check_domain(self.size.op)
+
+    def is_member(self, row: SSAValue) -> bool:
+        """Whether a row is found in the members of groups of the nest's domain: in a nest that
+        visits the rows in the order of groups, each is one.
+        """
+        members = defining(row.owner.table) if isinstance(row.owner, LookupOp) else None
+        size = defining(self.size)
+        if not isinstance(members, MembersOp) or not isinstance(size, SizeOp):
+            return False
+        assert isinstance(row.owner, LookupOp)
+        return row.owner.row is self.row and members.domain == size.domain
 
     def check_domain(self, size: SizeOp) -> None:
         """Raises VerifyException where the nest's row is used with rows of another domain."""

@@ -70,7 +70,10 @@ class LoadOp(IntraOp):
 
 @irdl_op_definition
 class StoreOp(IntraOp):
-    """`intra.store %value, %buffer[%row]`: write the nest's own row of a buffer."""
+    """`intra.store %value, %buffer[%row]`: write the nest's own row of a buffer.
+
+    A nest that visits rows in the order of groups stores the member that it is at: every row once.
+    """
 
     name = "intra.store"
     value = operand_def()

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from xdsl.dialects.builtin import MemRefType, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from .arithmetic import letter_sizes, need_floats
+from .bindings import IndexMapOp, MemberMapOp
+from .indices import LookupOp
 from .memory import need_single_row, need_writable
-from .syntax import IntraOp, buffer_dims, need, row_dims
+from .syntax import IntraOp, buffer_dims, need, parse_value, row_dims
 
 MATMUL = re.compile(r"^(l?b?k),([bkf]+)->(l?b?f)$")
 OUTER = re.compile(r"^(l?b?k),(l?b?f)->([bkf]+)$")
@@ -21,15 +35,35 @@ class MatmulOp(IntraOp):
     """`intra.matmul %x, %W {spec = "k,kf->f"}`: a row times a matrix of the unit domain.
 
     `%x` is a row (l, b, k) and the result (l, b, f), `%W` a single row over the letters b, k, f in
-    any order; l (rows of the same matrix) and b (one matrix each) may be absent.
+    any order; l (rows of the same matrix) and b (one matrix each) may be absent. With `%W[%i]` the
+    matrix is row `%i` of a buffer; a grouped index (see `grouped`) lets many rows share it.
     """
 
     name = "intra.matmul"
     x = operand_def()
     weight = operand_def(MemRefType)
+    index = opt_operand_def(IndexType)
     spec = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
+
+    @classmethod
+    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
+        x = parse_value(parser)
+        parser.parse_punctuation(",")
+        weight = parse_value(parser)
+        if parser.parse_optional_punctuation("[") is None:
+            return [x, weight, []]
+        index = parse_value(parser)
+        parser.parse_punctuation("]")
+        return [x, weight, [index]]
+
+    def print_operands(self, printer: Printer) -> None:
+        printer.print_list([self.x, self.weight], printer.print_ssa_value)
+        if self.index is not None:
+            printer.print_string("[")
+            printer.print_ssa_value(self.index)
+            printer.print_string("]")
 
     def sizes(self) -> dict[str, int]:
         """Extent of each letter; absent l and b count 1."""
@@ -47,7 +81,8 @@ class MatmulOp(IntraOp):
         want, have = tuple(n[c] for c in y), row_dims(self.result.type)
         need(have == want, f"the result is a row of shape {want}, not {have}")
         need_floats([self.x.type, self.weight.type, self.result.type])
-        need_single_row(self.weight, "the matrix of a product")
+        if self.index is None:
+            need_single_row(self.weight, "the matrix of a product")
 
 
 @irdl_op_definition
@@ -55,14 +90,46 @@ class OuterOp(IntraOp):
     """`intra.outer %a, %b, %sum {spec = "lbk,lbf->bkf"}`: outer products summed over all rows.
 
     `%a` is (l, b, k), `%b` (l, b, f); row 0 of the output holds b, k, f in any order, the sum over
-    l too. Partial sums of row chunks are added in order.
+    l too. Partial sums of row chunks are added in order. With `%sum[%i of %n]` the products of a
+    row belong to row `%i` of the `%n` rows of the output: the index is grouped (see `grouped`), and
+    rows that it never names are 0.
     """
 
     name = "intra.outer"
     a = operand_def()
     b = operand_def()
     buffer = operand_def(MemRefType)
+    at = var_operand_def(IndexType)
     spec = prop_def(StringAttr)
+
+    @property
+    def index(self) -> SSAValue | None:
+        """The row of the output that a row adds to; None for the single one."""
+        return self.at[0] if self.at else None
+
+    @classmethod
+    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
+        a = parse_value(parser)
+        parser.parse_punctuation(",")
+        b = parse_value(parser)
+        parser.parse_punctuation(",")
+        buffer = parse_value(parser)
+        if parser.parse_optional_punctuation("[") is None:
+            return [a, b, buffer, []]
+        index = parse_value(parser)
+        parser.parse_keyword("of")
+        count = parse_value(parser)
+        parser.parse_punctuation("]")
+        return [a, b, buffer, [index, count]]
+
+    def print_operands(self, printer: Printer) -> None:
+        printer.print_list([self.a, self.b, self.buffer], printer.print_ssa_value)
+        if self.at:
+            printer.print_string("[")
+            printer.print_ssa_value(self.at[0])
+            printer.print_string(" of ")
+            printer.print_ssa_value(self.at[1])
+            printer.print_string("]")
 
     def sizes(self) -> dict[str, int]:
         """Extent of each letter; absent l and b count 1."""
@@ -81,4 +148,21 @@ class OuterOp(IntraOp):
         need(have == want, f"the sum is a row of shape {want}, not {have}")
         need_floats([self.a.type, self.b.type, self.buffer.type])
         need_writable(self.buffer)
-        need_single_row(self.buffer, "a sum of outer products")
+        if not self.at:
+            need_single_row(self.buffer, "a sum of outer products")
+            return
+        need(len(self.at) == 2, "give the row of the sum and the number of its rows")
+        need(grouped(self.at[0]), "the rows that share a sum must lie together: group them first")
+
+
+def grouped(index: SSAValue) -> bool:
+    """Whether rows with one index lie together: it is looked up, at the nest's row, in the leading
+    key of a domain's rows, or in what rows in group order are grouped by.
+    """
+    lookup = index.owner
+    if not isinstance(lookup, LookupOp) or not isinstance(lookup.row, BlockArgument):
+        return False
+    table = lookup.table.owner
+    if isinstance(table, IndexMapOp):
+        return table.domain.key_names[:1] == (table.path.data,)
+    return isinstance(table, MemberMapOp) and table.along_paths == (table.path.data,)

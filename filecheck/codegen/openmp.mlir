@@ -4,12 +4,12 @@
 // CHECK: #define VECTOR_BYTES 32
 // CHECK: static void forward_0_segment(int threads, char *ws, const int64_t [[N:n_N]], const int64_t *restrict [[OFFSETS:offsets_g_dst]], const int32_t *restrict [[SRC:src_of_g_by_dst]], const float *restrict [[X:in_x]], float *restrict [[Y:out_y]])
 // Chunks are a function of the sizes, so partial sums do not depend on the number of threads.
-// CHECK: const int64_t chunks = chunk_count([[OFFSETS]], [[N]], 4, 8192, 256);
+// CHECK: const int64_t chunks = chunk_count([[OFFSETS]], size, 4, 8192, 256);
 // CHECK: #pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)
 // CHECK: #pragma omp for schedule(dynamic, 1)
 // CHECK: for (int64_t c = 0; c < chunks; ++c) {
-// CHECK-NEXT: const int64_t lo = cut([[OFFSETS]], [[N]], 4, c, chunks);
-// CHECK-NEXT: const int64_t hi = cut([[OFFSETS]], [[N]], 4, c + 1, chunks);
+// CHECK-NEXT: const int64_t lo = cut([[OFFSETS]], size, 4, c, chunks);
+// CHECK-NEXT: const int64_t hi = cut([[OFFSETS]], size, 4, c + 1, chunks);
 // CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
 // CHECK-NEXT: const int rows = (int)min64(48, hi - i0);
 // 11 numbers in vectors of 8, 2 and a scalar: no access leaves the row.
@@ -28,6 +28,7 @@
 // CHECK-NEXT: (([[Y]] + i * 11) + 10)[0] = [[C]];
 // CHECK: void gnnc_forward(int threads, char *ws, const int64_t *n, void *const *b) {
 // CHECK: forward_0_segment(threads, ws,
+// CHECK-NEXT: LAP(forward, 0);
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x11xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x11xf32>

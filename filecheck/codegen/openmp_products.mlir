@@ -29,8 +29,8 @@ func.func @forward() attributes {intra.phase} {
 // CHECK: memset([[PARTIAL]]_c, 0,
 // CHECK: OUTER_TILE(f32x8, 8,
 // CHECK: #pragma omp for schedule(static)
-// CHECK: for (int64_t c = 0; c < chunks; ++c) sum += [[PARTIAL]][
-// CHECK: out_s[{{.*}}] = sum;
+// CHECK: for (int64_t c = 0; c < chunks; ++c) sum += LOAD(f32x8, [[PARTIAL]] +
+// CHECK: out_s[{{.*}}] = sum[j];
 func.func @backward() attributes {intra.phase} {
   %s = intra.output {buffer = "s"} : memref<?x7x5xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x7xf32>

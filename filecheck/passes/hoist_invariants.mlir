@@ -77,3 +77,25 @@ func.func @one_hot(%N : !inter.set<N>, %label : !inter.rows<N, i64>, %x : !inter
   %y = inter.where %hit, %x, %zero : !inter.rows<N, 10xf32>
   func.return %y : !inter.rows<N, 10xf32>
 }
+
+// -----
+
+// What leads to a stored value and is read later as well is computed by both.
+// CHECK-LABEL: func.func @both
+// CHECK: %hit = inter.eq
+// CHECK: inter.row_reduce sum %ones [0] {inter.prepare}
+// CHECK: %[[LATE:.*]] = inter.eq
+// CHECK: inter.where %[[LATE]], %x
+func.func @both(%N : !inter.set<N>, %label : !inter.rows<N, i64>, %x : !inter.rows<N, 10xf32>) -> (!inter.rows<N, f32>, !inter.rows<N, 10xf32>) {
+  %classes = inter.table [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] : !inter.rows<unit, 10xi64>
+  %l = inter.reshape %label : !inter.rows<N, 1xi64>
+  %hit = inter.eq %l, %classes : !inter.rows<N, 10xi1>
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %one = inter.const 1.0 : !inter.rows<unit, f32>
+  %ones = inter.where %hit, %one, %zero : !inter.rows<N, 10xf32>
+  %n = inter.row_reduce sum %ones [0] : !inter.rows<N, f32>
+  %s = inter.row_reduce sum %x [0] : !inter.rows<N, f32>
+  %r = inter.mul %n, %s : !inter.rows<N, f32>
+  %y = inter.where %hit, %x, %zero : !inter.rows<N, 10xf32>
+  func.return %r, %y : !inter.rows<N, f32>, !inter.rows<N, 10xf32>
+}

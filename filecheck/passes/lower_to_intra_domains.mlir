@@ -7,9 +7,9 @@
 // CHECK-DAG: %[[PAIR:.*]] = intra.pair_index {domain = #intra.domain<g[rel, src]>}
 // CHECK-DAG: %[[H:.*]] = intra.alloc {domain = #intra.domain<g[rel, src]>} : memref<?x2xf32>
 // CHECK: intra.traverse %[[J:.*]] in
+// CHECK-NEXT: intra.lookup %[[REL]][%[[J]]]
 // CHECK-NEXT: intra.lookup %[[SRC]][%[[J]]]
-// CHECK: intra.lookup %[[REL]][%[[J]]]
-// CHECK: intra.dot
+// CHECK: intra.matmul
 // CHECK-NEXT: intra.store {{.*}}, %[[H]][%[[J]]]
 // An edge finds its pair.
 // CHECK: intra.segment

@@ -78,7 +78,7 @@ func.func @gin(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !int
 
 // -----
 
-// Kept: max, a nonlinearity in between, an aggregation or a product that others use too.
+// Kept: max, an aggregation or a product that others use too.
 // CHECK-LABEL: func.func @kept
 // CHECK: inter.reduce max %xs over %g along dst : !inter.rows<N, 8xf32>
 // CHECK: inter.reduce sum %xs over %g along dst : !inter.rows<N, 8xf32>

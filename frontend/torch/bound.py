@@ -79,6 +79,10 @@ class BoundProgram:
         changed = {u.argument for u in self.imported.updates}
         return wanted & changed
 
+    def graphs(self) -> list[OnGraph]:
+        """The graphs that something is prepared for, the one used last at the end."""
+        return self.memo.values()
+
     # ------------------------------------------------------------ a call
 
     def __call__(self, *args: Any) -> Any:

@@ -5,6 +5,8 @@ is read by one group (messages into sums).
 
 from __future__ import annotations
 
+import math
+
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -31,7 +33,7 @@ from ...dialects.intra.rows import (
     TransposeOp,
     TraverseOp,
 )
-from ...dialects.intra.syntax import inside
+from ...dialects.intra.syntax import inside, row_dims
 from .accesses import nests
 
 MOVES = (
@@ -71,6 +73,10 @@ HEAVY_FUNCTIONS = frozenset(
 )
 
 
+NARROW = 4
+"""A row of so few numbers is read as a scalar is."""
+
+
 def inline_producers(func: FuncOp) -> bool:
     """Dissolve nests into the nests that read them; whether any was."""
     changed = False
@@ -106,7 +112,7 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
         load, SegmentOp
     ):
         return False
-    if all(isinstance(op, MOVES) for op in body):
+    if all(isinstance(op, MOVES) for op in body) or expands(nest):
         return True
     if not reads_each_row_once(nest, load):
         return False
@@ -115,6 +121,22 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
         for op in body
     )
     return not heavy or readers == 1
+
+
+def expands(nest: TraverseOp) -> bool:
+    """Whether a nest scales rows that it gathers: its wide rows are those of a smaller buffer, and
+    one multiplication does it. Reading these again costs less than a buffer of copies.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    wide = [op for op in body if isinstance(op, LoadOp) and count(op.result) > NARROW]
+    work = [op for op in body if not isinstance(op, MOVES)]
+    gathers = bool(wide) and all(op.row is not nest.row for op in wide)
+    return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
+
+
+def count(row: SSAValue) -> int:
+    """The numbers of a row."""
+    return math.prod(row_dims(row.type))
 
 
 def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:

@@ -120,7 +120,7 @@ class Merger:
         made = self.accesses[first].writes
         if not made & self.accesses[second].reads:
             return True
-        stored = {op.buffer for op in first.body.block.ops if isinstance(op, StoreOp)}
+        stored = own_stores(first)
         for op in second.walk():
             if isinstance(op, MatmulOp) and root(op.weight) in made:
                 return False
@@ -149,6 +149,14 @@ class Merger:
                 self.consider(first, other)
 
 
+def own_stores(nest: TraverseOp) -> dict[SSAValue, SSAValue]:
+    """What a nest stores at its own row, by buffer; one that visits rows in the order of groups
+    stores other rows than its own.
+    """
+    stores = [op for op in nest.body.block.ops if isinstance(op, StoreOp)]
+    return {op.buffer: op.value for op in stores if op.row is nest.row}
+
+
 def merge_nests(func: FuncOp) -> bool:
     """Merge pairs of nests over the same rows; whether any was."""
     return Merger(func).run()
@@ -158,7 +166,7 @@ def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     """Put both bodies into one nest, at the place of the second when `late`; pass stored rows on as
     values.
     """
-    stored = {op.buffer: op.value for op in first.body.block.ops if isinstance(op, StoreOp)}
+    stored = own_stores(first)
     second.row.replace_all_uses_with(first.row)
     for op in list(second.body.block.ops):
         op.detach()

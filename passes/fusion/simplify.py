@@ -13,10 +13,14 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from ...dialects.intra.bindings import (
     INDEX32,
     AllocOp,
+    DomainAttr,
     IndexMapOp,
     MemberMapOp,
+    MemberPairOp,
     MembersOp,
+    PairIndexOp,
     PartOp,
+    TableOfDomain,
     ViewOp,
     root,
 )
@@ -39,6 +43,7 @@ def simplify(func: FuncOp) -> None:
     """Index algebra, invariant code, shared segment loops, dead stores."""
     drop_dead_stores(func)
     for nest in nests(func):
+        skip_pairs(func, nest)
         for segment in [op for op in nest.walk() if isinstance(op, SegmentOp)]:
             stream_lookups(func, segment)
             hoist(segment)
@@ -51,34 +56,64 @@ def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
     """`map[members[p]]` is the group itself, or one table in member order."""
     p = segment.body.block.args[0]
     for op in list(segment.body.walk()):
-        if (
-            not isinstance(op, LookupOp)
-            or not isinstance(op.row, OpResult)
-            or not isinstance(op.row.op, LookupOp)
-        ):
+        chain = lookup_of_lookup(op)
+        if chain is None:
             continue
-        inner = op.row.op
-        table, members = op.table.owner, inner.table.owner
-        if (
-            inner.row is not p
-            or not isinstance(table, IndexMapOp)
-            or not isinstance(members, MembersOp)
-        ):
+        outer, inner = chain
+        table, members = outer.table.owner, inner.table.owner
+        if inner.row is not p or not isinstance(members, MembersOp):
             continue
-        if table.domain != members.domain:
-            continue
-        if members.along_paths == (table.path.data,):
-            op.result.replace_all_uses_with(segment.row)
+        if isinstance(table, IndexMapOp) and table.domain == members.domain:
+            if members.along_paths == (table.path.data,):
+                replace(outer, segment.row)
+                continue
+            kind, more = MemberMapOp, {"path": table.path}
+        elif isinstance(table, PairIndexOp) and not members.domain.keys.data:
+            kind, more = MemberPairOp, {"keys": table.domain.keys}
         else:
-            direct = MemberMapOp.make(
-                [], [INDEX32], domain=members.domain, along=members.along, path=table.path
-            )
-            Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
-            new = LookupOp.make([direct.result, p], [IndexType()])
-            Rewriter.insert_op(new, InsertPoint.before(op))
-            op.result.replace_all_uses_with(new.result)
-        op.detach()
-        op.erase()
+            continue
+        direct = kind.make([], [INDEX32], domain=members.domain, along=members.along, **more)
+        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
+        new = LookupOp.make([direct.results[0], p], [IndexType()])
+        Rewriter.insert_op(new, InsertPoint.before(outer))
+        replace(outer, new.result)
+
+
+def lookup_of_lookup(op: Operation) -> tuple[LookupOp, LookupOp] | None:
+    """(outer, inner), where the op looks up what another one found."""
+    if (
+        isinstance(op, LookupOp)
+        and isinstance(op.row, OpResult)
+        and isinstance(op.row.op, LookupOp)
+    ):
+        return op, op.row.op
+    return None
+
+
+def replace(op: LookupOp, by: SSAValue) -> None:
+    op.result.replace_all_uses_with(by)
+    op.detach()
+    op.erase()
+
+
+def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
+    """A row's pair leads where the row leads: `map_of_pairs[pair_index[e]]` is `map[e]`."""
+    for op in list(nest.walk()):
+        chain = lookup_of_lookup(op)
+        if chain is None:
+            continue
+        outer, inner = chain
+        table, pair = outer.table.owner, inner.table.owner
+        if not isinstance(table, IndexMapOp) or not isinstance(pair, PairIndexOp):
+            continue
+        if table.domain != pair.domain:
+            continue
+        rows = DomainAttr.get(table.domain.set_name.data)
+        direct = IndexMapOp.make([], [INDEX32], domain=rows, path=table.path)
+        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
+        new = LookupOp.make([direct.result, inner.row], [IndexType()])
+        Rewriter.insert_op(new, InsertPoint.before(outer))
+        replace(outer, new.result)
 
 
 def hoist(segment: SegmentOp) -> None:
@@ -117,7 +152,7 @@ def share_lookups(nest: TraverseOp) -> None:
 
 def identity(v: SSAValue) -> object:
     """Equal for tables that hold the same, else the value itself."""
-    if isinstance(v, OpResult) and isinstance(v.op, MemberMapOp | IndexMapOp | MembersOp):
+    if isinstance(v, OpResult) and isinstance(v.op, TableOfDomain):
         return (v.op.name, tuple(sorted(v.op.properties.items())))
     return id(v)
 

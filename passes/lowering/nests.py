@@ -35,6 +35,7 @@ from ...dialects.intra.bindings import (
     DomainAttr,
     IndexMapOp,
     InputOp,
+    MemberMapOp,
     MembersOp,
     OffsetsOp,
     OutputOp,
@@ -137,6 +138,12 @@ class Host:
         )
         return offsets, members
 
+    def member_map(self, dom: Dom, along: str) -> SSAValue:
+        """The group of each row of `dom` in group order: ascending."""
+        domain, path = DomainAttr.get(dom.set, dom.keys), StringAttr(along)
+        op = MemberMapOp.make([], [INDEX32], domain=domain, along=ArrayAttr([path]), path=path)
+        return self.once(("member map", dom, along), op)
+
     def input(self, name: str, t: RowsType) -> SSAValue:
         """Rows that the caller gives."""
         domain = self.attribute(self.storage(t.dom))
@@ -200,6 +207,19 @@ class Host:
         body = Block(arg_types=[INDEX])
         self.nests.append(rows.TraverseOp.build_op(self.size(dom), body))
         return Nest(self, dom, body)
+
+    def grouped_nest(self, dom: Dom, key: str) -> tuple[Nest, SSAValue]:
+        """A nest that visits the stored rows of `dom` group by group, with the row that `key` leads
+        to: in their own order where that is one, else in the order of the groups' members.
+        """
+        nest = self.nest(dom)
+        position = nest.row
+        if dom.keys[:1] == (key,):
+            return nest, nest.lookup(self.index_map(dom, key), position)
+        _, members = self.group(dom, (key,))
+        index = nest.lookup(self.member_map(dom, key), position)
+        nest.row = nest.lookup(members, position)
+        return nest, index
 
 
 class Nest:

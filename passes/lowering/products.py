@@ -71,8 +71,10 @@ class Product:
     size: dict[str, int]
 
     @staticmethod
-    def of(host: Host, spec: str, x_dims: Sequence[int], w: SSAValue) -> Product:
-        """Bring the matrix into normal form; call this before the nest is opened."""
+    def of(host: Host, spec: str, x_dims: Sequence[int], w: SSAValue, dom: Dom = ONE) -> Product:
+        """Bring the matrix (or those of the rows of `dom`) into normal form; call this before the
+        nest is opened.
+        """
         ins, out = spec.split("->")
         lx, lw = ins.split(",")
         r = Roles.of(lx, lw, out)
@@ -80,18 +82,16 @@ class Product:
         groups = (r.lead, r.batch, r.summed, r.columns)
         order = merged(lw, groups)
         if order is None:
-            w, lw = (
-                transposed(host, w, lw, r.batch + r.summed + r.columns),
-                r.batch + r.summed + r.columns,
-            )
+            want = r.batch + r.summed + r.columns
+            w, lw = transposed(host, w, lw, want, dom), want
             order = merged(lw, groups)
             assert order is not None
         by_name = dict(zip("lbkf", groups, strict=True))
-        weight = host.view(w, ONE, [extent(size, by_name[c]) for c in order])
+        weight = host.view(w, dom, [extent(size, by_name[c]) for c in order])
         return Product(spec, r, weight, order, size)
 
-    def emit(self, nest: Nest, x: SSAValue) -> SSAValue:
-        """The product of one row."""
+    def emit(self, nest: Nest, x: SSAValue, index: SSAValue | None = None) -> SSAValue:
+        """The product of one row, with the matrix of row `index` where there are several."""
         r, size = self.roles, self.size
         ins, out = self.spec.split("->")
         lx = ins.split(",")[0]
@@ -101,7 +101,9 @@ class Product:
         lead = ("l" if r.lead else "") + ("b" if r.batch else "")
         t = row_type([*heads, extent(size, r.columns)], element(x.type))
         spec = StringAttr(f"{lead}k,{self.order}->{lead}f")
-        y = nest.emit(MatmulOp.make([row, self.weight], [t], spec=spec))
+        y = nest.emit(
+            MatmulOp.make([row, self.weight, [] if index is None else [index]], [t], spec=spec)
+        )
         have = r.lead + r.batch + r.columns
         return nest.transpose(nest.reshape(y, [size[c] for c in have]), permutation(have, out))
 
@@ -110,13 +112,14 @@ def extent(size: dict[str, int], letters: str) -> int:
     return math.prod(size[c] for c in letters)
 
 
-def transposed(host: Host, buffer: SSAValue, have: str, want: str) -> SSAValue:
-    """A single row with its dimensions permuted, in a buffer of its own."""
+def transposed(host: Host, buffer: SSAValue, have: str, want: str, dom: Dom = ONE) -> SSAValue:
+    """Rows over `dom` with their dimensions permuted, in a buffer of their own."""
     dims = buffer_dims(buffer)
     perm = permutation(have, want)
-    out = host.buffer(ONE, [dims[p] for p in perm], element(buffer.type))
-    nest = host.nest(ONE)
-    nest.store(nest.transpose(nest.load(buffer, nest.first()), perm), out)
+    out = host.buffer(dom, [dims[p] for p in perm], element(buffer.type))
+    nest = host.nest(dom)
+    row = nest.first() if dom == ONE else nest.row
+    nest.store(nest.transpose(nest.load(buffer, row), perm), out)
     return out
 
 
@@ -145,9 +148,15 @@ def outer_roles(op: ContractOp) -> Roles | None:
 
 
 def sum_of_outer(
-    host: Host, op: ContractOp, over: Dom, read: Callable[[Nest, SSAValue], SSAValue]
+    host: Host,
+    op: ContractOp,
+    over: Dom,
+    read: Callable[[Nest, SSAValue], SSAValue],
+    key: str | None = None,
 ) -> SSAValue:
-    """The buffer of the sum over the rows of `over` of a contraction that `outer_roles` accepts."""
+    """The buffer of the sum over the rows of `over` of a contraction that `outer_roles` accepts; a
+    sum for each row that `key` leads to, where there is one.
+    """
     la, lb, out = op.letters()
     r = outer_roles(op)
     assert r is not None
@@ -156,9 +165,15 @@ def sum_of_outer(
     letters = out if order is not None else r.batch + r.summed + r.columns
     order = order or ("b" if r.batch else "") + "kf"
     by_name = {"b": r.batch, "k": r.summed, "f": r.columns}
-    result = host.buffer(ONE, [size[c] for c in letters], rows(op.results[0]).elem)
-    view = host.view(result, ONE, [extent(size, by_name[c]) for c in order])
-    nest = host.nest(over)
+    groups = ONE if key is None else host.storage(Dom(over.set, (key,)))
+    result = host.buffer(groups, [size[c] for c in letters], rows(op.results[0]).elem)
+    view = host.view(result, groups, [extent(size, by_name[c]) for c in order])
+    if key is None:
+        nest, at = host.nest(over), list[SSAValue]()
+    else:
+        count = host.size(groups)
+        nest, index = host.grouped_nest(over, key)
+        at = [index, count]
     a, b = read(nest, op.a), read(nest, op.b)
     heads = [extent(size, g) for g in (r.lead, r.batch) if g]
     ra = nest.transpose(a, permutation(la, r.lead + r.batch + r.summed))
@@ -166,5 +181,5 @@ def sum_of_outer(
     ra = nest.reshape(ra, [*heads, extent(size, r.summed)])
     rb = nest.reshape(rb, [*heads, extent(size, r.columns)])
     lead = ("l" if r.lead else "") + ("b" if r.batch else "")
-    nest.do(OuterOp.make([ra, rb, view], spec=StringAttr(f"{lead}k,{lead}f->{order}")))
-    return result if letters == out else transposed(host, result, letters, out)
+    nest.do(OuterOp.make([ra, rb, view, at], spec=StringAttr(f"{lead}k,{lead}f->{order}")))
+    return result if letters == out else transposed(host, result, letters, out, groups)

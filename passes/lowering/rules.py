@@ -4,6 +4,7 @@ follows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from xdsl.dialects.builtin import (
@@ -17,13 +18,20 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import pointwise, reduce, shapes, values
-from ...dialects.inter.types import ONE, UNIT, Dom, rows, set_name, set_type
+from ...dialects.inter.types import ONE, UNIT, Dom, RowsType, rows, set_name, set_type
 from ...dialects.intra import rows as intra
 from ...dialects.intra.syntax import buffer_dims, element, row_dims, row_type
+from ..machine import row_bytes
 from .nests import Host, Nest, fn_params
 from .products import Product, is_matmul, outer_roles, sum_of_outer
 
 Rule = Callable[["Lowering", Operation], None]
+GROUP_BYTES = 256 * 1024
+"""What the matrix of a group of rows may take."""
+FEW_NUMBERS = 256
+"""Sums of so many numbers stay in registers: a loop over the group's members does without a
+block.
+"""
 INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
 """Values that are made where they are read, and need no buffer."""
 
@@ -278,24 +286,67 @@ def lower_contract(low: Lowering, op: Operation) -> None:
         product = Product.of(low.host, spec, rows(a).dims, low.buffer(b))
         low.rowwise(op, lambda nest: product.emit(nest, low.read(nest, a)))
         return
+    for x, w, text in ((op.a, op.b, op.spec.data), (op.b, op.a, f"{lb},{la}->{out}")):
+        if is_grouped_product(t.dom, x, w, text):
+            return lower_grouped_product(low, op, x, w, text)
+    for x, by, long, short in ((op.a, op.b, la, lb), (op.b, op.a, lb, la)):
+        if long == out and out.startswith(short):
+            return low.rowwise(op, lambda n: multiplied(n, low.read(n, x), low.read(n, by)))
     low.rowwise(op, lambda nest: nest.dot(op.spec.data, low.read(nest, op.a), low.read(nest, op.b)))
 
 
+def multiplied(nest: Nest, x: SSAValue, by: SSAValue) -> SSAValue:
+    """A row times one of its leading dimensions only: a number for each head, say."""
+    dims = row_dims(by.type)
+    missing = len(row_dims(x.type)) - len(dims)
+    return nest.apply("mul", x, nest.reshape(by, (*dims, *[1] * missing)))
+
+
+def is_grouped_product(dom: Dom, x: SSAValue, w: SSAValue, spec: str) -> bool:
+    """Rows of `dom` times matrices that many of them share: a matrix a relation, or a node type."""
+    keys = rows(w).dom.keys
+    shared = len(keys) == 1 and rows(w).dom.set == dom.set and len(dom.keys) != 1
+    return shared and rows(x).dom != ONE and is_matmul(spec) and is_small(rows(w))
+
+
+def is_small(t: RowsType) -> bool:
+    """A matrix for a group of rows stays in the second-level cache, and on a thread's stack."""
+    return row_bytes(t) <= GROUP_BYTES
+
+
+def lower_grouped_product(
+    low: Lowering, op: shapes.ContractOp, x: SSAValue, w: SSAValue, spec: str
+) -> None:
+    t, matrices = rows(op.results[0]), rows(w).dom
+    at = low.host.storage(matrices)
+    product = Product.of(low.host, spec, rows(x).dims, low.buffer(w), at)
+    source = low.buffer(x)
+    out = low.host.buffer(t.dom, t.dims, t.elem)
+    nest, index = low.host.grouped_nest(t.dom, matrices.keys[0])
+    row = nest.load(source, nest.index(rows(x).dom))
+    nest.store(product.emit(nest, row, index), out)
+    low.buffers[op.results[0]] = out
+
+
 def is_summed_outer(op: shapes.ContractOp) -> bool:
-    """The contraction is only read by sums over all rows, so its products need not be kept."""
+    """The contraction is only read by sums over all rows, or over those of a group, so its products
+    need not be kept.
+    """
+    t = rows(op.results[0])
     users = [u.operation for u in op.results[0].uses]
-    return (
-        bool(users)
-        and outer_roles(op) is not None
-        and rows(op.results[0]).dom != ONE
-        and all(
-            isinstance(u, reduce.ReduceOp)
-            and u.kind.data in ("sum", "mean")
-            and not u.along_keys
-            and u.over == rows(op.results[0]).dom
-            for u in users
-        )
-    )
+    if not users or outer_roles(op) is None or t.dom == ONE:
+        return False
+    return all(isinstance(u, reduce.ReduceOp) and sums_outer(u, t) for u in users)
+
+
+def sums_outer(op: reduce.ReduceOp, products: RowsType) -> bool:
+    """Whether a reduction is a sum of outer products that printers block over rows."""
+    if op.over != products.dom or op.kind.data not in ("sum", "mean"):
+        return False
+    if not op.along_keys:
+        return True
+    several = op.kind.data == "sum" and len(op.along_keys) == 1 and len(op.over.keys) != 1
+    return several and FEW_NUMBERS < math.prod(products.dims) and is_small(products)
 
 
 # ---------------------------------------------------------------- reductions
@@ -306,6 +357,10 @@ def lower_reduce(low: Lowering, op: Operation) -> None:
     if not op.along_keys:
         return total(low, op)
     t, kind, over, along = rows(op.results[0]), op.kind.data, op.over, op.along_keys
+    if isinstance(op.x, OpResult) and isinstance(op.x.op, shapes.ContractOp):
+        if is_summed_outer(op.x.op):
+            low.buffers[op.results[0]] = sum_of_outer(low.host, op.x.op, over, low.read, along[0])
+            return
 
     def compute(nest: Nest) -> SSAValue:
         value = low.in_group(nest, over, along, op.x, "sum" if kind == "mean" else kind)

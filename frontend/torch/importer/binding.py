@@ -8,6 +8,7 @@ Placeholders are those of the FX graph, by position. A compiled program is calle
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 @functools.cache
 def _compiled(text: str, names: tuple[str, ...]) -> Callable[..., int]:
-    return eval(f"lambda {', '.join(names)}: {text}")  # text is printed from a size expression
+    # text is printed from a size expression
+    return eval(f"lambda {', '.join(names)}: {text}", {"math": math})
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from .binding import (
 )
 from .emit import Emitter
 from .errors import ImportCrash, NoRule, Unsupported
-from .maps import Program
+from .maps import Program, row_wise_operands
 from .signature import Signature, argument_name
 from .tensors import Arr, Merge, Sym
 from .values import Node
@@ -79,6 +79,9 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+_CONSTANTS = (bool, int, float, str, torch.dtype, torch.device, type(None))
+
+
 class _Assembly:
     """Puts the program of a walk together."""
 
@@ -90,7 +93,14 @@ class _Assembly:
         wanted = [*returned, *walk.updates.values()]
         homes = [x.home for x in wanted if x.home is not None]
         context = walk.context
-        self.program = Program(context.sizes, context.items, [x.v for x in wanted], homes)
+        edited = {x.v.number for node, x in walk.inputs.items() if node in walk.updates}
+        self.bounds = [
+            (v, size)
+            for v, size in context.bounds
+            if not any(x.number in edited for x in row_wise_operands(v))  # no longer that input
+        ]
+        roots = [x.v for x in wanted] + [v for v, _ in self.bounds]
+        self.program = Program(context.sizes, context.items, roots, homes)
         self.block = Block()
         self.emitter = Emitter(self.program, self.signature, self.block)
         self.values: list[SSAValue] = []
@@ -101,6 +111,8 @@ class _Assembly:
         for v in self.program.nodes:
             if self.wanted(v):
                 self.emitter.value(v)
+        for v, size in self.bounds:
+            self.emitter.check_below(v, size)
         outputs = self.output(self.walk.outputs)
         updates = tuple(self.update(node, x) for node, x in self.walk.updates.items())
         self.block.add_op(ReturnOp(*self.values))
@@ -151,6 +163,8 @@ class _Assembly:
         if isinstance(x, Foreign):
             return Same(self.walk.placeholders.index(x.node))
         if not isinstance(x, Arr):
+            if not isinstance(x, _CONSTANTS):
+                raise NoRule("a value that only other rules can read is returned")
             return Constant(x)
         placeholder = self.same(x)
         if placeholder is not None:

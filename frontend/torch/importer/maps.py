@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .sizes import Sizes
-from .values import INTEGERS, Filter, Loops, Node, Set, Sized, Union
+from .values import INTEGERS, Filter, Loops, Node, Set, Sized, Union, is_const
 
 MapKey = tuple[int, int]
 """(number of the index node, number of the codomain)"""
@@ -28,8 +28,8 @@ def plain_index(v: Node) -> Node:
 
 @dataclass
 class Use:
-    """An index value with the set it leads to and how it is used: reduce, gather, table, src,
-    dst."""
+    """An index value with the set it leads to and how it is used: reduce, gather, table, relation,
+    src, dst."""
 
     index: Node
     codomain: Set
@@ -67,6 +67,46 @@ def column_of(v: Node) -> Column | None:
             positions = positions.transpose(op.attrs["order"])
     flat = int(positions.reshape(()))
     return Column(v, tuple(int(i) for i in np.unravel_index(flat, v.shape)) if v.shape else ())
+
+
+_RANGE_CHECKS = ("ne", "lt", "le", "gt", "ge")
+
+
+def chosen_by_value(subset: Filter, index: Node) -> bool:
+    """Whether a filter's mask compares an index, or a number beside it in the same input, with a
+    number, as one does to drop what is out of range: only the rows that stay have to be in range.
+    """
+    sources = {v.number for v in row_wise_operands(index) if _is_integer_input(v)}
+    for v in row_wise_operands(subset.mask):
+        name = v.attrs["name"] if v.op == "pointwise" else ""
+        if not any(a.set is None and (is_const(a) or a.op == "size") for a in v.args):
+            continue
+        if name == "eq" and plain_index(index) in map(plain_index, v.args):
+            return True
+        if name in _RANGE_CHECKS and any(x.number in sources for x in row_wise_operands(v)):
+            return True
+    return False
+
+
+def row_wise_operands(v: Node) -> Iterator[Node]:
+    """A value and what it is computed from row by row."""
+    todo, seen = [v], set[int]()
+    while todo:
+        x = todo.pop()
+        if x.number not in seen:
+            seen.add(x.number)
+            yield x
+            if x.op not in ("at", "reduce", "softmax"):
+                todo += x.args
+
+
+def _is_integer_input(v: Node) -> bool:
+    return v.op == "input" and v.elem in INTEGERS and v.set is not None
+
+
+def inherits(subset: Filter, index: Node) -> bool:
+    """Whether an index of a filter's rows is a map of the set that it filters."""
+    return index.op == "parent" and not chosen_by_value(subset, index.args[0])
 
 
 def sets_of(v: Node) -> Iterator[Set]:
@@ -187,7 +227,7 @@ class Program:
         elif v.op == "mean_per_pair":
             nodes, relations = v.attrs["codomains"]
             self.use(v.attrs["over"], v.args[1], nodes, "reduce")
-            self.use(v.attrs["over"], v.args[2], relations, "table")
+            self.use(v.attrs["over"], v.args[2], relations, "relation")
 
     def use(self, s: Set, index: Node, codomain: Set, role: str) -> None:
         """Notes a use, and those that follow on the sets that `s` is made from."""
@@ -195,7 +235,7 @@ class Program:
         uses = self.uses.setdefault(s.number, {})
         use = uses.setdefault((index.number, codomain.number), Use(index, codomain))
         use.roles.add(role)
-        if isinstance(s.origin, Filter) and index.op == "parent":
+        if isinstance(s.origin, Filter) and inherits(s.origin, index):
             self.use(s.origin.set, index.args[0], codomain, role)
         elif isinstance(s.origin, Union) and index.op == "stack":
             for part, i in zip(s.origin.parts, index.args, strict=True):
@@ -229,6 +269,7 @@ def named(uses: Iterable[Use], taken: Iterable[str]) -> dict[MapKey, str]:
     give("src", "gather")
     give("src", "reduce")
     give("dst", "gather")
+    give("rel", "relation")
     give("rel", "table")
     used = {*taken, *out.values()}
     for key in todo:

@@ -142,7 +142,7 @@ class Signature:
                 self._name(program.sets[n], "g")
         for uses in program.uses.values():
             for use in uses.values():
-                table = use.roles <= {"table"} and use.codomain.find().expr.is_Integer
+                table = use.roles <= {"table", "relation"} and use.codomain.find().expr.is_Integer
                 self._name(use.codomain, "R" if table else "N")
         for s in program.sets.values():
             hint = "f" if isinstance(s.origin, Filter) else "S"
@@ -191,12 +191,16 @@ class Signature:
         if v.number in self.arguments:
             return self.arguments[v.number]
         where = self.position[source]
-        name = self.unique(argument_name(str(self.placeholders[where].target)))
+        name = self.unique(self.label(v))
         self.argument_of[source] = name
         grad = self.gives_gradient(v)
         binding = RowsBinding(name, FromTensor(where, axis), v.shape, v.elem, grad)
         dom = ONE if home is None else Dom(set_name(home))
         return self.add(block, v.number, binding, RowsType.get(dom, v.shape, _ELEMENTS[v.elem]))
+
+    def label(self, v: Node) -> str:
+        """The name of the placeholder that an input is."""
+        return argument_name(str(self.placeholders[self.position[v.attrs["source"]]].target))
 
     def gives_gradient(self, v: Node) -> bool:
         """Whether the gradient of a placeholder is wanted."""

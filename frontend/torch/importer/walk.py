@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from .context import Context
 from .effects import Aliases, edited, has_effect, live_nodes, plain_name
 from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
 from .rules import RULES, Call
 from .sizes import Sizes, expression
-from .tensors import Arr, Context, Sym, elem_of, numbers
+from .tensors import Arr, Sym, elem_of, numbers
 from .values import Set
 
 NOISE = {

@@ -94,6 +94,7 @@ def _one_hot(c: Call) -> Arr:
     n = c.out.shape[-1]
     if expression(n).free_symbols:
         raise NoRule("one_hot without num_classes")
+    c.ctx.require_below(c.x, int(n))
     x = c.ctx.unsqueeze(c.x, c.x.rank)
     classes = Arr([int(n)], c.ctx.values.count_up(int(n), c.x.elem))
     return c.ctx.cast(c.ctx.compare("eq", x, classes), "i64")

@@ -1,7 +1,5 @@
 """Rules of the gnnc:: leaves."""
 
-from typing import Any
-
 import sympy
 
 from ..errors import NoRule
@@ -29,6 +27,27 @@ def _segment_softmax(c: Call) -> Arr:
     codomain = c.ctx.sizes.set_of(size_expr(size))
     dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
     return Arr(dims, c.ctx.values.softmax(src.v, over, i, codomain))
+
+
+@rule("gnnc.softmax_by_index")
+def _softmax_by_index(c: Call) -> Arr:
+    src, index, *rest = c.args
+    dim = src.wrap(rest[0] if rest else 0)
+    over, i = c.ctx.group(index, src, dim)
+    dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
+    return Arr(dims, c.ctx.values.softmax(src.v, over, i, _led_to(c, i)))
+
+
+def _led_to(c: Call, index: Node) -> Set:
+    """The set that an index into it was used for before."""
+    while index.op == "parent":
+        index = index.args[0]
+    for v in c.ctx.values:
+        if v.op in ("at", "softmax") and v.args[1] is index:
+            return v.attrs["codomain"].find()
+        if v.op == "reduce" and len(v.args) == 2 and v.args[1] is index and v.set is not None:
+            return v.set.find()
+    raise NoRule("a softmax over groups whose number is not given (pass num_nodes)")
 
 
 @rule("gnnc.edge_subgraph")
@@ -103,17 +122,21 @@ def _remaining_loops(
 def _relational_sum(c: Call) -> Arr:
     x, edges, kind, weight, size, reduce = c.args
     ctx, values = c.ctx, c.ctx.values
+    edges, kind = _of_known_type(c, edges, kind, weight.dims[0])
     src, dst = _ends(c, edges)
-    h = ctx.gather(x, 0, src)
-    w = ctx.gather(weight, 0, kind)
-    if weight.rank == 4:
+    if x is None or x.rank == 1:
+        h = _chosen_rows(c, src if x is None else ctx.gather(x, 0, src), kind, weight)
+        if x is not None:
+            ctx.require_below(x, weight.dims[1])
+    elif weight.rank == 4:
+        h, w = ctx.gather(x, 0, src), ctx.gather(weight, 0, kind)
         blocks, width = weight.dims[1], weight.dims[2]
         h = Arr([h.dims[0], blocks, width], values.reshape(h.v, (blocks, width)))
         h = ctx.einsum("ebk,ebko->ebo", h, w)
         columns = blocks * weight.dims[3]
         h = Arr([h.dims[0], columns], values.reshape(h.v, (columns,)))
     else:
-        h = ctx.einsum("ek,eko->eo", h, w)
+        h = ctx.einsum("ek,eko->eo", ctx.gather(x, 0, src), ctx.gather(weight, 0, kind))
     if reduce == "sum":
         return ctx.segment(h, dst, 0, size_expr(size), "sum")
     over, into = ctx.group(dst, h, 0)
@@ -132,28 +155,33 @@ def _relational_sum(c: Call) -> Arr:
     return Arr([nodes, h.dims[1]], v)
 
 
-class _Pointer:
-    """The row pointer of sorted types, which only segment_mm reads: the types themselves do."""
-
-    def __init__(self, types: Arr) -> None:
-        self.types = types
-
-
-@rule("_convert_indices_from_coo_to_csr")
-def _pointer(c: Call) -> Any:
-    return _Pointer(c.x)
+def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr, Arr]:
+    """The edges whose type is one of 0 .. relations - 1."""
+    ctx = c.ctx
+    low, high = ctx.compare("ge", kind, 0), ctx.compare("lt", kind, relations)
+    mask = ctx.raw("logical_and", [low, high], "i1")
+    size = sympy.Symbol(f"_known{mask.v.number}")
+    return ctx.keep(edges, mask, size), ctx.keep(kind, mask, size)
 
 
-@rule("gnnc.segment_mm")
-def _segment_mm(c: Call) -> Arr:
-    x, pointer, weight = c.args
-    if not isinstance(pointer, _Pointer):
-        raise NoRule("a row pointer that was not made from a tensor of types")
-    kind, values = pointer.types, c.ctx.values
+def _chosen_rows(c: Call, row: Arr, kind: Arr, weight: Arr) -> Arr:
+    """weight[kind, row], from a table of all rows of all relations."""
+    relations, rows, width = weight.dims
+    flat = (relations * rows, width)
+    table = Arr(list(flat), c.ctx.values.reshape(weight.v, flat))
+    first = c.ctx.binary("mul", kind, rows)
+    return c.ctx.gather(table, 0, c.ctx.binary("add", first, row))
+
+
+@rule("gnnc.typed_linear")
+def _typed_linear(c: Call) -> Arr:
+    x, kind, weight, bias = c.args
     home = c.ctx.sizes.unify(x.home, kind.home)
     w = take(c, weight, kind.v)
     letter = "h" if isinstance(x.dims[0], Merge) else ""
-    y = values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)
+    y = c.ctx.values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)
+    if bias is not None:
+        y = c.ctx.values.pointwise("add", [y, take(c, bias, kind.v)], y.elem)
     return Arr([Merge(x.dims[0].k, home) if letter else home, weight.dims[2]], y)
 
 

@@ -116,6 +116,23 @@ def _index_select(c: Call) -> Arr:
     return c.ctx.gather(c.x, c.arg(1, "dim"), c.tensor(2, "index"))
 
 
+@rule("nonzero", "argwhere")
+def _nonzero(c: Call) -> Any:
+    """The numbers of the rows where a mask is true: with `as_tuple` alone, else as a column."""
+    rows = c.ctx.unsqueeze(row_numbers(c, c.example), 1)
+    return (c.ctx.select(rows, 1, 0),) if isinstance(c.example, tuple | list) else rows
+
+
+def row_numbers(c: Call, example: Any) -> Arr:
+    """The numbers, in order, of the rows where the call's first argument is true."""
+    mask = c.x if c.x.elem == "i1" else c.ctx.compare("ne", c.x, 0)
+    if mask.rank != 1 or mask.home is None:
+        raise NoRule("the positions in a tensor that is not one number a row")
+    size = (example[0] if isinstance(example, tuple | list) else example).shape[0]
+    numbers = Arr([mask.home], c.ctx.values.make("iota", [], mask.home, (), "i64"))
+    return c.ctx.keep(numbers, mask, expression(size))
+
+
 @rule("embedding")
 def _embedding(c: Call) -> Arr:
     c.refuse("max_norm")
@@ -139,6 +156,7 @@ def _gather(c: Call) -> Arr:
     """`x.gather(dim, i)` with one index a row: a sum of the columns chosen by comparison."""
     dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
     columns = _column_numbers(c, c.x, dim, i)
+    c.ctx.require_below(i, c.x.dims[dim])
     chosen = c.ctx.where(c.ctx.compare("eq", i, columns), c.x, 0, elem=c.x.elem)
     return c.ctx.total("sum", chosen, dim, True)
 
@@ -164,6 +182,7 @@ def _scatter(c: Call) -> Arr:
     if isinstance(value, Arr) and value.rank and value.dims[dim] != 1:
         raise NoRule("several columns written for each row")
     columns = _column_numbers(c, c.x, dim, i)
+    c.ctx.require_below(i, c.x.dims[dim])
     return c.ctx.where(c.ctx.compare("eq", i, columns), value, c.x, elem=c.x.elem)
 
 

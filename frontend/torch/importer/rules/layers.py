@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..errors import NoRule
-from ..tensors import Arr, elem_of
+from ..tensors import Arr
 from .registry import Call, rule
 
 
@@ -157,53 +157,3 @@ def _lstm_cell(c: Call) -> tuple[Arr, Arr]:
     added = ctx.binary("mul", ctx.unary("sigmoid", i), ctx.unary("tanh", g))
     cell = ctx.binary("add", kept, added)
     return ctx.binary("mul", ctx.unary("sigmoid", o), ctx.unary("tanh", cell)), cell
-
-
-@rule("nll_loss", "nll_loss_nd", "cross_entropy", "mse_loss", "l1_loss")
-def _loss(c: Call) -> Arr:
-    reduction = c.kwargs.get("reduction", "mean")
-    if reduction not in ("mean", "sum", "none"):
-        raise NoRule(f"a loss with reduction {reduction!r}")
-    c.refuse("weight", "size_average", "reduce")
-    each = _each_loss(c)
-    if reduction == "none":
-        return each
-    return c.ctx.mean(each) if reduction == "mean" else c.ctx.total("sum", each)
-
-
-def _each_loss(c: Call) -> Arr:
-    x, target, ctx = c.x, c.tensor(1, "target"), c.ctx
-    if c.name in ("mse_loss", "l1_loss"):
-        d = ctx.binary("sub", x, target)
-        return ctx.binary("mul", d, d) if c.name == "mse_loss" else ctx.unary("abs", d)
-    if c.arg(2, "weight", None) is not None or c.kwargs.get("label_smoothing", 0.0):
-        raise NoRule("a loss with class weights or label smoothing")
-    if c.kwargs.get("ignore_index", -100) >= 0:
-        raise NoRule("a loss that ignores a class (select the rows instead)")
-    if x.rank != 2 or target.rank != 1 or not isinstance(x.dims[1], int):
-        raise NoRule("a loss that is not over rows x classes")
-    classes = Arr(
-        [1, x.dims[1]],
-        ctx.values.reshape(ctx.values.count_up(x.dims[1], target.elem), (1, x.dims[1])),
-    )
-    if c.name == "cross_entropy":
-        top = ctx.total("max", x, 1, True)
-        z = ctx.binary("sub", x, Arr(top.dims, ctx.values.stop(top.v)))
-        x = ctx.binary("sub", z, ctx.unary("log", ctx.total("sum", ctx.unary("exp", z), 1, True)))
-    hit = ctx.compare("eq", ctx.unsqueeze(target, 1), classes)
-    picked = ctx.total("sum", ctx.where(hit, x, 0, elem=x.elem), 1)
-    return ctx.unary("neg", picked)
-
-
-@rule("binary_cross_entropy_with_logits")
-def _bce(c: Call) -> Arr:
-    c.refuse("weight", "pos_weight", "size_average", "reduce")
-    if c.arg(2, "weight", None) is not None:
-        raise NoRule("a loss with weights")
-    ctx, x, t = c.ctx, c.x, c.tensor(1, "target")
-    t = ctx.cast(t, elem_of(c.out.dtype))
-    each = ctx.binary("sub", ctx.unary("softplus", x), ctx.binary("mul", x, t))
-    reduction = c.kwargs.get("reduction", "mean")
-    if reduction == "none":
-        return each
-    return ctx.mean(each) if reduction == "mean" else ctx.total("sum", each)

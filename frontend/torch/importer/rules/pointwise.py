@@ -8,6 +8,7 @@ import torch
 from ..errors import NoRule
 from ..tensors import Arr, elem_of
 from ..values import FLOATS, INTEGERS
+from .indexing import row_numbers
 from .registry import Call, rule
 
 UNARY = "neg exp log log1p expm1 sqrt rsqrt abs sign relu tanh sigmoid erf sin cos floor".split()
@@ -32,8 +33,10 @@ _OPERATORS = {
 for _name, _function in _OPERATORS.items():
 
     @rule(_name)
-    def _binary(c: Call, name: str = _function) -> Arr:
+    def _binary(c: Call, name: str = _function) -> Any:
         a, b = c.arg(0, "input"), c.arg(1, "other")
+        if isinstance(a, tuple) and isinstance(b, tuple) and name == "add":  # parts of a shape
+            return a + b
         scale = c.kwargs.get("alpha", 1)
         if scale != 1:
             b = c.ctx.binary("mul", b, scale)
@@ -218,9 +221,9 @@ def _hardtanh(c: Call) -> Arr:
 
 
 @rule("where")
-def _where(c: Call) -> Arr:
+def _where(c: Call) -> Any:
     if len(c.args) + len(c.kwargs) < 3:
-        raise NoRule("where with a condition only (a result of data-dependent size)")
+        return (row_numbers(c, c.example),)
     condition = c.tensor(0, "condition")
     return c.ctx.where(condition, c.arg(1, "input"), c.arg(2, "other"))
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..context import Context
 from ..errors import NoRule
 from ..tensors import Arr, elem_of
 from ..values import FLOATS
@@ -148,17 +149,26 @@ def _softmax(c: Call) -> Arr:
     dim = c.arg(1, "dim", None)
     if dim is None:
         raise NoRule(f"{c.name} without a dimension")
-    ctx = c.ctx
-    x = ctx.cast(c.x, elem_of(c.out.dtype))
+    x = c.ctx.cast(c.x, elem_of(c.out.dtype))
     if x.elem not in FLOATS:
         raise NoRule(f"{c.name} of integers")
-    top = ctx.total("max", x, dim, True)
-    z = ctx.binary("sub", x, Arr(top.dims, ctx.values.stop(top.v)))
-    e = ctx.unary("exp", z)
-    total = ctx.total("sum", e, dim, True)
-    if c.name == "softmax":
-        return ctx.binary("div", e, total)
+    if c.name == "log_softmax":
+        return log_softmax(c.ctx, x, dim)
+    e = c.ctx.unary("exp", _shifted(c.ctx, x, dim))
+    return c.ctx.binary("div", e, c.ctx.total("sum", e, dim, True))
+
+
+def log_softmax(ctx: Context, x: Arr, dim: int) -> Arr:
+    """log(exp(x) / sum exp(x)) along a dimension."""
+    z = _shifted(ctx, x, dim)
+    total = ctx.total("sum", ctx.unary("exp", z), dim, True)
     return ctx.binary("sub", z, ctx.unary("log", total))
+
+
+def _shifted(ctx: Context, x: Arr, dim: int) -> Arr:
+    """x with its maximum at 0, so that exp cannot overflow."""
+    top = ctx.total("max", x, dim, True)
+    return ctx.binary("sub", x, Arr(top.dims, ctx.values.stop(top.v)))
 
 
 @rule("logsumexp")

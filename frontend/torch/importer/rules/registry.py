@@ -9,9 +9,10 @@ from typing import Any
 import sympy
 from torch import Tensor, fx
 
+from ..context import Context
 from ..errors import NoRule
 from ..sizes import expression
-from ..tensors import Arr, Context, Sym
+from ..tensors import Arr, Sym
 
 Rule = Callable[["Call"], Any]
 RULES: dict[str, Rule] = {}

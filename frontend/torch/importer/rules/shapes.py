@@ -8,8 +8,15 @@ import torch
 
 from ..errors import NoRule
 from ..sizes import expression
-from ..tensors import Arr, Dim, Merge, numbers
+from ..tensors import Arr, Dim, Merge, Sym, numbers
 from .registry import Call, rule
+
+
+@rule("size")
+def _size(c: Call) -> tuple[int | Sym, ...]:
+    """All dimensions as one value; Dynamo makes those that are asked for one by one numbers."""
+    sizes = [expression(d) for d in c.example]
+    return tuple(int(e) if e.is_Integer else Sym(e) for e in sizes)
 
 
 @rule("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "reshape_as")
@@ -90,6 +97,8 @@ def _getattr(c: Call) -> Any:
     name = c.args[1]
     if name in ("T", "mT"):
         return _t(c)
+    if name == "shape":
+        return _size(c)
     raise NoRule(f"the attribute .{name}")
 
 

@@ -1,0 +1,217 @@
+"""Rules of losses: their formulas, one number a row or an element, and torch's reductions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..context import Context
+from ..errors import NoRule
+from ..tensors import Arr
+from ..values import FLOATS
+from .reductions import log_softmax
+from .registry import Call, rule
+
+
+def _reduction(c: Call, position: int, *deprecated: tuple[int, str]) -> str:
+    """The argument `reduction`; the older flags are left to torch."""
+    for place, name in deprecated:
+        if c.arg(place, name, None) is not None:
+            raise NoRule(f"the argument {name}=")
+    reduction = c.arg(position, "reduction", "mean")
+    if reduction not in ("mean", "sum", "none"):
+        raise NoRule(f"a loss with reduction {reduction!r}")
+    return reduction
+
+
+def _reduced(ctx: Context, each: Arr, reduction: str) -> Arr:
+    if reduction == "none":
+        return each
+    return ctx.mean(each) if reduction == "mean" else ctx.total("sum", each)
+
+
+def _optional(c: Call, position: int, name: str) -> Arr | None:
+    return None if c.arg(position, name, None) is None else c.tensor(position, name)
+
+
+# ---------------------------------------------------------------- classes
+
+
+@rule("cross_entropy", "nll_loss", "nll_loss_nd")
+def _class_loss(c: Call) -> Arr:
+    """Cross entropy of rows x classes, by class number or by probabilities; nll_loss is the same on
+    log probabilities."""
+    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
+    weight = _optional(c, 2, "weight")
+    ignored = c.arg(4, "ignore_index", -100)
+    reduction = _reduction(c, 6, (3, "size_average"), (5, "reduce"))
+    smoothing = float(c.arg(7, "label_smoothing", 0.0))
+    if x.rank != 2 or not isinstance(x.dims[1], int):
+        raise NoRule("a loss that is not over rows x classes")
+    if c.name == "cross_entropy":
+        x = log_softmax(ctx, x, 1)
+    if weight is not None:
+        weight = ctx.unsqueeze(weight, 0)
+    if target.elem in FLOATS and c.name == "cross_entropy" and ignored < 0:
+        return _reduced(ctx, _of_probabilities(ctx, x, target, weight, smoothing), reduction)
+    if target.elem != "i64" or target.rank != 1:
+        raise NoRule(f"a loss whose target is {target.rank}-dimensional, of {target.elem}")
+    return _of_classes(ctx, x, target, weight, ignored, smoothing, reduction)
+
+
+def _of_probabilities(
+    ctx: Context, logs: Arr, target: Arr, weight: Arr | None, smoothing: float
+) -> Arr:
+    """- sum over classes of weight x probability x log, a row; the mean is over all rows."""
+    if target.rank != 2:
+        raise NoRule("probabilities that are not rows x classes")
+    if smoothing:
+        share = smoothing / logs.dims[1]
+        target = ctx.binary("add", ctx.binary("mul", target, 1.0 - smoothing), share)
+    each = ctx.binary("mul", target, _weighted(ctx, logs, weight))
+    return ctx.unary("neg", ctx.total("sum", each, 1))
+
+
+def _weighted(ctx: Context, x: Arr, weight: Arr | None) -> Arr:
+    return x if weight is None else ctx.binary("mul", x, weight)
+
+
+def _of_classes(
+    ctx: Context,
+    logs: Arr,
+    target: Arr,
+    weight: Arr | None,
+    ignored: int,
+    smoothing: float,
+    reduction: str,
+) -> Arr:
+    """- weight[y] log[y] a row. Rows whose class is `ignored` give 0; the mean is by the weights of
+    the others. Smoothing mixes in the weighted sum of all logs."""
+    classes = logs.dims[1]
+    assert isinstance(classes, int)
+    counted = ctx.compare("ne", target, ignored)
+    ctx.require_below(ctx.where(counted, target, 0, elem=target.elem), classes)
+    # compared as floats, which vectors of logs are selected by; these are exact below 2**24
+    elem = logs.elem if classes < 2**24 else target.elem
+    numbers = Arr([classes], ctx.values.count_up(classes, elem))
+    hit = ctx.compare("eq", ctx.unsqueeze(ctx.cast(target, elem), 1), numbers)
+
+    def of_class(x: Arr) -> Arr:
+        return ctx.total("sum", ctx.where(hit, x, 0.0, elem=x.elem), 1)
+
+    scale = None if weight is None else of_class(weight)
+    gain = _weighted(ctx, of_class(logs), scale)
+    if smoothing:
+        all_classes = ctx.total("sum", _weighted(ctx, logs, weight), 1)
+        gain = ctx.binary(
+            "add",
+            ctx.binary("mul", gain, 1.0 - smoothing),
+            ctx.binary("mul", all_classes, smoothing / classes),
+        )
+    each = ctx.where(counted, ctx.unary("neg", gain), 0.0, elem=gain.elem)
+    if reduction != "mean":
+        return _reduced(ctx, each, reduction)
+    total = ctx.total("sum", each)
+    if scale is not None:
+        return ctx.binary("div", total, ctx.total("sum", ctx.where(counted, scale, 0.0)))
+    number = ctx.total("sum", ctx.cast(counted, "i64"))
+    return ctx.binary("div", total, ctx.cast(number, total.elem))
+
+
+# ---------------------------------------------------------------- differences
+
+
+def _difference(c: Call) -> Arr:
+    return c.ctx.binary("sub", c.x, c.tensor(1, "target"))
+
+
+def _refuse_weight(c: Call, position: int) -> None:
+    if c.arg(position, "weight", None) is not None:
+        raise NoRule(f"{c.name} with weights (multiply reduction='none' by them)")
+
+
+@rule("mse_loss", "l1_loss")
+def _power_loss(c: Call) -> Arr:
+    _refuse_weight(c, 5)
+    reduction = _reduction(c, 4, (2, "size_average"), (3, "reduce"))
+    d = _difference(c)
+    each = c.ctx.binary("mul", d, d) if c.name == "mse_loss" else c.ctx.unary("abs", d)
+    return _reduced(c.ctx, each, reduction)
+
+
+@rule("smooth_l1_loss")
+def _smooth_l1_loss(c: Call) -> Arr:
+    reduction = _reduction(c, 4, (2, "size_average"), (3, "reduce"))
+    beta = float(c.arg(5, "beta", 1.0))
+    d = _difference(c)
+    if beta == 0:
+        return _reduced(c.ctx, c.ctx.unary("abs", d), reduction)
+    return _reduced(c.ctx, c.ctx.binary("div", _huber(c.ctx, d, beta), beta), reduction)
+
+
+@rule("huber_loss")
+def _huber_loss(c: Call) -> Arr:
+    _refuse_weight(c, 4)
+    reduction = _reduction(c, 2)
+    return _reduced(c.ctx, _huber(c.ctx, _difference(c), float(c.arg(3, "delta", 1.0))), reduction)
+
+
+def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
+    """d^2 / 2 up to delta, and from there on straight."""
+    size = ctx.unary("abs", d)
+    square = ctx.binary("mul", ctx.binary("mul", d, d), 0.5)
+    line = ctx.binary("mul", ctx.binary("sub", size, 0.5 * delta), delta)
+    return ctx.where(ctx.compare("lt", size, delta), square, line)
+
+
+# ---------------------------------------------------------------- two classes
+
+
+@rule("binary_cross_entropy_with_logits")
+def _binary_loss_of_logits(c: Call) -> Arr:
+    """(1 - t) x + s log(1 + e^-x), where s is 1 + (pos_weight - 1) t."""
+    ctx, x = c.ctx, c.x
+    target = ctx.cast(c.tensor(1, "target"), x.elem)
+    weight, positive = _optional(c, 2, "weight"), _optional(c, 6, "pos_weight")
+    reduction = _reduction(c, 5, (3, "size_average"), (4, "reduce"))
+    if positive is None:
+        each = ctx.binary("sub", ctx.unary("softplus", x), ctx.binary("mul", x, target))
+    else:
+        more = ctx.binary("mul", ctx.binary("sub", positive, 1.0), target)
+        scale = ctx.binary("add", more, 1.0)
+        other = ctx.binary("mul", ctx.binary("sub", 1.0, target), x)
+        soft = ctx.unary("softplus", ctx.unary("neg", x))
+        each = ctx.binary("add", other, ctx.binary("mul", scale, soft))
+    return _reduced(ctx, _weighted(ctx, each, weight), reduction)
+
+
+_LEAST_SPREAD = float(np.float32(1e-12))
+"""torch's constant is a float32 in both precisions."""
+
+
+@rule("binary_cross_entropy")
+def _binary_loss(c: Call) -> Arr:
+    """- t log x - (1 - t) log(1 - x), the logarithms not below -100. torch's derivatives are not
+    those of this formula where x is 0 or 1: they are written out. (torch refuses x outside of
+    0 .. 1; here the result is nan.)"""
+    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
+    weight = _optional(c, 2, "weight")
+    reduction = _reduction(c, 5, (3, "size_average"), (4, "reduce"))
+
+    def still(y: Arr) -> Arr:
+        return Arr(y.dims, ctx.values.stop(y.v))
+
+    def at_least(y: Arr, low: float) -> Arr:
+        return ctx.where(ctx.compare("lt", y, low), low, y)
+
+    p, t = still(x), still(target)
+    q = ctx.binary("sub", 1.0, p)
+    yes = at_least(ctx.unary("log", p), -100.0)
+    no = at_least(ctx.unary("log1p", ctx.unary("neg", p)), -100.0)
+    spread = at_least(ctx.binary("mul", p, q), _LEAST_SPREAD)
+    slope = ctx.binary("div", ctx.binary("sub", p, t), spread)
+    value = ctx.binary("mul", ctx.binary("sub", t, 1.0), no)
+    value = ctx.binary("sub", value, ctx.binary("mul", t, yes))
+    by_x = ctx.binary("mul", ctx.binary("sub", x, p), slope)
+    by_target = ctx.binary("mul", ctx.binary("sub", target, t), ctx.binary("sub", no, yes))
+    each = ctx.binary("add", ctx.binary("add", value, by_x), by_target)
+    return _reduced(ctx, _weighted(ctx, each, weight), reduction)
