@@ -1,5 +1,6 @@
-"""`gnnc bench`: whole training epochs of GNN models, timed against PyG and DGL."""
+"""`gnnc bench`: training epochs of GNN models, timed against PyG, DGL, hand-written C and the
+machine."""
 
-from .race import add_arguments, run
+from .command import add_arguments, run
 
 __all__ = ["add_arguments", "run"]

@@ -1,92 +1,61 @@
 """The child process of `gnnc bench`: one contestant, ready to train epochs when asked.
 
 The first question, `{"contestant": .., "model": .., "graph": [nodes, edges, features, classes],
-"hidden": .., "layers": ..}`, prepares it and trains two epochs; every `{"epochs": n}` after that
-trains n more.
+"hidden": .., "layers": ..}` and for gnnc options of `gnnc.compile`, prepares it and trains two
+epochs; every `{"epochs": n}` after that trains n more, and `{"graphs": n}` trains one
+epoch on each of n graphs that it has not seen.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from xdsl.utils.exceptions import DiagnosticException
 
-from gnnc.frontend.children import Message, serve
+from gnnc.bench.contestants import CONTESTANTS, Task
+from gnnc.frontend.children import Message, Refused, serve
 from gnnc.frontend.datasets import power_law
 from gnnc.frontend.memory import Watermark
-from gnnc.frontend.models import Net, warm_up
+from gnnc.frontend.models import warm_up
+from gnnc.passes.runner import PassCrash
+from gnnc.runtime.toolchain import CompileError
 
 WARM_UP = 2
 
-Prepared = tuple[torch.nn.Module, tuple[Any, ...]]
-
-
-def pyg(kind: str, widths: Sequence[int], x: Tensor, edge_index: Tensor) -> Prepared:
-    """PyG as most people use it: an edge_index and one message per edge."""
-    return Net(kind, widths), (x, edge_index)
-
-
-def pyg_sparse(kind: str, widths: Sequence[int], x: Tensor, edge_index: Tensor) -> Prepared:
-    """PyG as its documentation advises where memory is short: a CSR matrix of torch.sparse."""
-    from torch_geometric.utils import to_torch_csr_tensor
-
-    torch.sparse.check_sparse_tensor_invariants.disable()  # what it does anyway, and warns of
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-        adjacency = to_torch_csr_tensor(edge_index.flip(0), size=(len(x), len(x)))
-    return Net(kind, widths), (x, adjacency)
-
-
-def gnnc(kind: str, widths: Sequence[int], x: Tensor, edge_index: Tensor) -> Prepared:
-    """The first contestant's model, compiled."""
-    import gnnc
-
-    model = Net(kind, widths)  # before the warm-up, which draws random numbers too
-    warm_up(gnnc.compile)
-    return gnnc.compile(model), (x, edge_index)
-
-
-def dgl(kind: str, widths: Sequence[int], x: Tensor, edge_index: Tensor) -> Prepared:
-    """DGL's layers on a DGL graph."""
-    from . import dgl_shim
-
-    dgl_shim.install()
-    from .dgl_models import DglNet, graph_of
-
-    return DglNet(kind, widths), (graph_of(kind, edge_index, len(x)), x)
-
-
-CONTESTANTS: dict[str, Callable[[str, Sequence[int], Tensor, Tensor], Prepared]] = {
-    "gnnc": gnnc,
-    "pyg": pyg,
-    "pyg-sparse": pyg_sparse,
-    "dgl": dgl,
-}
+_NO_MEMORY = ("can't allocate memory", "std::bad_alloc")
+"""How torch and DGL say that they were refused memory, in a RuntimeError."""
 
 
 class Contest:
     """A prepared contestant: model, data, optimizer, and the memory it started from."""
 
-    def __init__(self, contestant: str, model: str, graph: Sequence[int], hidden: int, layers: int):
-        task = power_law(model, *graph)
-        x, edge_index = torch.from_numpy(task.x), torch.from_numpy(task.edge_index)
-        self.y = torch.from_numpy(task.y)
-        widths = [x.shape[1], *[hidden] * (layers - 1), task.classes]
+    def __init__(
+        self,
+        contestant: str,
+        model: str,
+        graph: Sequence[int],
+        hidden: int,
+        layers: int,
+        **options: Any,
+    ):
+        drawn = power_law(model, *graph)
+        x, self.edge_index, y = map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y))
+        widths = [x.shape[1], *[hidden] * (layers - 1), drawn.classes]
+        task = Task(model, widths, x, self.edge_index, y)
         torch.manual_seed(0)
-        self.model, self.inputs = CONTESTANTS[contestant](model, widths, x, edge_index)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+        self.prepared = CONTESTANTS[contestant](task, **options)
+        self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
         warm_up()
         self.mark = Watermark.set()
 
-    def epoch(self) -> float:
+    def epoch(self, edge_index: Tensor | None = None) -> float:
         """One whole training step; returns the loss before it."""
         self.optimizer.zero_grad()
-        loss = F.cross_entropy(self.model(*self.inputs), self.y)
+        loss = self.prepared.loss(edge_index)
         loss.backward()
         self.optimizer.step()
         return loss.item()
@@ -107,6 +76,22 @@ class Contest:
             "memory_exact": self.mark.exact,
         }
 
+    def new_graphs(self, count: int) -> Message:
+        """Seconds of one epoch on each of `count` graphs seen for the first time.
+
+        The edges are those of the task in another order. No seconds for a contestant that builds
+        no structure when it is called.
+        """
+        seconds: list[float] = []
+        for seed in range(count if self.prepared.graph_at is not None else 0):
+            random = torch.Generator().manual_seed(seed)
+            order = torch.randperm(self.edge_index.shape[1], generator=random)
+            edge_index = self.edge_index[:, order]
+            start = time.perf_counter()
+            self.epoch(edge_index)
+            seconds.append(time.perf_counter() - start)
+        return {"new_graph_seconds": seconds}
+
 
 def main() -> None:
     contest: Contest | None = None
@@ -116,9 +101,22 @@ def main() -> None:
         if contest is None:
             contest = Contest(**question)
             return contest.train(WARM_UP)
+        if "graphs" in question:
+            return contest.new_graphs(question["graphs"])
         return contest.train(question["epochs"])
 
-    serve(work)
+    def told(question: Message) -> Message:
+        """`work`, with the failures that a table can tell of."""
+        try:
+            return work(question)
+        except (DiagnosticException, PassCrash, CompileError) as error:
+            raise Refused(f"{type(error).__name__}: {error}") from error
+        except RuntimeError as error:
+            if any(text in str(error) for text in _NO_MEMORY):
+                raise MemoryError(str(error)) from error
+            raise
+
+    serve(told)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,14 @@ class Options:
         march: value of the C compiler's -march; None means `$GNNC_MARCH`, else the machine's own.
         passes: a pipeline as gnn-opt spells it, in place of the standard one.
         sanitize: build with the address and undefined-behaviour sanitizers.
+        profile: let the program measure the seconds of each kernel (`gnnc bench kernels`).
     """
 
     fullgraph: bool = False
     march: str | None = None
     passes: str | None = None
     sanitize: bool = False
+    profile: bool = False
 
 
 @functools.cache
@@ -73,7 +75,9 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
         cache.put_bytes(key, artifact.encode())
     else:
         artifact = found.decode()
-    program = Program(artifact, march=options.march, sanitize=options.sanitize)
+    program = Program(
+        artifact, march=options.march, sanitize=options.sanitize, profile=options.profile
+    )
     for dump in dumps:
         dump.write("program.c", program.source)
     return program

@@ -1,4 +1,4 @@
-"""How much memory a piece of work needed, as Linux counts it for this process."""
+"""How much memory a piece of work needed, as Linux counts it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,23 @@ def _status(field: str) -> int:
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
     raise KeyError(f"/proc/self/status has no {field}")
+
+
+def resident(process: int) -> int:
+    """The resident memory of a process in bytes, 0 where it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[1]) * resource.getpagesize() if fields else 0
+
+
+def available() -> int:
+    """The memory in bytes that processes of this machine may still take without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise KeyError("/proc/meminfo has no MemAvailable")
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,13 @@ def table(rows: Sequence[Sequence[str]], *, markdown: bool = False) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    if abs(seconds) < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.1f} ms" if abs(seconds) < 1 else f"{seconds:.2f} s"
 
 
 def bytes_text(count: float) -> str:
-    return f"{count / 2**20:.0f} MiB"
+    return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
 
 
 def write_json(target: str, results: object) -> None:

@@ -87,6 +87,12 @@ class Memo:
         key = None if None in keys else (*keys, extra)
         return self.get(key, [] if key is None else map(owner_of, tensors), make)
 
+    def values(self) -> list[Any]:
+        """What is kept now, the value used last at the end."""
+        with self._lock:
+            self._purge()
+            return [made for made, _ in self._entries.values()]
+
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:

@@ -39,9 +39,13 @@ class Buffer:
 
 
 class Phase:
-    """One exported C function with its interface."""
+    """One exported C function with its interface.
 
-    def __init__(self, function: Any, data: Mapping[str, Any]) -> None:
+    `seconds` adds up the time of each kernel over all calls, where the program is profiled.
+    """
+
+    def __init__(self, library: ctypes.CDLL, data: Mapping[str, Any], profile: bool) -> None:
+        function = getattr(library, f"gnnc_{data['name']}")
         self.function = function
         function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
         function.restype = None
@@ -53,6 +57,10 @@ class Phase:
         self.buffers: list[dict[str, Any]] = data["buffers"]
         self.inputs = self.named("input")
         self.outputs = self.named("output")
+        self.seconds: ctypes.Array[ctypes.c_double] | None = None
+        if profile:
+            laps = ctypes.c_double * max(len(self.kernels), 1)
+            self.seconds = laps.in_dll(library, f"gnnc_{self.name}_seconds")
 
     def named(self, kind: str) -> list[Buffer]:
         return [
@@ -149,21 +157,25 @@ class OnGraph:
 
 
 class Program:
-    """A loaded artifact (codegen/artifact.py).
+    """A loaded artifact (codegen/artifact.py); with `profile` its phases measure their kernels.
 
     Raises:
         CompileError, NoCompiler: from the tool chain.
     """
 
-    def __init__(self, artifact: str, *, march: str | None = None, sanitize: bool = False) -> None:
+    def __init__(
+        self,
+        artifact: str,
+        *,
+        march: str | None = None,
+        sanitize: bool = False,
+        profile: bool = False,
+    ) -> None:
         data = json.loads(artifact)
-        self.source: str = data["source"]
+        self.source: str = "#define GNNC_PROFILE\n" * profile + data["source"]
         self.path = toolchain.compile_source(self.source, march=march, sanitize=sanitize)
         library = toolchain.load(self.path)
-        self.phases = {
-            name: Phase(getattr(library, f"gnnc_{name}"), spec)
-            for name, spec in data["phases"].items()
-        }
+        self.phases = {name: Phase(library, spec, profile) for name, spec in data["phases"].items()}
         self.plan = [
             structure.Step(name, tuple(inputs), tuple(outputs), attrs)
             for name, inputs, outputs, attrs in data["structure"]["steps"]

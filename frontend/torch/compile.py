@@ -129,7 +129,8 @@ def compile_whole(
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
-    return BoundProgram(imported, program)
+    report.programs.append(BoundProgram(imported, program))
+    return report.programs[-1]
 
 
 def compile_parts(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bound import BoundProgram
 
 
 @dataclass
@@ -17,7 +20,7 @@ class Report:
         why. compile_seconds: time spent importing, in passes and in the C compiler (or looking into
         the cache). graphs: how many graphs were compiled; train and eval, or another dtype or
         width, are further ones. sources: paths of the generated objects; the C lies beside each,
-        with the suffix `.c`.
+        with the suffix `.c`. programs: the `BoundProgram`s themselves, for tools.
     """
 
     kernels: list[str] = field(default_factory=list)
@@ -25,6 +28,7 @@ class Report:
     compile_seconds: float = 0.0
     graphs: int = 0
     sources: list[str] = field(default_factory=list)
+    programs: list[BoundProgram] = field(default_factory=list["BoundProgram"], repr=False)
 
     def fell_back(self, message: str) -> None:
         """Note a part that runs in torch, once."""

@@ -1,10 +1,12 @@
 """Children answer, are ended, and their failures are told; their memory is measured."""
 
+import os
+
 import numpy as np
 import pytest
 
-from gnnc.frontend.children import Child, ChildFailed
-from gnnc.frontend.memory import Watermark
+from gnnc.frontend.children import Child, ChildFailed, OutOfMemory, Refused
+from gnnc.frontend.memory import Watermark, available, resident
 from gnnc.frontend.report import bytes_text, seconds_text, table
 
 SMALL = {"contestant": "pyg", "model": "gcn", "graph": [30, 90, 4, 3], "hidden": 4, "layers": 2}
@@ -25,6 +27,40 @@ def test_failing_child(capfd: pytest.CaptureFixture[str]):
         with pytest.raises(ChildFailed):
             child.ask({"epochs": 1})
     assert "KeyError: 'nobody'" in capfd.readouterr().err
+
+
+def test_child_past_its_memory_limit():
+    with Child("gnnc.bench.contestant", memory_limit=64 << 20) as child:  # less than torch takes
+        with pytest.raises(OutOfMemory, match="took 0.1 GiB, its limit"):
+            child.ask(SMALL)
+        with pytest.raises(ChildFailed):
+            child.ask({"epochs": 1})
+
+
+def test_child_within_its_memory_limit():
+    with Child("gnnc.bench.contestant", memory_limit=available()) as child:
+        assert len(child.ask(SMALL)["seconds"]) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"graph": [9, 9, 10**15, 3]}, {"hidden": 10**14}])
+def test_child_that_is_refused_memory(wrong: dict[str, object]):
+    """By NumPy and by torch: more than an address can name."""
+    with Child("gnnc.bench.contestant") as child, pytest.raises(OutOfMemory, match="allocate"):
+        child.ask({**SMALL, **wrong})
+
+
+def test_child_refuses_and_goes_on():
+    with Child("gnnc.bench.contestant") as child:
+        with pytest.raises(Refused, match="hand-written"):
+            child.ask({**SMALL, "contestant": "floor", "model": "sage"})
+        assert len(child.ask(SMALL)["seconds"]) == 2
+
+
+def test_resident_memory():
+    assert resident(os.getpid()) > 10 << 20
+    with Child("gnnc.bench.contestant") as child:
+        process = child.process
+    assert resident(process) == 0
 
 
 def test_watermark_sees_what_was_freed():
@@ -53,4 +89,6 @@ def test_table():
 def test_units():
     assert seconds_text(0.0123) == "12.3 ms"
     assert seconds_text(2) == "2.00 s"
+    assert seconds_text(0.000123) == "123 µs"
     assert bytes_text(3 << 20) == "3 MiB"
+    assert bytes_text(3 << 10) == "3 KiB"

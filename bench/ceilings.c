@@ -1,0 +1,90 @@
+/* How fast this machine reads memory and multiplies and adds, with as many threads as asked for.
+   VECTOR_BYTES is defined in front of this text. */
+#include <omp.h>
+#include <stdint.h>
+
+typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+enum { LANES = VECTOR_BYTES / 4, STREAMS = 8, ACCUMULATORS = 12 };
+
+/* Nothing read or computed before this may be reused after it, nor left out. */
+#define FORGET __asm__ volatile("" ::: "memory")
+#define UNROLL _Pragma("GCC unroll 16")
+
+static float lanes_sum(vec v)
+{
+    float sum = 0;
+    for (int l = 0; l < LANES; ++l) sum += v[l];
+    return sum;
+}
+
+/* Thread `t` of `threads` has the floats from `begin` to `end`: whole rounds of all streams. */
+static void share(int64_t count, int t, int threads, int64_t *begin, int64_t *end)
+{
+    const int64_t rounds = count / (STREAMS * LANES);
+    *begin = rounds * t / threads * (STREAMS * LANES);
+    *end = rounds * (t + 1) / threads * (STREAMS * LANES);
+}
+
+/* Each thread writes what it will read, so that the pages lie near it. */
+void gnnc_fill(float *data, int64_t count, int threads)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        int64_t begin, end;
+        share(count, omp_get_thread_num(), omp_get_num_threads(), &begin, &end);
+        for (int64_t i = begin; i < end; ++i) data[i] = 1;
+    }
+}
+
+/* Seconds in which all threads read their shares `repeats` times; `sums` (one number a thread) makes
+   it count. */
+double gnnc_read(const float *data, int64_t count, int64_t repeats, int threads, float *sums)
+{
+    double start = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        int64_t begin, end;
+        share(count, omp_get_thread_num(), omp_get_num_threads(), &begin, &end);
+        vec sum[STREAMS] = {{0}};
+#pragma omp barrier
+#pragma omp master
+        start = omp_get_wtime();
+        for (int64_t k = 0; k < repeats; ++k) {
+            for (int64_t i = begin; i < end; i += STREAMS * LANES)
+                UNROLL for (int s = 0; s < STREAMS; ++s)
+                    sum[s] += *(const vec *)(data + i + s * LANES);
+            FORGET;
+        }
+        float all = 0;
+        for (int s = 0; s < STREAMS; ++s) all += lanes_sum(sum[s]);
+        sums[omp_get_thread_num()] = all;
+    }
+    return omp_get_wtime() - start;
+}
+
+/* Seconds for `repeats` rounds of ACCUMULATORS independent multiplications and additions of vectors
+   in each thread: as many as hide their latency, and as few as fit into 16 registers. */
+double gnnc_multiply_add(int64_t repeats, int threads, float *sums)
+{
+    double start = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        vec sum[ACCUMULATORS], factor = {0}, term = {0};
+        for (int a = 0; a < ACCUMULATORS; ++a) sum[a] = factor + (float)a;
+        factor += 0.999f;
+        term += 0.001f;
+        __asm__ volatile("" : "+x"(factor), "+x"(term));
+#pragma omp barrier
+#pragma omp master
+        start = omp_get_wtime();
+        for (int64_t k = 0; k < repeats; ++k)
+            UNROLL for (int a = 0; a < ACCUMULATORS; ++a) sum[a] = sum[a] * factor + term;
+        float all = 0;
+        for (int a = 0; a < ACCUMULATORS; ++a) all += lanes_sum(sum[a]);
+        sums[omp_get_thread_num()] = all;
+    }
+    return omp_get_wtime() - start;
+}
+
+/* Floating-point operations of one round in one thread. */
+int gnnc_round_flops(void) { return 2 * ACCUMULATORS * LANES; }

@@ -1,0 +1,161 @@
+"""The command line of `gnnc bench`: a race by default, other measurements by name."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ..frontend.children import ChildFailed, Message, Refused
+from ..frontend.report import write_json
+from . import ablation, ceilings, kernels, race, scaling
+from .machine import machine
+from .record import record
+
+
+@dataclass(frozen=True)
+class Part:
+    """One measurement: what it takes, how it is made (a table at a time), and its tables as text.
+
+    `key` is its place in results, `heading` that in documents, `failed` whether the exit status
+    should tell of a failure, `plot` draws one result into a folder and returns the figure's name,
+    or None where it cannot.
+    """
+
+    name: str
+    key: str
+    heading: str
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    measure: Callable[[argparse.Namespace], Iterator[Message]]
+    report: Callable[..., str]
+    failed: Callable[[Sequence[Message]], bool] = lambda _: False
+    plot: Callable[[Message, Path], str | None] | None = None
+
+
+PARTS = (
+    Part(
+        "race",
+        "races",
+        "Training epochs",
+        "whole epochs against PyG, DGL and hand-written C (the default)",
+        race.add_arguments,
+        race.measure,
+        race.report,
+        race.failed,
+    ),
+    Part(
+        "ceilings",
+        "ceilings",
+        "Ceilings of the machine",
+        "read bandwidth by working set, and multiplications and additions a second",
+        ceilings.add_arguments,
+        ceilings.measurements,
+        ceilings.report,
+    ),
+    Part(
+        "kernels",
+        "kernels",
+        "Kernels",
+        "each kernel's time, and its share of what the machine could do",
+        kernels.add_arguments,
+        kernels.measure,
+        kernels.report,
+    ),
+    Part(
+        "ablation",
+        "ablations",
+        "Passes left out, one at a time",
+        "epochs without each of the optimising passes",
+        ablation.add_arguments,
+        ablation.measure,
+        ablation.report,
+    ),
+    Part(
+        "scaling",
+        "scaling",
+        "Scaling",
+        "epochs by numbers of edges and threads",
+        scaling.add_arguments,
+        scaling.measure,
+        scaling.report,
+        plot=scaling.plot,
+    ),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the race, for `gnnc bench` alone, and a subcommand for each part."""
+    PARTS[0].add_arguments(parser)
+    _add_outputs(parser)
+    commands = parser.add_subparsers(metavar="PART", title="parts")
+    for part in PARTS:
+        command = commands.add_parser(
+            part.name,
+            help=part.help,
+            description=part.help[0].upper() + part.help[1:] + ".",
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        part.add_arguments(command)
+        _add_outputs(command)
+        command.set_defaults(run=partial(run_part, part))
+    every = commands.add_parser("all", help="every part as it is without options, recorded")
+    every.add_argument("--record", metavar="FOLDER", default="docs/results")
+    every.set_defaults(run=run_all)
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write the results as JSON, to standard output without FILE",
+    )
+    parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
+    parser.add_argument(
+        "--record",
+        metavar="FOLDER",
+        help="add the results to FOLDER/results.json, and write what is there as FOLDER/README.md",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """The race."""
+    return run_part(PARTS[0], args)
+
+
+def run_all(args: argparse.Namespace) -> int:
+    """Every part with its defaults; 1 if one failed."""
+    status = 0
+    for part in PARTS:
+        parser = argparse.ArgumentParser()
+        part.add_arguments(parser)
+        _add_outputs(parser)
+        status |= run_part(part, parser.parse_args(["--record", args.record]))
+    return status
+
+
+def run_part(part: Part, args: argparse.Namespace) -> int:
+    """Measures, prints each table as it is made, writes the files; returns the exit status."""
+    results: list[Message] = []
+    try:
+        for result in part.measure(args):
+            results.append(result)
+            if args.json != "-":
+                print(part.report(result), end="\n\n", flush=True)
+    except (ChildFailed, Refused) as error:
+        print(f"gnnc bench {part.name}: {error}", file=sys.stderr)
+        return 1
+    here = machine()
+    if args.json:
+        write_json(args.json, {"machine": here, part.key: results})
+    if args.markdown:
+        texts = [part.report(r, markdown=True) for r in results]
+        Path(args.markdown).write_text("\n\n".join(texts) + "\n")
+    if args.record:
+        record(Path(args.record), part, PARTS, results, here)
+    return 1 if part.failed(results) else 0

@@ -1,0 +1,1 @@
+"""Training steps written by hand: what generated code is measured against."""

@@ -1,0 +1,128 @@
+"""Each kernel of a compiled model: its time in the running program, and how far it is from what the
+machine could do."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..frontend.children import Child, Message
+from ..frontend.report import bytes_text, seconds_text, table
+from . import ceilings
+from .ceilings import Ceilings
+from .graphs import COMPILED, GRAPHS, MODELS, described, title
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=MODELS, default="gcn")
+    parser.add_argument("--graph", choices=tuple(GRAPHS), default="arxiv-like")
+    parser.add_argument("--contestant", choices=COMPILED, default="gnnc")
+    parser.add_argument("--hidden", type=int, default=32, help="features between layers")
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=20)
+
+
+def measure(args: argparse.Namespace) -> Iterator[Message]:
+    """Trains one profiled model, and measures the machine's ceilings before and after: what else
+    the machine does is in both, and the higher ones count."""
+    task = described(args.model, args.graph, args.hidden, args.layers)
+    shape = {"graph": GRAPHS[args.graph], "hidden": args.hidden, "layers": args.layers}
+    with Child("gnnc.bench.profiled") as child:
+        answer = child.ask({"contestant": args.contestant, "model": args.model, **shape})
+        before = ceilings.measure(answer["threads"])
+        answer |= child.ask({"epochs": args.epochs})
+        found = before.higher(ceilings.measure(answer["threads"]))
+    kernels = answer["kernels"]
+    for kernel, laps in zip(kernels, answer["laps"], strict=True):
+        kernel["seconds"] = statistics.median(laps)
+    epoch = statistics.median(answer["seconds"])
+    task["contestant"] = args.contestant
+    yield {**task, "kernels": kernels, "epoch_seconds": epoch, "ceilings": found.data()}
+
+
+@dataclass(frozen=True)
+class Share:
+    """How a kernel's time compares with the least that its bytes or its operations would take."""
+
+    of_memory: float
+    of_arithmetic: float
+
+    @property
+    def nearer(self) -> float:
+        return max(self.of_memory, self.of_arithmetic)
+
+    @property
+    def added(self) -> float:
+        """As of a kernel that does one after the other."""
+        return self.of_memory + self.of_arithmetic
+
+    @property
+    def limit(self) -> str:
+        return "memory" if self.of_memory >= self.of_arithmetic else "arithmetic"
+
+
+def share(kernel: Message, found: Ceilings) -> Share:
+    """The bandwidth that counts is that of the kernel's working set."""
+    seconds = max(kernel["seconds"], 1e-9)
+    return Share(
+        kernel["moved"] / seconds / found.bandwidth(kernel["touched"]),
+        kernel["operations"] / seconds / found.flops,
+    )
+
+
+HEADING = (
+    *("kernel", "time", "of epoch", "moved", "GB/s", "GFLOP/s"),
+    *("working set", "nearer ceiling", "share of it", "of both"),
+)
+
+
+def report(result: Message, *, markdown: bool = False) -> str:
+    """A line a kernel, then all of them together, then what of an epoch is in no kernel."""
+    found = Ceilings.of(result["ceilings"])
+    epoch = result["epoch_seconds"]
+    rows: list[tuple[str, ...]] = [HEADING]
+    inside, least, added = 0.0, 0.0, 0.0
+    for kernel in result["kernels"]:
+        part = share(kernel, found)
+        inside += kernel["seconds"]
+        least += kernel["seconds"] * part.nearer
+        added += kernel["seconds"] * part.added
+        rows.append(
+            (
+                kernel["kernel"],
+                seconds_text(kernel["seconds"]),
+                f"{kernel['seconds'] / epoch:.1%}",
+                bytes_text(kernel["moved"]),
+                f"{kernel['moved'] / kernel['seconds'] / 1e9:.1f}",
+                f"{kernel['operations'] / kernel['seconds'] / 1e9:.1f}",
+                bytes_text(kernel["touched"]),
+                part.limit,
+                f"{part.nearer:.0%}",
+                f"{part.added:.0%}",
+            )
+        )
+    blank = [""] * 5
+    rows.append(
+        (
+            *("all kernels", seconds_text(inside), f"{inside / epoch:.1%}", *blank),
+            f"{least / inside:.0%}",
+            f"{added / inside:.0%}",
+        )
+    )
+    rest = epoch - inside
+    rows.append(("elsewhere", seconds_text(rest), f"{rest / epoch:.1%}", *blank, "", ""))
+    fastest = max(rate for _, rate in found.read) / 1e9
+    slowest = min(rate for _, rate in found.read) / 1e9
+    notes = (
+        f"An epoch takes {seconds_text(epoch)}; elsewhere: optimiser, torch, Python, and the loss "
+        "where it is not compiled.",
+        f"Ceilings, in the same minutes: {found.flops / 1e9:.0f} GFLOP/s; reads of "
+        f"{fastest:.0f} to {slowest:.0f} GB/s, by the working set. Of both: the two shares added, "
+        "as if nothing overlapped. Shares above 100% come from caches: rows are counted as moved "
+        "each time they are looked up.",
+    )
+    return "\n".join(
+        [f"{result['contestant']}: {title(result)}", "", table(rows, markdown=markdown), "", *notes]
+    )

@@ -1,0 +1,92 @@
+"""The child process of `gnnc bench scaling`: a compiled GCN on one graph, with chosen threads.
+
+The first question, `{"nodes": .., "edges": .., "features": .., "hidden": .., "classes": ..,
+"layers": ..}`, draws the graph and makes the model; `{"threads": t, "seconds": s}` trains with t
+threads for about s seconds, at least `LEAST` epochs.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gnnc.bench.contestants import Task, gnnc
+from gnnc.frontend.children import Message, serve
+from gnnc.frontend.memory import Watermark
+
+LEAST, MOST = 3, 50
+ALPHA = 0.6
+PIECE = 1 << 22
+"""Edges drawn at a time, so that drawing needs little memory beside its result."""
+
+
+def large_power_law(nodes: int, edges: int, seed: int = 0) -> Tensor:
+    """An edge_index (2 x edges, int64) whose k-th most frequent end has a frequency like k^-0.6.
+
+    As `frontend.datasets.power_law_edges`, by the inverse of the continuous distribution and in
+    pieces: it takes seconds and no memory to speak of where that takes minutes and much.
+    """
+    random = np.random.default_rng(seed)
+    names = [random.permutation(nodes).astype(np.int32) for _ in range(2)]
+    out = np.empty((2, edges), np.int64)
+    for row, name in zip(out, names, strict=True):
+        for begin in range(0, edges, PIECE):
+            part = row[begin : begin + PIECE]
+            ranks = nodes * random.random(len(part)) ** (1 / (1 - ALPHA))
+            part[:] = name[ranks.astype(np.int32)]
+    return torch.from_numpy(out)
+
+
+class Scaled:
+    """A compiled GCN on a drawn graph."""
+
+    def __init__(
+        self, nodes: int, edges: int, features: int, hidden: int, classes: int, layers: int
+    ):
+        random = np.random.default_rng(0)
+        x = torch.from_numpy(random.standard_normal((nodes, features), np.float32))
+        y = torch.from_numpy(random.integers(0, classes, nodes))
+        widths = [features, *[hidden] * (layers - 1), classes]
+        torch.manual_seed(0)
+        self.prepared = gnnc(Task("gcn", widths, x, large_power_law(nodes, edges), y))
+        self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
+        self.mark = Watermark.set()
+
+    def epoch(self) -> float:
+        """Seconds of one training step."""
+        start = time.perf_counter()
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.prepared.model(*self.prepared.inputs), self.prepared.y)
+        loss.backward()
+        self.optimizer.step()
+        return time.perf_counter() - start
+
+    def train(self, threads: int, seconds: float) -> Message:
+        """Seconds of each epoch after a first one that is not counted, and the memory so far."""
+        torch.set_num_threads(threads)
+        first = self.epoch()
+        found = [self.epoch()]
+        while len(found) < LEAST or (sum(found) < seconds and len(found) < MOST):
+            found.append(self.epoch())
+        return {"first_seconds": first, "seconds": found, "memory": self.mark.above}
+
+
+def main() -> None:
+    scaled: Scaled | None = None
+
+    def work(question: Message) -> Message:
+        nonlocal scaled
+        if scaled is None:
+            scaled = Scaled(**question)
+            return {}
+        return scaled.train(**question)
+
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()

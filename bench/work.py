@@ -1,0 +1,220 @@
+"""How many bytes a kernel must move and how many operations it must do, from its IR.
+
+Bytes: rows of the nest's own domain once, whether read or written; rows found through a table once
+for each look-up (each edge), with their width, as if nothing stayed in a cache between two
+look-ups; each table entry once; matrices and totals once. What a nest keeps to itself (block-local
+rows, partial sums) counts nothing.
+
+Operations: a product of a row with a matrix, an outer product and a dot are two for each
+multiplication; a pointwise function, whichever, is one for each number it gives; a reduction one
+for each number that goes in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.dialects.builtin import f32, i1, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from ..dialects.intra import bindings, rows
+from ..dialects.intra.syntax import buffer_dims, element, inside, row_dims
+
+INDEX_BYTES, OFFSET_BYTES = 4, 8
+
+
+class Sizes(Protocol):
+    """The sizes of one graph; `keys` and `along` are those of the binding ops."""
+
+    def rows(self, set_name: str, keys: tuple[str, ...]) -> int:
+        """Stored rows of a domain."""
+        ...
+
+    def groups(self, set_name: str, keys: tuple[str, ...], along: tuple[str, ...]) -> int:
+        """Groups of a domain's rows along paths."""
+        ...
+
+    def members(self, set_name: str, keys: tuple[str, ...], along: tuple[str, ...]) -> int:
+        """Rows in all these groups together."""
+        ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one call of a kernel takes.
+
+    `moved` is bytes read and written, `operations` are floating-point ones, and `touched` is how
+    many bytes all buffers take that the kernel reads or writes anything of: its working set.
+    """
+
+    moved: float
+    operations: float
+    touched: float
+
+
+def work_of_phase(func: FuncOp, sizes: Sizes) -> list[Work]:
+    """The work of each nest of a phase, in the order of its kernels."""
+    nests = [op for op in func.body.block.ops if isinstance(op, rows.TraverseOp)]
+    return [work_of(nest, sizes) for nest in nests]
+
+
+def work_of(nest: rows.TraverseOp, sizes: Sizes) -> Work:
+    """The work of one nest."""
+    counter = _Counter(nest, sizes)
+    for op in nest.walk():
+        counter.count(op)
+    return Work(
+        sum(counter.moved.values()), counter.operations, sum(counter.whole_buffers().values())
+    )
+
+
+@dataclass
+class _Counter:
+    """Counts one nest; what is read twice at the same place is counted once."""
+
+    nest: rows.TraverseOp
+    sizes: Sizes
+    moved: dict[object, float] = field(default_factory=dict[object, float])
+    operations: float = 0
+    buffers: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    # ------------------------------------------------------------ how often
+
+    def size(self, v: SSAValue) -> int:
+        """A size that the host knows."""
+        op = v.owner
+        if isinstance(op, bindings.SumSizesOp):
+            return self.size(op.left) + self.size(op.right)
+        assert isinstance(op, bindings.SizeOp)
+        return self.domain_rows(op.domain)
+
+    def domain_rows(self, domain: bindings.DomainAttr | None) -> int:
+        return 1 if domain is None else self.sizes.rows(domain.set_name.data, domain.key_names)
+
+    def times(self, index: SSAValue) -> float:
+        """How many values an index takes in the whole nest."""
+        if isinstance(index, BlockArgument):
+            loop = index.block.parent_op()
+            return self.positions(loop) if isinstance(loop, rows.SegmentOp) else self.all_rows()
+        assert isinstance(index, OpResult)
+        if isinstance(index.op, rows.LookupOp):
+            return self.times(index.op.row)
+        return 1
+
+    def all_rows(self) -> float:
+        return self.size(self.nest.size)
+
+    def positions(self, segment: rows.SegmentOp) -> float:
+        """How many rows the segment reduces in all; for groups that are looked up, as many as if
+        each were of the mean length."""
+        members, groups = self.group_sizes(segment.offsets)
+        return members * self.times(segment.row) / max(groups, 1)
+
+    def group_sizes(self, offsets: SSAValue) -> tuple[int, int]:
+        """(rows in all groups, groups)"""
+        op = offsets.owner
+        assert isinstance(op, bindings.OffsetsOp)
+        group = (op.domain.set_name.data, op.domain.key_names, op.along_paths)
+        return self.sizes.members(*group), self.sizes.groups(*group)
+
+    def runs(self, op: Operation) -> float:
+        """How often an op in the nest's body, or in a segment's, is done."""
+        segment = inside(op, rows.SegmentOp)
+        return self.positions(segment) if isinstance(segment, rows.SegmentOp) else self.all_rows()
+
+    # ------------------------------------------------------------ what an op takes
+
+    def count(self, op: Operation) -> None:
+        """Adds one op."""
+        match op:
+            case rows.LoadOp() | rows.StoreOp():
+                place = (op.buffer, self.place(op.row))
+                self.move(place, op.buffer, self.times(op.row) * row_bytes(op.buffer))
+            case rows.LookupOp():
+                place = (op.table, self.place(op.row))
+                self.move(place, op.table, self.times(op.row) * INDEX_BYTES)
+            case rows.SegmentOp():
+                self.count_offsets(op.offsets, op.row)
+                kinds = zip(op.kinds, op.results, strict=True)
+                numbers = sum(length(r) for k, r in kinds if k.data != "last")
+                self.operations += self.positions(op) * numbers
+            case rows.LengthOp():
+                self.count_offsets(op.offsets, op.row)
+            case rows.MatmulOp():
+                self.move_whole(op.weight)
+                self.operations += self.runs(op) * 2 * math.prod(op.sizes().values())
+            case rows.OuterOp():
+                self.move_whole(op.buffer)
+                self.operations += self.runs(op) * 2 * math.prod(op.sizes().values())
+            case rows.TotalOp():
+                self.move_whole(op.buffer)
+                self.operations += self.runs(op) * length(op.value)
+            case rows.DotOp():
+                self.operations += self.runs(op) * 2 * math.prod(op.sizes().values())
+            case rows.FoldOp():
+                self.operations += self.runs(op) * length(op.x)
+            case rows.ApplyOp() | rows.DropoutOp():
+                self.operations += self.runs(op) * length(op.result)
+            case _:
+                pass
+
+    def count_offsets(self, offsets: SSAValue, row: SSAValue) -> None:
+        count = (self.times(row) + 1) * OFFSET_BYTES
+        self.move((offsets, self.place(row)), offsets, count)
+
+    def move(self, place: object, buffer: SSAValue, count: float) -> None:
+        self.moved[place] = count
+        self.buffers.add(bindings.root(buffer))
+
+    def move_whole(self, buffer: SSAValue) -> None:
+        """A matrix, a total: each of its rows once, however many rows of the nest use it."""
+        self.move(buffer, buffer, self.whole(bindings.root(buffer)))
+
+    def place(self, index: SSAValue) -> object:
+        """The same for indices that are the same number in every row."""
+        if isinstance(index, OpResult) and isinstance(index.op, rows.LookupOp):
+            return index.op.table, self.place(index.op.row)
+        if isinstance(index, OpResult) and isinstance(index.op, rows.FirstOp):
+            return "first"
+        return index
+
+    # ------------------------------------------------------------ working set
+
+    def whole_buffers(self) -> dict[SSAValue, float]:
+        """The bytes that each buffer and table takes as a whole."""
+        return {b: self.whole(b) for b in self.buffers}
+
+    def whole(self, buffer: SSAValue) -> float:
+        op = buffer.owner
+        match op:
+            case bindings.OffsetsOp() | bindings.WitnessOp():
+                group = (op.domain.set_name.data, op.domain.key_names, op.along_paths)
+                groups = self.sizes.groups(*group)
+                offsets = isinstance(op, bindings.OffsetsOp)
+                return (groups + 1) * OFFSET_BYTES if offsets else groups * INDEX_BYTES
+            case bindings.GroupOp():
+                group = (op.domain.set_name.data, op.domain.key_names, op.along_paths)
+                return self.sizes.members(*group) * INDEX_BYTES
+            case bindings.PairIndexOp():
+                return self.sizes.rows(op.domain.set_name.data, ()) * INDEX_BYTES
+            case bindings.TableOfDomain():
+                return self.domain_rows(op.domain) * INDEX_BYTES
+            case bindings.NamedBuffer() | bindings.AllocOp():
+                return self.domain_rows(op.domain) * row_bytes(buffer)
+            case _:
+                return row_bytes(buffer)
+
+
+def row_bytes(buffer: SSAValue) -> int:
+    """The memory that one row of a buffer takes."""
+    t = element(buffer.type)
+    width = 1 if t == i1 else 4 if t in (f32, i32) else 8
+    return width * math.prod(buffer_dims(buffer))
+
+
+def length(v: SSAValue) -> int:
+    """How many numbers a row has."""
+    return math.prod(row_dims(v.type))
