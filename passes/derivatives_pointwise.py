@@ -100,6 +100,11 @@ class Site:
         the operand need not be stored."""
         return (self.y if parameter >= 0 else self.a).compare("gt", 0.0)
 
+    def factor(self, condition: Num, otherwise: float) -> Num:
+        """1 where `condition` holds, else `otherwise`; rows of floats."""
+        one = self.d.b.const(1.0, (), rows(self.d.value).elem)
+        return Num(self.d.b, one).where(condition, otherwise)
+
     def decay(self, t: Num) -> Num:
         """exp(t) for t <= 0. exp itself is not computed on rows that nothing reads, and would drag
         the whole derivative from a key to the rows of the set."""
@@ -114,7 +119,8 @@ Rule = Callable[[Site], Num | None]
 
 def _leaky_relu(s: Site) -> Num:
     slope = s.op.parameters()["slope"]
-    return s.d.where(s.positive(slope), s.d * slope)
+    # one product, and not a choice of two: only d is a value that readers may have to share
+    return s.d * s.factor(s.positive(slope), slope)
 
 
 def _elu(s: Site) -> Num:

@@ -186,9 +186,10 @@ class Builder:
         eqs: Sequence[tuple[str, str]] = (),
         pairs: Sequence[Sequence[str]] = (),
         name: str | None = None,
+        checked: bool = False,
     ) -> SSAValue:
         """Integer rows on `s` as maps, `{"src": (value, "N")}` or `(value, "N", ("mono",))`; `eqs`
-        and `pairs` are declared on top of those of `s`."""
+        and `pairs` are declared on top of those of `s`. `checked`: also where nobody uses it."""
         v = self.set(s)
         new = {k: Map(m[1], tuple(m[2]) if len(m) == 3 else ()) for k, m in maps.items()}
         t = attach_type(self.fresh(name or f"{set_name(v)}_a"), set_type(v), new)
@@ -199,9 +200,8 @@ class Builder:
             dict.fromkeys((*t.equations, *eqs)),
             dict.fromkeys((*t.pair_keys, *(tuple(sorted(p)) for p in pairs))),
         )
-        return self.structure(
-            AttachOp, [v, [m[0] for m in maps.values()]], made, {"labels": strs(maps)}
-        )
+        props = {"labels": strs(maps), "checked": UnitAttr() if checked else None}
+        return self.structure(AttachOp, [v, [m[0] for m in maps.values()]], made, props)
 
     def range(self, n: int, name: str | None = None) -> SSAValue:
         """A set of `n` rows."""

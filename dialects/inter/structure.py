@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, UnitAttr, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -208,12 +208,14 @@ class UnionOp(StructureOp):
 @irdl_op_definition
 class AttachOp(StructureOp):
     """`inter.attach %S (src = %s, dst = %d)`: integer rows on a set become maps of it. Their bounds
-    (and `mono`, `onto` and equations that the type claims) are checked at run time."""
+    (and `mono`, `onto` and equations that the type claims) are checked at run time; with {checked}
+    also where nobody needs the set."""
 
     name = "inter.attach"
     set = operand_def(SetType)
     xs = var_operand_def(RowsType)
     labels = prop_def(ArrayAttr[StringAttr])
+    checked = opt_prop_def(UnitAttr)
     BODY_PROPS: ClassVar[tuple[str, ...]] = ("labels",)
 
     @classmethod
@@ -311,6 +313,11 @@ class SizedOp(StructureOp):
         if t.dom.set != UNIT or t.dims or not is_integer(t.elem):
             raise VerifyException(f"a size is rows<unit, i64>, not {t}")
         self.need_maps(SetType.get(self.set_type.label))
+
+
+def is_check(op: Operation) -> bool:
+    """Whether an op is needed for what it checks, whoever uses its set."""
+    return isinstance(op, AttachOp) and op.checked is not None
 
 
 STRUCTURE_OPS = [FilterOp, LoopsOp, UnionOp, AttachOp, RangeOp, SizedOp]

@@ -10,6 +10,7 @@ A call that Dynamo cannot trace runs eagerly, and says so once.
 import functools
 import inspect
 import logging
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -253,12 +254,31 @@ def _tensors(x: Any) -> Iterator[Tensor]:
 
 def unwrap(tree: Any) -> Any:
     """`tree` with every EdgeIndex as the plain tensor it holds (Dynamo would recompile the
-    subclass for each size)."""
+    subclass for each size), and index tensors without columns as `with_usual_strides` says."""
     module = sys.modules.get("torch_geometric.edge_index")
-    if module is None:
-        return tree
-    edge_index = module.EdgeIndex
-    return pytree.tree_map_only(edge_index, lambda e: e.as_tensor(), tree)
+    if module is not None:
+        tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
+    if any(_has_odd_strides(x) for x in _tensors(tree)):
+        tree = pytree.tree_map_only(_has_odd_strides, with_usual_strides, tree)
+    return tree
+
+
+def _has_odd_strides(x: object) -> bool:
+    return (
+        isinstance(x, Tensor)
+        and x.numel() == 0
+        and not x.is_floating_point()
+        and 0 in x.shape[1:]
+        and x.layout is torch.strided
+    )
+
+
+def with_usual_strides(x: Tensor) -> Tensor:
+    """An index without columns (2 x 0) with strides that are products of sizes, as those of all
+    others are. torch's own, 1 and 1, would be another layout to Dynamo: each pattern of relations
+    without edges would be compiled for, and some fail to trace."""
+    strides = [math.prod(x.shape[k + 1 :]) for k in range(x.dim())]
+    return x.as_strided(x.shape, strides)
 
 
 def _cause(failure: BaseException) -> str:

@@ -68,6 +68,17 @@ def segment_softmax(src: Tensor, index: Tensor, num_groups: int, dim: int = 0) -
     return e / total.index_select(dim, index)
 
 
+@_leaf("softmax_by_index(Tensor src, Tensor index, int dim=0) -> Tensor")
+def softmax_by_index(src: Tensor, index: Tensor, dim: int = 0) -> Tensor:
+    """`segment_softmax` where nobody says how many groups there are."""
+    # the groups are numbered anew: no more than there are rows
+    in_order, order = index.sort(stable=True)
+    begins = in_order.new_zeros(index.size(0))
+    begins[1:] = in_order[1:] != in_order[:-1]
+    group = torch.empty_like(index).scatter_(0, order, begins.cumsum(0))
+    return segment_softmax(src, group, index.size(0), dim)
+
+
 @_leaf("remove_self_loops(Tensor edge_index, Tensor? edge_attr) -> (Tensor, Tensor?)")
 def remove_self_loops(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The edges (2 x E) whose ends differ, in order, and the rows of `edge_attr` they keep."""
@@ -81,39 +92,48 @@ def edge_subgraph(edge_index: Tensor, mask: Tensor) -> Tensor:
     return edge_index[:, mask]
 
 
-@_leaf("segment_mm(Tensor x, Tensor ptr, Tensor weight) -> Tensor")
-def segment_mm(x: Tensor, ptr: Tensor, weight: Tensor) -> Tensor:
-    """`x[ptr[t]:ptr[t+1]] @ weight[t]` for every type t: rows are sorted by type."""
-    rows = torch.arange(x.size(0), device=x.device)
-    kind = torch.searchsorted(ptr[1:].contiguous(), rows, right=True)
-    return torch.bmm(x.unsqueeze(1), weight[kind]).squeeze(1)
+@_leaf("typed_linear(Tensor x, Tensor types, Tensor weight, Tensor? bias) -> Tensor")
+def typed_linear(x: Tensor, types: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Row i is `x[i] @ weight[t] + bias[t]` for its type t: x is n x F, weight T x F x G."""
+    out = torch.bmm(x.unsqueeze(1), weight[types]).squeeze(1)
+    return out if bias is None else out + bias[types]
 
 
 @_leaf(
-    "relational_sum(Tensor x, Tensor edge_index, Tensor edge_type, Tensor weight, "
+    "relational_sum(Tensor? x, Tensor edge_index, Tensor edge_type, Tensor weight, "
     "SymInt num_dst, str reduce) -> Tensor"
 )
 def relational_sum(
-    x: Tensor, edge_index: Tensor, edge_type: Tensor, weight: Tensor, num_dst: int, reduce: str
+    x: Tensor | None,
+    edge_index: Tensor,
+    edge_type: Tensor,
+    weight: Tensor,
+    num_dst: int,
+    reduce: str,
 ) -> Tensor:
     """RGCN's aggregation: per destination, the sum over relations r of (mean or sum) x_j W_r.
 
     x is n x F; weight is R x F x G, or R x b x F/b x G/b for block-diagonal matrices; the result is
-    num_dst x G. (Schlichtkrull et al., Modeling Relational Data with Graph Convolutional
-    Networks, 2018.)
+    num_dst x G. Integers x (n) choose rows of W_r; without x each node chooses its own. Edges of a
+    type outside of 0 .. R - 1 contribute nothing. (Schlichtkrull et al., Modeling Relational Data
+    with Graph Convolutional Networks, 2018.)
     """
-    w = weight.index_select(0, edge_type)
-    h = x.index_select(0, edge_index[0])
-    if weight.dim() == 4:
-        h = torch.einsum("ebk,ebko->ebo", h.view(h.size(0), weight.size(1), -1), w).flatten(1)
+    relations = weight.size(0)
+    known = (edge_type >= 0) & (edge_type < relations)
+    kind = edge_type.clamp(0, relations - 1)
+    h = edge_index[0] if x is None else x.index_select(0, edge_index[0])
+    if not h.is_floating_point():
+        h = weight.flatten(0, 1).index_select(0, kind * weight.size(1) + h)
+    elif weight.dim() == 4:
+        blocks = h.view(h.size(0), weight.size(1), weight.size(2))
+        h = torch.einsum("ebk,ebko->ebo", blocks, weight.index_select(0, kind)).flatten(1)
     else:
-        h = torch.bmm(h.unsqueeze(1), w).squeeze(1)
+        h = torch.bmm(h.unsqueeze(1), weight.index_select(0, kind)).squeeze(1)
+    h = h.masked_fill(~known.unsqueeze(-1), 0.0)
     if reduce == "mean":
-        relations = weight.size(0)
-        key = edge_index[1] * relations + edge_type
-        ones = h.new_ones(h.size(0))
-        count = segment_reduce(ones, key, 0, num_dst * relations, "sum")
-        h = h / count.index_select(0, key).unsqueeze(-1)
+        key = edge_index[1] * relations + kind
+        count = segment_reduce(known.to(h.dtype), key, 0, num_dst * relations, "sum")
+        h = h / count.index_select(0, key).clamp(min=1).unsqueeze(-1)
     return segment_reduce(h, edge_index[1], 0, num_dst, "sum")
 
 

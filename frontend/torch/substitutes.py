@@ -58,6 +58,7 @@ def install() -> None:
         ("torch_geometric.utils.loop", "remove_self_loops", _remove_self_loops),
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
+        ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
     ):
         original = getattr(importlib.import_module(module), name)
         substitute = make(_clone(original))
@@ -99,7 +100,9 @@ def _softmax(original: Callable) -> Callable:
     def softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
         if not ACTIVE or index is None:
             return original(src, index, ptr, num_nodes, dim)
-        return torch.ops.gnnc.segment_softmax(src, index, _count(index, num_nodes), dim)
+        if num_nodes is None:
+            return torch.ops.gnnc.softmax_by_index(src, index, dim)
+        return torch.ops.gnnc.segment_softmax(src, index, num_nodes, dim)
 
     return softmax
 
@@ -146,13 +149,49 @@ def _masked_edge_index(original: Callable) -> Callable:
     return masked_edge_index
 
 
+def _joined_edges(original: Callable) -> Callable:
+    def construct_bipartite_edge_index(
+        edge_index_dict,
+        src_offset_dict,
+        dst_offset_dict,
+        edge_attr_dict=None,
+        num_nodes=None,
+    ):
+        kinds = list(src_offset_dict.keys())
+        if not ACTIVE or not all(_plain(edge_index_dict[k]) for k in kinds):
+            return original(
+                edge_index_dict, src_offset_dict, dst_offset_dict, edge_attr_dict, num_nodes
+            )
+        ends, rows = [], []
+        for kind in kinds:
+            edges = edge_index_dict[kind]
+            start = (src_offset_dict[kind], dst_offset_dict[kind[-1]])
+            ends.append(torch.stack([edges[0] + start[0], edges[1] + start[1]]))
+            if edge_attr_dict is not None:
+                named = isinstance(edge_attr_dict, torch.nn.ParameterDict)
+                rows.append(_row_each(edge_attr_dict["__".join(kind) if named else kind], edges))
+        return torch.cat(ends, dim=1), torch.cat(rows, dim=0) if rows else None
+
+    return construct_bipartite_edge_index
+
+
+def _row_each(value: Tensor, edges: Tensor) -> Tensor:
+    """A row for each edge, of what may be one row for all. PyG asks whether there is one edge, so
+    that a relation with one would be compiled for."""
+    one = isinstance(value, torch.nn.Parameter) and value.size(0) == 1
+    if one or value.size(0) != edges.size(1):
+        return value.expand(edges.size(1), -1)
+    return value
+
+
 def _patch_methods() -> None:
     from torch_geometric.nn.conv.gat_conv import GATConv
-    from torch_geometric.nn.conv.rgcn_conv import RGCNConv
+    from torch_geometric.nn.conv.rgcn_conv import FastRGCNConv, RGCNConv
     from torch_geometric.nn.dense.linear import HeteroLinear
 
     plain_forward = RGCNConv.forward
-    plain_naive = HeteroLinear.forward_naive
+    plain_fast_forward = FastRGCNConv.forward
+    plain_linear = HeteroLinear.forward
     plain_update = GATConv.edge_update
 
     def forward(self, x, edge_index, edge_type=None):
@@ -160,10 +199,17 @@ def _patch_methods() -> None:
             return _rgcn(self, x, edge_index, edge_type)
         return plain_forward(self, x, edge_index, edge_type)
 
-    def forward_naive(self, x, type_ptr):
+    def fast_forward(self, x, edge_index, edge_type=None):
+        # its blocks are rows of edges x blocks; the rest is plain gathering
+        blocks = self.num_blocks is not None
+        if _tracing() and blocks and _relational(self, FastRGCNConv, x, edge_index, edge_type):
+            return _rgcn(self, x, edge_index, edge_type)
+        return plain_fast_forward(self, x, edge_index, edge_type)
+
+    def linear(self, x, type_vec):
         if _tracing():
-            return torch.ops.gnnc.segment_mm(x, type_ptr, self.weight)
-        return plain_naive(self, x, type_ptr)
+            return torch.ops.gnnc.typed_linear(x, type_vec, self.weight, self.bias)
+        return plain_linear(self, x, type_vec)
 
     # PyG reads parameter names and types from the signature: wraps keeps them
     @functools.wraps(plain_update)
@@ -173,7 +219,8 @@ def _patch_methods() -> None:
         return plain_update(self, alpha_j, alpha_i, edge_attr, index, ptr, dim_size)
 
     RGCNConv.forward = functools.wraps(plain_forward)(forward)
-    HeteroLinear.forward_naive = functools.wraps(plain_naive)(forward_naive)
+    FastRGCNConv.forward = functools.wraps(plain_fast_forward)(fast_forward)
+    HeteroLinear.forward = functools.wraps(plain_linear)(linear)
     GATConv.edge_update = edge_update
 
 
@@ -191,30 +238,61 @@ def _gat_weights(conv, alpha_j, alpha_i, edge_attr, index, dim_size):
 
 
 def _relational(conv, cls: type, x, edge_index, edge_type) -> bool:
-    """Whether RGCN's loop over relations is the one sum that `relational_sum` stands for."""
-    floats = [v for v in (x if isinstance(x, tuple) else (x,)) if v is not None]
+    """Whether these are the arguments of RGCN that its formula is about: features of both ends, or
+    node numbers of both."""
+    ends = x if isinstance(x, tuple) else (x, x)
+    floats = [v.is_floating_point() for v in ends if v is not None]
+    numbers = not any(floats)
     return (
         type(conv) is cls
-        and conv.aggr in ("mean", "add", "sum")
-        and conv.flow == "source_to_target"
         and edge_type is not None
         and _plain(edge_index)
-        and len(floats) > 0
-        and (not isinstance(x, tuple) or len(floats) == 2)
-        and all(v.is_floating_point() for v in floats)
+        and (not isinstance(x, tuple) or (len(x) == 2 and x[1] is not None))
+        and (all(floats) and len(floats) == 2 or numbers and conv.num_blocks is None)
     )
 
 
 def _rgcn(conv, x, edge_index, edge_type):
-    """RGCNConv.forward for float features, the loop over relations in one leaf."""
+    """RGCNConv.forward, without PyG's choice of a kernel by the number of edges: the loop over
+    relations is one leaf where it is one sum."""
     x_src, x_dst = x if isinstance(x, tuple) else (x, x)
     weight = conv.weight
     if conv.num_bases is not None:
         weight = (conv.comp @ weight.view(conv.num_bases, -1)).view(
             conv.num_relations, conv.in_channels_l, conv.out_channels
         )
-    reduce = "mean" if conv.aggr == "mean" else "sum"
-    out = torch.ops.gnnc.relational_sum(x_src, edge_index, edge_type, weight, x_dst.size(0), reduce)
+    nodes = conv.in_channels_l if x_dst is None else x_dst.size(0)
+    if conv.aggr in ("mean", "add", "sum") and conv.flow == "source_to_target":
+        reduce = "mean" if conv.aggr == "mean" else "sum"
+        out = torch.ops.gnnc.relational_sum(x_src, edge_index, edge_type, weight, nodes, reduce)
+    else:
+        out = _relation_by_relation(conv, x_src, edge_index, edge_type, weight, nodes)
     if conv.root is not None:
-        out = out + x_dst @ conv.root
+        out = out + _looked_up(x_dst, conv.root)
     return out if conv.bias is None else out + conv.bias
+
+
+def _looked_up(x, weight):
+    """x W, where integers x choose rows of W and no x all of them."""
+    if x is None:
+        return weight
+    return x @ weight if x.is_floating_point() else weight[x]
+
+
+def _relation_by_relation(conv, x, edge_index, edge_type, weight, nodes):
+    """The sum over relations of any aggregation."""
+    sources = conv.in_channels_l if x is None else x.size(0)
+    numbers = x is None or not x.is_floating_point()
+    terms = []
+    for r in range(conv.num_relations):
+        edges = torch.ops.gnnc.edge_subgraph(edge_index, edge_type == r)
+        h = _looked_up(x, weight[r]) if numbers else x
+        h = conv.propagate(edges, x=h, edge_type_ptr=None, size=(sources, nodes))
+        if numbers:
+            terms.append(h)
+        elif conv.num_blocks is None:
+            terms.append(h @ weight[r])
+        else:
+            blocks = h.view(-1, weight.size(1), weight.size(2))
+            terms.append(torch.einsum("nbk,bko->nbo", blocks, weight[r]).flatten(1))
+    return sum(terms)

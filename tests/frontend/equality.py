@@ -136,7 +136,9 @@ def run(model: Callable[..., Any], args: Sequence[Any], seed: int, backward: boo
             torch.randn(y.shape, generator=generator, dtype=torch.float64).to(y.dtype)
             for y in outputs
         ]
-        torch.autograd.backward(outputs, cotangents)
+        pairs = [(y, d) for y, d in zip(outputs, cotangents, strict=True) if y.requires_grad]
+        if pairs:
+            torch.autograd.backward(*zip(*pairs, strict=True))
         named = {f"argument {k}": x for k, x in enumerate(leaves(mine)) if x.requires_grad}
         named |= {k: p for k, p in module.named_parameters() if p.requires_grad}
         for k, x in named.items():
@@ -202,7 +204,8 @@ def assert_interchangeable(
     outputs or gradients, for models where parts of these are 0 but for rounding. The buffers of
     both modules advance."""
     reference = copy.deepcopy(eager).double()
-    kinks = Kinks(KINK[leaves(args)[0].dtype])
+    numbers = [x for x in (*leaves(args), *eager.parameters()) if x.is_floating_point()]
+    kinks = Kinks(KINK[numbers[0].dtype])
     with kinks:
         exact = run(reference, as_double(args), seed, backward)
     own = run(eager, args, seed, backward)

@@ -88,9 +88,11 @@ def refusal(model: Any, *args: Any) -> str:
 def test_sets_are_named_from_their_use():
     program = program_of(*(zoo.ZOO["RGCN"][0](),), *zoo.typed(9, 20))
     by_name = {s.name: s for s in program.sets}
-    assert set(by_name) == {"N", "R", "g"}
-    assert {m.label: m.codomain for m in by_name["g"].maps} == {"src": "N", "dst": "N", "rel": "R"}
-    assert "pairs (rel, src) (dst, rel)" in str(program.module).replace("(src, rel)", "(rel, src)")
+    assert set(by_name) == {"N", "g"}  # the relations are a constant number
+    assert {m.label: m.codomain for m in by_name["g"].maps} == {"src": "N", "dst": "N"}
+    text = str(program.module)
+    assert ": !inter.set<R>" in text and "rel: R" in text
+    assert "pairs (dst, rel) (rel, src)" in text or "pairs (rel, src) (dst, rel)" in text
 
 
 def test_one_edge_set_serves_all_layers():

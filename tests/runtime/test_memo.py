@@ -133,3 +133,14 @@ def test_torch_tensors():
     assert len(memo) == 0
     with torch.inference_mode():
         assert version_key(torch.ones(3)) is None
+
+
+def test_values_are_those_that_live_last_used_last():
+    memo, storages = Memo(3), [Storage() for _ in range(3)]
+    for k, storage in enumerate(storages):
+        memo.get(k, [storage], lambda k=k: f"made {k}")
+    memo.get(0, [storages[0]], lambda: "not made again")
+    assert memo.values() == ["made 1", "made 2", "made 0"]
+    del storages[1], storage
+    gc.collect()
+    assert memo.values() == ["made 2", "made 0"]

@@ -96,7 +96,7 @@ def test_threads_take_and_free():
         w.join()
     gc.collect()
     assert not wrong
-    assert pool.held <= 4 * rounded(400_000)
+    assert pool.held <= 8 * rounded(400_000)  # a thread takes the next before it frees the last
 
 
 @pytest.mark.parametrize("size", (0, 1, 4096, 4097, 10_000_001, 2**33 + 5))

@@ -28,6 +28,9 @@ func.func @structure(%V : !inter.set<N, tag: T>, %R : !inter.set<R, st: T>, %T :
   // CHECK: %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (kind, src)>
   // CHECK-GENERIC: "inter.attach"(%{{.*}}) <{labels = ["kind", "same"]}>
   %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (kind, src)>
+  // CHECK-NEXT: %c = inter.attach %g (kind = %i) {checked} : !inter.set<c, src: N, dst: N, rel: R, kind: r, parent: g mono onto>
+  // CHECK-GENERIC: "inter.attach"(%{{.*}}) <{labels = ["kind"], checked}>
+  %c = inter.attach %g (kind = %i) {checked} : !inter.set<c, src: N, dst: N, rel: R, kind: r, parent: g mono onto>
   func.return
 }
 

@@ -1,0 +1,235 @@
+"""Losses that are compiled with the model equal torch's, values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import gnnc
+
+ROWS, CLASSES = 23, 5
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def shares(*shape: int, seed: int = 1) -> Tensor:
+    """Numbers between 0 and 1."""
+    return drawn(*shape, seed=seed).detach().sigmoid().requires_grad_()
+
+
+def classes(ignored: int | None = None, rows: int = ROWS) -> Tensor:
+    y = torch.randint(0, CLASSES, (rows,), generator=torch.Generator().manual_seed(2))
+    if ignored is not None:
+        y[::3] = ignored
+    return y
+
+
+def gradients(losses: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
+    """The losses, then the gradients of a combination of them."""
+    mine = [x.detach().clone().requires_grad_(x.requires_grad) for x in args]
+    out = losses(*mine)
+    total = sum((y * torch.cos(torch.arange(y.numel()).view(y.shape) + k)).sum() for k, y in out)
+    assert isinstance(total, Tensor)
+    total.backward()
+    return [y.detach() for _, y in out] + [x.grad for x in mine if x.grad is not None]
+
+
+def numbered(f: Callable[..., list[Tensor]]) -> Callable[..., list[tuple[int, Tensor]]]:
+    return lambda *args: list(enumerate(f(*args)))
+
+
+def check(f: Callable[..., list[Tensor]], *args: Tensor) -> None:
+    """`f` gives several losses, which are compiled together."""
+    compiled = gnnc.compile(f)
+    want, got = gradients(numbered(f), args), gradients(numbered(compiled), args)
+    assert len(got) == len(want)
+    for x, y in zip(got, want, strict=True):
+        assert x.shape == y.shape and x.dtype == y.dtype
+        assert torch.allclose(x, y, rtol=1e-9, atol=1e-11, equal_nan=True)
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and report.kernels
+
+
+# ---------------------------------------------------------------- classes
+
+
+@pytest.mark.parametrize("ignored", [-100, 2])
+def test_ignored_rows_count_nowhere(ignored: int) -> None:
+    def losses(x: Tensor, y: Tensor, w: Tensor) -> list[Tensor]:
+        logs, out = x.log_softmax(1), []
+        for r in REDUCTIONS:
+            out.append(F.cross_entropy(2 * x, y, ignore_index=ignored, reduction=r))
+            out.append(F.cross_entropy(2 * x, y, w, ignore_index=ignored, reduction=r))
+            out.append(F.nll_loss(logs, y, w, ignore_index=ignored, reduction=r))
+        return out
+
+    check(losses, drawn(ROWS, CLASSES), classes(ignored), shares(CLASSES).detach())
+
+
+def test_ignored_rows_of_the_defaults() -> None:
+    check(
+        lambda x, y: [F.cross_entropy(2 * x, y), F.nll_loss(2 * x, y)],
+        drawn(ROWS, CLASSES),
+        classes(-100),
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_label_smoothing(weighted: bool) -> None:
+    def losses(x: Tensor, y: Tensor, w: Tensor) -> list[Tensor]:
+        w = w if weighted else None
+        options = {"weight": w, "label_smoothing": 0.2}
+        return [F.cross_entropy(2 * x, y, reduction=r, **options) for r in REDUCTIONS]
+
+    check(losses, drawn(ROWS, CLASSES), classes(-100), shares(CLASSES).detach())
+
+
+def test_probabilities() -> None:
+    def losses(x: Tensor, p: Tensor, w: Tensor) -> list[Tensor]:
+        plain = [F.cross_entropy(2 * x, p, reduction=r) for r in REDUCTIONS]
+        smooth = {"weight": w, "label_smoothing": 0.2}
+        return plain + [F.cross_entropy(2 * x, p, reduction=r, **smooth) for r in REDUCTIONS]
+
+    check(losses, drawn(ROWS, CLASSES), shares(ROWS, CLASSES), shares(CLASSES).detach())
+
+
+def test_modules_of_torch() -> None:
+    weight = shares(CLASSES).detach()
+    modules = [
+        torch.nn.CrossEntropyLoss(weight, ignore_index=1, label_smoothing=0.1),
+        torch.nn.NLLLoss(reduction="sum"),
+    ]
+    check(lambda x, y: [m(2 * x, y) for m in modules], drawn(ROWS, CLASSES), classes())
+
+
+def test_no_row_counts() -> None:
+    """The mean of nothing is not a number; its gradient is 0, as torch's."""
+    compiled = gnnc.compile(lambda x, y: F.cross_entropy(2 * x, y))
+    for y in (torch.full((ROWS,), -100), classes(rows=0)):
+        x = drawn(len(y), CLASSES)
+        loss = compiled(x, y)
+        loss.backward()
+        assert torch.isnan(loss) and torch.isnan(F.cross_entropy(x, y))
+        assert x.grad is not None and not x.grad.any()
+
+
+def test_rows_of_a_mask() -> None:
+    """The mask chooses which targets count, and which have to be classes."""
+
+    def losses(x: Tensor, y: Tensor, mask: Tensor) -> list[Tensor]:
+        return [F.cross_entropy((2 * x)[mask], y[mask])]
+
+    mask = torch.arange(ROWS) % 2 == 0
+    y = classes(-100)
+    y[1] = CLASSES
+    check(losses, drawn(ROWS, CLASSES), y, mask)
+    mask[1] = True
+    with pytest.raises(IndexError, match=f"is {CLASSES}, but it must be between 0 and 4"):
+        gnnc.compile(losses)(drawn(ROWS, CLASSES), y, mask)
+
+
+# ---------------------------------------------------------------- targets that are no classes
+
+
+@pytest.mark.parametrize("bad", [CLASSES, -1, -CLASSES])
+def test_a_target_that_is_no_class_raises(bad: int) -> None:
+    compiled = gnnc.compile(lambda x, y: F.cross_entropy(2 * x, y))
+    x, y = drawn(ROWS, CLASSES), classes(-100)
+    loss = compiled(x, y)
+    assert torch.allclose(loss, F.cross_entropy(2 * x, y))
+    y[4] = bad  # in place: the tensor is the same, its content is looked at again
+    with pytest.raises(IndexError):
+        F.cross_entropy(x, y)
+    with pytest.raises(IndexError, match=rf"y\[4\] is {bad}, but it must be between 0 and 4"):
+        compiled(x, y)
+    y[4] = -100
+    assert torch.isfinite(compiled(x, y))
+    assert gnnc.explain(compiled).graphs == 1
+
+
+def test_gather_and_one_hot_want_numbers_of_columns() -> None:
+    def chosen(x: Tensor, y: Tensor) -> Tensor:
+        return (2 * x).gather(1, y.unsqueeze(1)) @ x.sum(0, keepdim=True)
+
+    def hot(x: Tensor, y: Tensor) -> Tensor:
+        return (x @ x.sum(0)) * F.one_hot(y, CLASSES).to(x.dtype)[:, 0]
+
+    for f in (chosen, hot):
+        compiled, x, y = gnnc.compile(f), drawn(ROWS, CLASSES), classes()
+        assert torch.allclose(compiled(x, y), f(x, y))
+        assert gnnc.explain(compiled).fallbacks == []
+        y[4] = CLASSES
+        with pytest.raises(IndexError, match=rf"y\[4\] is {CLASSES}"):
+            compiled(x, y)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_differences() -> None:
+    def losses(x: Tensor, t: Tensor) -> list[Tensor]:
+        out = []
+        for r in REDUCTIONS:
+            out += [F.mse_loss(2 * x, t, reduction=r), F.l1_loss(2 * x, t, reduction=r)]
+            out += [F.smooth_l1_loss(2 * x, t, reduction=r, beta=b) for b in (1.0, 0.3, 0.0)]
+            out += [F.huber_loss(2 * x, t, reduction=r, delta=d) for d in (1.0, 0.3)]
+        return out
+
+    x, t = drawn(ROWS, 3), drawn(ROWS, 3, seed=4)
+    with torch.no_grad():
+        t[0], t[1] = 2 * x[0], 2 * x[1] + 1.0  # where the pieces meet
+    check(losses, x, t)
+
+
+def test_two_classes_by_logits() -> None:
+    def losses(x: Tensor, t: Tensor, w: Tensor, p: Tensor) -> list[Tensor]:
+        options: list[dict[str, Any]] = [{}, {"weight": w}, {"pos_weight": p}]
+        options.append({"weight": w, "pos_weight": p})
+        loss = F.binary_cross_entropy_with_logits
+        return [loss(2 * x, t, reduction=r, **o) for r in REDUCTIONS for o in options]
+
+    x = drawn(ROWS, CLASSES)
+    with torch.no_grad():
+        x[0], x[1] = 500.0, -500.0
+    weights = shares(ROWS, CLASSES, seed=3).detach(), 3 * shares(CLASSES, seed=4).detach()
+    check(losses, x, shares(ROWS, CLASSES), *weights)
+
+
+def test_two_classes_by_probability() -> None:
+    def losses(x: Tensor, t: Tensor, w: Tensor) -> list[Tensor]:
+        plain = [F.binary_cross_entropy(1 - x, t, reduction=r) for r in REDUCTIONS]
+        return plain + [F.binary_cross_entropy(1 - x, t, w, reduction=r) for r in REDUCTIONS]
+
+    x, t = shares(ROWS, CLASSES), shares(ROWS, CLASSES, seed=5)
+    weight = shares(ROWS, CLASSES, seed=3).detach()
+    check(losses, x, t, weight)
+    with torch.no_grad():
+        x[0], x[1], t[0, :2], t[1, :2] = 0.0, 1.0, 0.0, 1.0
+    check(losses, x, t.detach(), weight)  # torch's gradient of t would be infinite
+
+
+# ---------------------------------------------------------------- left to torch
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (lambda x, y: F.cross_entropy(x.view(1, -1, CLASSES).mT, y.view(1, -1)), "not over rows"),
+        (lambda x, y: F.mse_loss(x, 2 * x.detach(), weight=x.detach()), "with weights"),
+    ],
+)
+def test_other_losses_run_in_torch(loss: Callable[..., Tensor], words: str) -> None:
+    f = lambda x, y: loss(2 * x @ x.sum(0, keepdim=True).T * x, y)  # noqa: E731
+    compiled = gnnc.compile(f)
+    x, y = drawn(ROWS, CLASSES), classes()
+    assert torch.allclose(compiled(x, y), f(x, y))
+    assert any(words in message for message in gnnc.explain(compiled).fallbacks)
