@@ -10,6 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ..dialects.intra import rows
 from .c_functions import vector
 from .c_types import I1, CType, Piece
+from .featurewise import repeated
 from .row_values import (
     START,
     Memory,
@@ -134,7 +135,7 @@ class Window:
     def emit(self, op: Operation) -> None:
         match op:
             case rows.ApplyOp():
-                few = self.rows.repeated(op)
+                few = repeated(op)
                 xs = [
                     self.expanded(x, length(op.result) // length(x))
                     if x in few

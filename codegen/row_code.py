@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import buffer_dims, row_dims
+from ..dialects.intra.syntax import buffer_dims
 from . import array_code, fold_code
 from .c_functions import number, scalar
-from .c_types import F32, F64, I1, CType, Piece, ctype, pieces
+from .c_types import CType, Piece, ctype, pieces
+from .featurewise import featurewise, float_type, repeated
 from .register_code import Window, load_piece, splat, store_piece
 from .row_values import (
     START,
@@ -33,7 +34,6 @@ from .row_values import (
     ctype_of,
     length,
     params_of,
-    repeats,
     start_text,
 )
 from .writer import Writer
@@ -84,7 +84,7 @@ class RowCode:
         for op in ops:
             if self.depends_on_group(op):
                 self.close_group_unless(op)
-            width = self.featurewise(op)
+            width = featurewise(op)
             if width is None:
                 if not self.is_lookup(op):
                     self.close_group()
@@ -115,110 +115,17 @@ class RowCode:
             and not op.regions
         )
 
-    # ------------------------------------------------------------ which ops are featurewise
+    # ------------------------------------------------------------ groups
 
     def tile_of(self, op: Operation) -> tuple[int | None, CType | None]:
         """What the ops of one group share: the row length and the type in registers."""
-        return self.featurewise(op), float_type(op)
-
-    def featurewise(self, op: Operation) -> int | None:
-        """The row length on which the op acts number by number, None where it mixes or has one
-        number.
-        """
-        kinds = (
-            rows.ApplyOp,
-            rows.StoreOp,
-            rows.TotalOp,
-            rows.ConstOp,
-            rows.ReshapeOp,
-            rows.BroadcastOp,
-            rows.SegmentOp,
-        )
-        if not isinstance(op, kinds) or any(isinstance(r.type, IndexType) for r in op.results):
-            return None
-        if isinstance(op, rows.SegmentOp):
-            return self.featurewise_segment(op)
-        values = [
-            x for x in (*op.operands, *op.results) if not isinstance(x.type, MemRefType | IndexType)
-        ]
-        if isinstance(op, rows.ApplyOp) and (few := self.repeated(op)):
-            values = [v for v in values if v not in few]
-        wide = {length(v) for v in values} - {1}
-        if len(wide) != 1 or not self.vector_types(values):
-            return None
-        if isinstance(op, rows.ApplyOp) and not same_features(values):
-            return None
-        if isinstance(op, rows.BroadcastOp) and length(op.x) not in (1, *wide):
-            return None
-        if isinstance(op, rows.BroadcastOp) and length(op.x) != 1 and not same_features(values):
-            return None
-        return wide.pop()
-
-    @staticmethod
-    def repeated(op: Operation) -> list[SSAValue]:
-        """Operands of which each number is used for several neighbouring ones of the result: what
-        each head has, for all its features.
-        """
-        if not isinstance(op, rows.ApplyOp):
-            return []
-        into, c = row_dims(op.result.type), ctype_of(op.result)
-        several = [x for x in op.xs if 1 < length(x) < length(op.result) and ctype_of(x) is c]
-        return [x for x in several if repeats(row_dims(x.type), into) is not None]
-
-    @staticmethod
-    def vector_types(values: Sequence[SSAValue]) -> bool:
-        """One floating type, masks of it, and scalars of any type that are not mixed into
-        vectors.
-        """
-        types = {ctype_of(v) for v in values}
-        floats = types & {F32, F64}
-        return len(floats) == 1 and types <= floats | {I1}
-
-    def featurewise_segment(self, op: rows.SegmentOp) -> int | None:
-        wide: set[int] = set()
-        for o in op.body.block.ops:
-            if isinstance(
-                o, rows.LookupOp | rows.FirstOp | rows.LengthOp | rows.PositionOp | rows.CountOp
-            ):
-                continue
-            if isinstance(o, rows.LoadOp):
-                if o.otherwise is not None and length(o.result) > 1:
-                    return None
-                if length(o.result) > 1 and ctype_of(o.result) not in (F32, F64):
-                    return None
-                wide |= {length(o.result)}
-                continue
-            if isinstance(o, rows.YieldOp):
-                wide |= {length(v) for v in o.values}
-                continue
-            if all(
-                length(v) == 1
-                for v in (*o.operands, *o.results)
-                if not isinstance(v.type, IndexType)
-            ):
-                if isinstance(
-                    o, rows.ApplyOp | rows.ConstOp | rows.ReshapeOp | rows.CastOp | rows.BroadcastOp
-                ):
-                    continue
-                return None
-            w = self.featurewise(o)
-            if w is None or isinstance(o, rows.SegmentOp | rows.StoreOp | rows.TotalOp):
-                return None
-            wide.add(w)
-        wide -= {1}
-        if len(wide) != 1 or not any(length(r) > 1 for r in op.results):
-            return None
-        if float_type(op) is None:  # sums of f32 and of f64 rows that share a loop
-            return None
-        return wide.pop()
-
-    # ------------------------------------------------------------ groups
+        return featurewise(op), float_type(op)
 
     def close_group(self) -> None:
         if not self.group:
             return
         ops, self.group = self.group, []
-        width = self.featurewise(ops[0])
+        width = featurewise(ops[0])
         assert width is not None
         c = float_type(ops[0])
         assert c is not None
@@ -226,7 +133,7 @@ class RowCode:
         limit = REGISTER_PIECES * lanes
         outside = self.read_outside(ops)
         for op in ops:  # before any loop, so that all of it finds them
-            for x in self.repeated(op):
+            for x in repeated(op):
                 self.memory(x)
         if width <= limit:
             Window(self, c, pieces(width, lanes), "0").run(ops)
@@ -513,16 +420,6 @@ class RowCode:
 # ---------------------------------------------------------------- helpers
 
 
-def float_type(op: Operation) -> CType | None:
-    """The floating type of an op's rows of several numbers, None where there is not just one."""
-    values = [v for o in op.walk() for v in (*o.operands, *o.results)]
-    rows_of_several = (
-        v for v in values if not isinstance(v.type, MemRefType | IndexType) and length(v) > 1
-    )
-    found = {ctype_of(v) for v in rows_of_several} & {F32, F64}
-    return found.pop() if len(found) == 1 else None
-
-
 def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.LoadOp, SSAValue]]:
     """The loads of several numbers from a row that a table gives for `row`, with the table."""
     out: list[tuple[rows.LoadOp, SSAValue]] = []
@@ -532,18 +429,6 @@ def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.Load
             if isinstance(lookup, rows.LookupOp) and lookup.row is row:
                 out.append((op, lookup.table))
     return out
-
-
-def same_features(values: Sequence[SSAValue]) -> bool:
-    """All rows longer than one number have the same shape up to leading ones."""
-    shapes: set[tuple[int, ...]] = set()
-    for v in values:
-        dims = row_dims(v.type)
-        while dims and dims[0] == 1:
-            dims = dims[1:]
-        if dims:
-            shapes.add(dims)
-    return len(shapes) == 1
 
 
 def top_in(op: Operation, sibling: Operation) -> Operation:

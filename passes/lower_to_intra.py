@@ -25,8 +25,9 @@ from ..dialects.inter.base import StructureOp, ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, SetType, rows
 from ..dialects.intra.bindings import AllocOp
+from .lowering.context import INLINE, Lowering
 from .lowering.nests import Host
-from .lowering.rules import INLINE, Lowering
+from .lowering.rules import lower
 from .signature import (
     GRAD,
     NAME,
@@ -177,7 +178,7 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
             f"lower-to-intra: {late[0].name} in @{func.sym_name.data} depends on float values of "
             "the call; sets are made in @prepare"
         )
-    low.run([op for op in ops if op not in done and isinstance(op, ValueOp)])
+    lower(low, [op for op in ops if op not in done and isinstance(op, ValueOp)])
     bind_results(func, low)
     block = low.host.block()
     block.add_op(ReturnOp())

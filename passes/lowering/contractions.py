@@ -1,0 +1,109 @@
+"""Contractions of `inter`: products with one matrix or one a group, sums of outer products,
+multiplications.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.inter import reduce, shapes
+from ...dialects.inter.types import ONE, UNIT, Dom, RowsType, rows
+from ...dialects.intra.syntax import row_dims
+from ..machine import element_bytes
+from .context import Lowering
+from .nests import Nest
+from .products import Product, is_matmul, outer_roles
+
+GROUP_BYTES = 256 * 1024
+"""What the matrix of a group of rows may take."""
+
+
+LANES = 16
+"""Numbers of the longest vector."""
+FEW_NUMBERS = 256
+"""Sums of so many numbers stay in registers: a loop over the group's members does without a
+block.
+"""
+
+
+def lower_contract(low: Lowering, op: Operation) -> None:
+    assert isinstance(op, shapes.ContractOp)
+    if is_summed_outer(op):
+        return  # the reduction that reads it makes the sum without the products
+    a, b, spec = op.a, op.b, op.spec.data
+    la, lb, out = op.letters()
+    t = rows(op.results[0])
+    one_row = t.dom.set == UNIT
+    if rows(a).dom == ONE and not one_row:
+        a, b, spec = b, a, f"{lb},{la}->{out}"
+    if rows(b).dom == ONE and not one_row and rows(a).dom != ONE and is_matmul(spec):
+        product = Product.of(low.host, spec, rows(a).dims, low.buffer(b))
+        low.rowwise(op, lambda nest: product.emit(nest, low.read(nest, a)))
+        return
+    for x, w, text in ((op.a, op.b, op.spec.data), (op.b, op.a, f"{lb},{la}->{out}")):
+        if is_grouped_product(t.dom, x, w, text):
+            return lower_grouped_product(low, op, x, w, text)
+    for x, by, long, short in ((op.a, op.b, la, lb), (op.b, op.a, lb, la)):
+        if long == out and out.startswith(short):
+            return low.rowwise(op, lambda n: multiplied(n, low.read(n, x), low.read(n, by)))
+    low.rowwise(op, lambda nest: nest.dot(op.spec.data, low.read(nest, op.a), low.read(nest, op.b)))
+
+
+def multiplied(nest: Nest, x: SSAValue, by: SSAValue) -> SSAValue:
+    """A row times one of its leading dimensions only: a number for each head, say."""
+    dims = row_dims(by.type)
+    missing = len(row_dims(x.type)) - len(dims)
+    return nest.apply("mul", x, nest.reshape(by, (*dims, *[1] * missing)))
+
+
+def is_grouped_product(dom: Dom, x: SSAValue, w: SSAValue, spec: str) -> bool:
+    """Rows of `dom` times matrices that many of them share: a matrix a relation, or a node type."""
+    keys = rows(w).dom.keys
+    shared = len(keys) == 1 and rows(w).dom.set == dom.set and len(dom.keys) != 1
+    return shared and rows(x).dom != ONE and is_matmul(spec) and is_small(rows(w))
+
+
+def is_small(t: RowsType) -> bool:
+    """Whether a matrix for a group of rows stays in the second-level cache and on a thread's stack,
+    whichever of its dimensions is padded to whole vectors.
+    """
+    numbers = math.prod(t.dims)
+    padded = max(numbers // n * (n + LANES - 1) for n in t.dims)
+    return padded * element_bytes(t) <= GROUP_BYTES
+
+
+def lower_grouped_product(
+    low: Lowering, op: shapes.ContractOp, x: SSAValue, w: SSAValue, spec: str
+) -> None:
+    t, matrices = rows(op.results[0]), rows(w).dom
+    at = low.host.storage(matrices)
+    product = Product.of(low.host, spec, rows(x).dims, low.buffer(w), at)
+    source = low.buffer(x)
+    out = low.host.buffer(t.dom, t.dims, t.elem)
+    nest, index = low.host.grouped_nest(t.dom, matrices.keys[0])
+    row = nest.load(source, nest.index(rows(x).dom))
+    nest.store(product.emit(nest, row, index), out)
+    low.buffers[op.results[0]] = out
+
+
+def is_summed_outer(op: shapes.ContractOp) -> bool:
+    """The contraction is only read by sums over all rows, or over those of a group, so its products
+    need not be kept.
+    """
+    t = rows(op.results[0])
+    users = [u.operation for u in op.results[0].uses]
+    if not users or outer_roles(op) is None or t.dom == ONE:
+        return False
+    return all(isinstance(u, reduce.ReduceOp) and sums_outer(u, t) for u in users)
+
+
+def sums_outer(op: reduce.ReduceOp, products: RowsType) -> bool:
+    """Whether a reduction is a sum of outer products that printers block over rows."""
+    if op.over != products.dom or op.kind.data not in ("sum", "mean"):
+        return False
+    if not op.along_keys:
+        return True
+    several = op.kind.data == "sum" and len(op.along_keys) == 1 and len(op.over.keys) != 1
+    return several and FEW_NUMBERS < math.prod(products.dims) and is_small(products)
