@@ -17,7 +17,7 @@ backward no longer depends on it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..machine import GATHER_BYTES, GEMM_FLOPS, LINE_BYTES, STREAM_BYTES
 
@@ -46,7 +46,7 @@ class OrderCosts:
         if not self.training:
             return self._forward_first()
         keep = 0.0 if self.stored else self._stream(self.n, self.k)
-        kept = OrderCosts(**{**self.__dict__, "stored": True})
+        kept = replace(self, stored=True)
         forward = min(kept._forward_first(), kept._forward_last())
         backward = self._stream(self.m, self.f) + self._gather(self.f)
         backward += self._stream(self.n, self.k) + self._product(self.n)
