@@ -16,12 +16,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from ..dialects.intra import bindings, rows
-from ..dialects.intra.syntax import buffer_dims, element, inside, row_dims
+from ..dialects.intra.syntax import buffer_dims, element, element_bytes, inside, length
 
 INDEX_BYTES, OFFSET_BYTES = 4, 8
 
@@ -210,11 +209,4 @@ class _Counter:
 
 def row_bytes(buffer: SSAValue) -> int:
     """The memory that one row of a buffer takes."""
-    t = element(buffer.type)
-    width = 1 if t == i1 else 4 if t in (f32, i32) else 8
-    return width * math.prod(buffer_dims(buffer))
-
-
-def length(v: SSAValue) -> int:
-    """How many numbers a row has."""
-    return math.prod(row_dims(v.type))
+    return element_bytes(element(buffer.type)) * math.prod(buffer_dims(buffer))

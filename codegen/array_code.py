@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import row_dims
+from ..dialects.intra.syntax import length, row_dims
 from .c_functions import number, scalar
 from .c_types import I1
 from .row_values import (
@@ -20,7 +20,6 @@ from .row_values import (
     combine,
     const_value,
     ctype_of,
-    length,
     params_of,
     start_text,
     strides,

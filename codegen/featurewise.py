@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import row_dims
+from ..dialects.intra.syntax import length, row_dims
 from .c_types import F32, F64, I1, CType
-from .row_values import ctype_of, length, repeats
+from .row_values import ctype_of, repeats
 
 
 def featurewise(op: Operation) -> int | None:

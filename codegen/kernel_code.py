@@ -11,12 +11,12 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import row_dims
+from ..dialects.intra.syntax import length, row_dims
 from .c_types import F32, F64, I64, CType
 from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
-from .row_values import START, Memory, Place, Scalar, combine, ctype_of, length, start_text
+from .row_values import START, Memory, Place, Scalar, combine, ctype_of, start_text
 from .stages import Stage, crossing, depends_on_row, is_remade, split_stages, with_lookups
 from .writer import Writer
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ..dialects.intra import rows
+from ..dialects.intra.syntax import length
 from .c_functions import vector
 from .c_types import I1, CType, Piece
 from .featurewise import repeated
@@ -19,7 +20,6 @@ from .row_values import (
     combine,
     const_value,
     ctype_of,
-    length,
     params_of,
     start_text,
 )

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import buffer_dims
+from ..dialects.intra.syntax import buffer_dims, length
 from . import array_code, fold_code
 from .c_functions import number, scalar
 from .c_types import CType, Piece, ctype, pieces
@@ -32,7 +32,6 @@ from .row_values import (
     combine,
     const_value,
     ctype_of,
-    length,
     params_of,
     start_text,
 )

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import element, row_dims
+from ..dialects.intra.syntax import element
 from .c_functions import number, scalar, vector
 from .c_types import I1, CType, Piece, ctype
 
@@ -36,11 +36,6 @@ class Memory:
 
 
 Place = Scalar | Registers | Memory
-
-
-def length(v: SSAValue) -> int:
-    """How many numbers a row holds."""
-    return math.prod(row_dims(v.type))
 
 
 def ctype_of(v: SSAValue) -> CType:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, f64, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects.intra.rows import LoadOp, MatmulOp, OuterOp, TotalOp, TraverseOp
-from ..dialects.intra.syntax import element, row_dims
+from ..dialects.intra.syntax import element, element_bytes, length
 
 CACHE_BYTES = 24 * 1024
 """What the block-local rows of one nest may take of the first-level cache."""
@@ -100,25 +100,14 @@ class SchedulePass(ModulePass):
             if isinstance(op, OuterOp):
                 partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
             elif isinstance(op, TotalOp):
-                partial += 4 * length(op.value)
+                partial += element_bytes(element(op.value.type)) * length(op.value)
         return max(4, min(self.chunks, PARTIAL_BYTES // max(partial, 1)))
-
-
-def element_bytes(elem: Attribute) -> int:
-    return 8 if elem in (f64, i64) else 4
 
 
 def outer_bytes(op: OuterOp) -> int:
     """What one partial sum of outer products takes, padded to whole vectors."""
     n = op.sizes()
-    return 4 * n["b"] * n["k"] * (n["f"] + 15)
-
-
-def length(v: SSAValue) -> int:
-    n = 1
-    for d in row_dims(v.type):
-        n *= d
-    return n
+    return element_bytes(element(op.a.type)) * n["b"] * n["k"] * (n["f"] + 15)
 
 
 def products(nest: TraverseOp) -> int:

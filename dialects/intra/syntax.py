@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Self, TypeGuard, cast
 
@@ -44,6 +45,16 @@ def row_type(dims: Sequence[int], elem: Attribute) -> Attribute:
 def row_dims(t: Attribute) -> tuple[int, ...]:
     """Row dimensions of a scalar or vector type."""
     return tuple(t.get_shape()) if isinstance(t, VectorType) else ()
+
+
+def length(v: SSAValue) -> int:
+    """How many numbers a row holds."""
+    return math.prod(row_dims(v.type))
+
+
+def element_bytes(elem: Attribute) -> int:
+    """What one number takes in a buffer; a truth value takes a byte."""
+    return 1 if elem == i1 else 4 if elem in (f32, i32) else 8
 
 
 def element(t: Attribute) -> Attribute:

@@ -5,8 +5,6 @@ is read by one group (messages into sums).
 
 from __future__ import annotations
 
-import math
-
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -33,7 +31,7 @@ from ...dialects.intra.rows import (
     TransposeOp,
     TraverseOp,
 )
-from ...dialects.intra.syntax import inside, row_dims
+from ...dialects.intra.syntax import inside, length
 from .accesses import nests
 
 MOVES = (
@@ -128,15 +126,10 @@ def expands(nest: TraverseOp) -> bool:
     one multiplication does it. Reading these again costs less than a buffer of copies.
     """
     body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
-    wide = [op for op in body if isinstance(op, LoadOp) and count(op.result) > NARROW]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
     work = [op for op in body if not isinstance(op, MOVES)]
     gathers = bool(wide) and all(op.row is not nest.row for op in wide)
     return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
-
-
-def count(row: SSAValue) -> int:
-    """The numbers of a row."""
-    return math.prod(row_dims(row.type))
 
 
 def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:

@@ -9,7 +9,6 @@ written, because nobody else reads them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -18,8 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.bindings import root
 from ...dialects.intra.rows import LoadOp, MatmulOp, StoreOp, TraverseOp
-from ...dialects.intra.syntax import element, row_dims
-from ..schedule import element_bytes
+from ...dialects.intra.syntax import element, element_bytes, length
 from .accesses import nests, read, written
 
 
@@ -47,7 +45,8 @@ class Accesses:
 
 
 def row_bytes(v: SSAValue) -> int:
-    return element_bytes(element(v.type)) * math.prod(row_dims(v.type))
+    """What a row takes in a buffer."""
+    return element_bytes(element(v.type)) * length(v)
 
 
 class Merger:
