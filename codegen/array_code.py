@@ -73,7 +73,7 @@ def store(code: RowCode, op: rows.StoreOp | rows.TotalOp) -> None:
         if n == 1:
             code.out.line(f"{address}[0] = {code.text(op.value)};")
         else:
-            code.out.line(f"memcpy({address}, {code.memory(op.value)}, sizeof(*{address}) * {n});")
+            code.write(op.value, address)
         return
     total = code.text(op.buffer)
     c = ctype_of(op.value)

@@ -184,12 +184,16 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 #define LEAVE_KERNEL (void)0
 #endif
 
-/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors]; W is packed and zero-padded, the last vector of C may be cut. */
-#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last)                          \
+/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors]; W is packed and zero-padded, the last vector of C may be cut.
+   With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
+   the loads of this tile. */
+#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD)                   \
     do {                                                                                \
         V acc_[MR][NV];                                                                 \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
         for (int k_ = 0; k_ < (K); ++k_) {                                              \
+            if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
+                UNROLL for (int r_ = 0; r_ < MR; ++r_) __builtin_prefetch((A) + (MR + r_) * (lda) + k_); \
             V w_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
             UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                    \

@@ -160,10 +160,9 @@ class ProductCode:
                         with out.block(f"for (; r + {mr} <= m; r += {mr})"):
                             out.line(f"const {self.c.name} *A = {a}, *W = {w};")
                             out.line(f"{self.c.name} *C = {c};")
-                            tile_bytes = mr * lda * self.c.bytes
-                            if stream and mr > 1 and tile_bytes <= STREAM_BYTES:
-                                out.line(f"if (f == 0) PREFETCH_ROW(A + {mr * lda}, {tile_bytes});")
-                            out.line(f"MATMUL_TILE({args}, A, {lda}, W, C, {ldc}, {cut});")
+                            short = mr * lda * self.c.bytes <= STREAM_BYTES
+                            ahead = "f == 0" if stream and mr > 1 and short else "0"
+                            out.line(f"MATMUL_TILE({args}, A, {lda}, W, C, {ldc}, {cut}, {ahead});")
 
     # ------------------------------------------------------------ outer
 

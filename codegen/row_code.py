@@ -290,22 +290,26 @@ class RowCode:
             else:
                 guard = "if (hub < 0) "
         self.place[op.body.block.args[0]] = Scalar(p)
+        if self.gathers_ahead(op):  # decided once a row: an edge has no time for it
+            inside = f"{end} + {self.prefetch} <= {offsets}_total"
+            self.out.line(f"const int64_t {p}_ahead = {inside} ? {self.prefetch} : 0;")
         return p, self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
+
+    def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
+        """The gathers of the segment whose rows are asked for some edges before: where its edges
+        are those of the nest's own row, and later ones those of later rows.
+        """
+        nest = op.parent_op()
+        if not self.prefetch or not isinstance(nest, rows.TraverseOp) or op.row is not nest.row:
+            return []
+        return gathered_at(op.body.block.args[0], op.body.block.ops)
 
     def prefetch_rows(
         self, op: rows.SegmentOp, p: str, base: str, width: Callable[[rows.LoadOp], int]
     ) -> None:
-        """Ask for the rows that a later edge will gather, `width` numbers from `base` on; the index
-        is kept inside the table.
-        """
-        gathers = gathered_at(op.body.block.args[0], op.body.block.ops)
-        if not self.prefetch or not gathers or not isinstance(op.parent_op(), rows.TraverseOp):
-            return
-        later = self.out.name("p")
-        last = f"{self.text(op.offsets)}_total - 1"
-        self.out.line(f"const int64_t {later} = min64({p} + {self.prefetch}, {last});")
-        for o, table in gathers:
-            self.prefetch_row(o, f"{self.text(table)}[{later}]", base, width(o))
+        """Ask for the rows that a later edge will gather, `width` numbers from `base` on."""
+        for o, table in self.gathers_ahead(op):
+            self.prefetch_row(o, f"{self.text(table)}[{p} + {p}_ahead]", base, width(o))
 
     def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
         """Ask for `width` numbers of a row from `base` on."""
