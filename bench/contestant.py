@@ -1,24 +1,22 @@
 """The child process of `gnnc bench`: one contestant, ready to train epochs when asked.
 
-The first question, `{"contestant": .., "model": .., "graph": [nodes, edges, features, classes],
-"hidden": .., "layers": ..}` and for gnnc options of `gnnc.compile`, prepares it and trains two
-epochs; every `{"epochs": n}` after that trains n more, and `{"graphs": n}` trains one
-epoch on each of n graphs that it has not seen.
+The first question, `{"contestant": .., "model": .., "graph": .., "hidden": .., "layers": ..}` and
+for gnnc options of `gnnc.compile`, prepares it and trains two epochs; bench/graphs.py says what a
+graph is. Every `{"epochs": n}` after that trains n more, and `{"graphs": n}` trains one epoch on
+each of n graphs that it has not seen.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 from xdsl.utils.exceptions import DiagnosticException
 
-from gnnc.bench.contestants import CONTESTANTS, Task
+from gnnc.bench.contestants import CONTESTANTS
+from gnnc.bench.tasks import Task, task_of
 from gnnc.frontend.children import Message, Refused, serve
-from gnnc.frontend.datasets import power_law
 from gnnc.frontend.memory import Watermark
 from gnnc.frontend.models import warm_up
 from gnnc.passes.runner import PassCrash
@@ -37,25 +35,22 @@ class Contest:
         self,
         contestant: str,
         model: str,
-        graph: Sequence[int],
+        graph: Any,
         hidden: int,
         layers: int,
         **options: Any,
     ):
-        drawn = power_law(model, *graph)
-        x, self.edge_index, y = map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y))
-        widths = [x.shape[1], *[hidden] * (layers - 1), drawn.classes]
-        task = Task(model, widths, x, self.edge_index, y)
+        self.task = task_of(model, graph, hidden, layers)
         torch.manual_seed(0)
-        self.prepared = CONTESTANTS[contestant](task, **options)
+        self.prepared = CONTESTANTS[contestant](self.task, **options)
         self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
         warm_up()
         self.mark = Watermark.set()
 
-    def epoch(self, edge_index: Tensor | None = None) -> float:
+    def epoch(self, other: Task | None = None) -> float:
         """One whole training step; returns the loss before it."""
         self.optimizer.zero_grad()
-        loss = self.prepared.loss(edge_index)
+        loss = self.prepared.loss(other)
         loss.backward()
         self.optimizer.step()
         return loss.item()
@@ -83,12 +78,10 @@ class Contest:
         no structure when it is called.
         """
         seconds: list[float] = []
-        for seed in range(count if self.prepared.graph_at is not None else 0):
-            random = torch.Generator().manual_seed(seed)
-            order = torch.randperm(self.edge_index.shape[1], generator=random)
-            edge_index = self.edge_index[:, order]
+        for seed in range(count if self.prepared.inputs_of is not None else 0):
+            other = self.task.shuffled(seed)
             start = time.perf_counter()
-            self.epoch(edge_index)
+            self.epoch(other)
             seconds.append(time.perf_counter() - start)
         return {"new_graph_seconds": seconds}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,45 +13,32 @@ from torch import Tensor, nn
 
 from ..frontend.children import Refused
 from ..frontend.models import Net, warm_up
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is trained: a kind of `frontend.models.Net` and its widths, on one graph.
-
-    `x` is n x widths[0], `edge_index` 2 x e, `y` the n classes below widths[-1].
-    """
-
-    kind: str
-    widths: Sequence[int]
-    x: Tensor
-    edge_index: Tensor
-    y: Tensor
+from .tasks import PlainTask, Task, TypedTask
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A contestant's model with what it is called on.
 
-    `has_loss`: a call gives the loss, not the logits. `graph_at`: where among the inputs the
-    edge_index stands whose first use makes it build structure, None where it did so beforehand or
-    never does.
+    A call gives the loss where `y` is None, and otherwise what is compared with `y`. `inputs_of`
+    makes the inputs of another task, on whose graph the first call builds structure; it is None
+    where that is done beforehand or never.
     """
 
     model: nn.Module
     inputs: tuple[Any, ...]
-    y: Tensor
-    has_loss: bool = False
-    graph_at: int | None = None
+    y: Tensor | None
+    inputs_of: Callable[[Task], tuple[Any, ...]] | None = None
 
-    def loss(self, edge_index: Tensor | None = None) -> Tensor:
-        """The mean cross-entropy over all nodes, on another graph where one is given."""
-        inputs = list(self.inputs)
-        if edge_index is not None:
-            assert self.graph_at is not None
-            inputs[self.graph_at] = edge_index
+    def loss(self, other: Task | None = None) -> Tensor:
+        """The mean cross-entropy over all rows of the result, on another graph where one is
+        given."""
+        inputs = self.inputs
+        if other is not None:
+            assert self.inputs_of is not None
+            inputs = self.inputs_of(other)
         out = self.model(*inputs)
-        return out if self.has_loss else F.cross_entropy(out, self.y)
+        return out if self.y is None else F.cross_entropy(out, self.y)
 
 
 class Step(nn.Module):
@@ -61,46 +48,55 @@ class Step(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, x: Tensor, edge_index: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(self.model(x, edge_index), y)
+    def forward(self, y: Tensor, *inputs: Any) -> Tensor:
+        return F.cross_entropy(self.model(*inputs), y)
 
 
 def pyg(task: Task) -> Prepared:
     """PyG as most people use it: an edge_index and one message per edge."""
-    return Prepared(Net(task.kind, task.widths), (task.x, task.edge_index), task.y)
+    return Prepared(task.model(), task.inputs, task.y)
 
 
 def pyg_sparse(task: Task) -> Prepared:
     """PyG as its documentation advises where memory is short: a CSR matrix of torch.sparse."""
     from torch_geometric.utils import to_torch_csr_tensor
 
+    if not isinstance(task, PlainTask) or task.kind == "gat":
+        raise Refused("PyG multiplies with sparse matrices in GCN, GraphSAGE and GIN")
     nodes = len(task.x)
     torch.sparse.check_sparse_tensor_invariants.disable()  # what it does anyway, and warns of
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
         adjacency = to_torch_csr_tensor(task.edge_index.flip(0), size=(nodes, nodes))
-    return Prepared(Net(task.kind, task.widths), (task.x, adjacency), task.y)
+    return Prepared(task.model(), (task.x, adjacency), task.y)
+
+
+def pyg_fast(task: Task) -> Prepared:
+    """PyG's faster RGCN: all edges at once, each with the matrix of its relation."""
+    if not isinstance(task, TypedTask) or task.kind != "rgcn":
+        raise Refused("PyG has a faster layer for RGCN alone")
+    return pyg(replace(task, kind="rgcn-fast"))
 
 
 def gnnc(task: Task, **options: Any) -> Prepared:
     """The first contestant's model, compiled; `options` are those of `gnnc.compile`."""
     import gnnc
 
-    model = Net(task.kind, task.widths)  # before the warm-up, which draws random numbers too
+    model = task.model()  # before the warm-up, which draws random numbers too
     warm_up(gnnc.compile)
-    inputs = (task.x, task.edge_index)
-    return Prepared(gnnc.compile(model, **options), inputs, task.y, graph_at=1)
+    compiled = gnnc.compile(model, **options)
+    return Prepared(compiled, task.inputs, task.y, lambda other: other.inputs)
 
 
 def gnnc_step(task: Task, **options: Any) -> Prepared:
     """The same with the loss inside what is compiled."""
     import gnnc
 
-    model = Step(Net(task.kind, task.widths))
+    model = Step(task.model())
     warm_up(gnnc.compile)
-    inputs = (task.x, task.edge_index, task.y)
     compiled = gnnc.compile(model, **options)
-    return Prepared(compiled, inputs, task.y, has_loss=True, graph_at=1)
+    inputs = (task.y, *task.inputs)
+    return Prepared(compiled, inputs, None, lambda other: (other.y, *other.inputs))
 
 
 def dgl(task: Task) -> Prepared:
@@ -108,20 +104,19 @@ def dgl(task: Task) -> Prepared:
     from . import dgl_shim
 
     dgl_shim.install()
-    from .dgl_models import DglNet, graph_of
+    from .dgl_models import model_and_inputs
 
-    graph = graph_of(task.kind, task.edge_index, len(task.x))
-    return Prepared(DglNet(task.kind, task.widths), (graph, task.x), task.y)
+    return Prepared(*model_and_inputs(task), task.y)
 
 
 def floor(task: Task) -> Prepared:
     """Hand-written C, for GCN only."""
     from .floor.gcn import Floor
 
-    if task.kind != "gcn" or len(task.widths) < 3:
+    if not isinstance(task, PlainTask) or task.kind != "gcn" or len(task.widths) < 3:
         raise Refused("the hand-written program is a GCN of two layers or more")
     model = Floor(Net(task.kind, task.widths), task.edge_index, len(task.x))
-    return Prepared(model, (task.x, task.y), task.y, has_loss=True)
+    return Prepared(model, (task.x, task.y), None)
 
 
 CONTESTANTS: dict[str, Callable[..., Prepared]] = {
@@ -129,6 +124,7 @@ CONTESTANTS: dict[str, Callable[..., Prepared]] = {
     "gnnc-step": gnnc_step,
     "pyg": pyg,
     "pyg-sparse": pyg_sparse,
+    "pyg-fast": pyg_fast,
     "dgl": dgl,
     "floor": floor,
 }

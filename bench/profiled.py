@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -49,7 +48,7 @@ class TableSizes:
 class Profile:
     """A profiled contest; its IR is read from what the compiler dumps after the last pass."""
 
-    def __init__(self, contestant: str, model: str, graph: Sequence[int], hidden: int, layers: int):
+    def __init__(self, contestant: str, model: str, graph: Any, hidden: int, layers: int):
         with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
             # torch and the compiler warm up on a layer of their own, which dumps as well
             self.contest = Contest(contestant, model, graph, hidden, layers, profile=True)

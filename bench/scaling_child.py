@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gnnc.bench.contestants import Task, gnnc
+from gnnc.bench.contestants import gnnc
+from gnnc.bench.tasks import PlainTask
 from gnnc.frontend.children import Message, serve
 from gnnc.frontend.memory import Watermark
 
@@ -52,7 +53,7 @@ class Scaled:
         y = torch.from_numpy(random.integers(0, classes, nodes))
         widths = [features, *[hidden] * (layers - 1), classes]
         torch.manual_seed(0)
-        self.prepared = gnnc(Task("gcn", widths, x, large_power_law(nodes, edges), y))
+        self.prepared = gnnc(PlainTask("gcn", widths, y, x, large_power_law(nodes, edges)))
         self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
         self.mark = Watermark.set()
 

@@ -12,7 +12,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -50,10 +50,16 @@ class Child:
 
     A child with a `memory_limit`, in bytes, is ended when its resident memory passes it while it
     works on a question. (A limit on the address space would not do: what torch maps and what it
-    uses are far apart.)
+    uses are far apart.) `environment` is added to that of this process.
     """
 
-    def __init__(self, module: str, *, memory_limit: int | None = None):
+    def __init__(
+        self,
+        module: str,
+        *,
+        memory_limit: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ):
         read, write = os.pipe()
         self._module = module
         self._limit = memory_limit
@@ -61,7 +67,7 @@ class Child:
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             pass_fds=[write],
-            env={**os.environ, _ANSWERS: str(write)},
+            env={**os.environ, **(environment or {}), _ANSWERS: str(write)},
             text=True,
         )
         os.close(write)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv, GINConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+
+GAT_HEADS = 8
 
 
 def _gin(inputs: int, outputs: int) -> GINConv:
@@ -16,23 +19,46 @@ def _gin(inputs: int, outputs: int) -> GINConv:
     )
 
 
+def gat_heads(outputs: int) -> int:
+    """The numbers of each head of an inner GAT layer with `outputs` numbers in all.
+
+    Raises:
+        ValueError: a number that the heads cannot share.
+    """
+    if outputs % GAT_HEADS:
+        raise ValueError(f"hidden: {GAT_HEADS} heads cannot share {outputs} features evenly")
+    return outputs // GAT_HEADS
+
+
+def _gat(inputs: int, outputs: int) -> GATConv:
+    return GATConv(inputs, gat_heads(outputs), heads=GAT_HEADS)
+
+
 CONVOLUTIONS: dict[str, Callable[[int, int], nn.Module]] = {
     "gcn": GCNConv,
     "sage": SAGEConv,
     "gin": _gin,
+    "gat": _gat,
 }
+LAST: dict[str, Callable[[int, int], nn.Module]] = {"gat": GATConv}
+"""What stands last where that is another: GAT's inner layers have heads, the last has one."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gat": F.elu}
+"""What is applied between layers where that is not ReLU."""
 
 
 class Net(nn.Module):
-    """Convolutions with ReLU between them and, where `dropout` is not 0, dropout before each.
+    """Convolutions with ReLU (GAT: ELU) between them and, where `dropout` is not 0, dropout before
+    each.
 
     `widths` are the numbers of features before, between and after the convolutions.
     """
 
     def __init__(self, kind: str, widths: Sequence[int], dropout: float = 0.0):
         super().__init__()
-        make = CONVOLUTIONS[kind]
-        self.convs = nn.ModuleList(make(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        make, last = CONVOLUTIONS[kind], LAST.get(kind, CONVOLUTIONS[kind])
+        inner = [make(a, b) for a, b in pairwise(widths[:-1])]
+        self.convs = nn.ModuleList([*inner, last(widths[-2], widths[-1])])
+        self.activation = ACTIVATIONS.get(kind, F.relu)
         self.dropout = dropout
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
@@ -41,7 +67,7 @@ class Net(nn.Module):
                 x = F.dropout(x, self.dropout, self.training)
             x = conv(x, edge_index)
             if i + 1 < len(self.convs):
-                x = F.relu(x)
+                x = self.activation(x)
         return x
 
 

@@ -129,3 +129,20 @@ func.func @pairs(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src:
   %o = inter.reduce sum %a over %g[dst, rel] along dst : !inter.rows<N, f32>
   func.return %o : !inter.rows<N, f32>
 }
+
+// -----
+
+// The relation's weight over a number: a quotient of rows that nothing may read would be typed on
+// the whole set, so the sums of the pairs are divided.
+// CHECK-LABEL: func.func @pair_quotient
+// CHECK: %[[A:.*]] = inter.reduce sum %e over %g along (rel, src) : !inter.rows<g[rel, src], 4xf32>
+// CHECK-NEXT: %[[B:.*]] = inter.mul %{{.*}}, %[[A]] : !inter.rows<g[rel, src], 4xf32>
+// CHECK-NEXT: %o = inter.div %[[B]], %c : !inter.rows<g[rel, src], 4xf32>
+func.func @pair_quotient(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src)>, %e : !inter.rows<g, 4xf32>, %p : !inter.rows<R, f32>) -> !inter.rows<g[rel, src], 4xf32> {
+  %c = inter.const 8.0 : !inter.rows<unit, f32>
+  %r = inter.at %g[rel], %p : !inter.rows<g, f32>
+  %s = inter.div %r, %c : !inter.rows<g, f32>
+  %m = inter.mul %s, %e : !inter.rows<g, 4xf32>
+  %o = inter.reduce sum %m over %g along (rel, src) : !inter.rows<g[rel, src], 4xf32>
+  func.return %o : !inter.rows<g[rel, src], 4xf32>
+}

@@ -133,8 +133,13 @@ def _rebuild(b: Builder, reduce: ReduceOp, product: Product, parts: Sorted) -> S
     else:
         total = _sum_of_ones(b, reduce)
     outside = multiply(b, parts.outside, rank)
-    if outside is not None:
+    if outside is not None and b.env.le(rows(outside).dom, reduce.type.dom):
         total = b.mul(outside, total)
+    elif outside is not None:
+        # A quotient on rows that nothing may read is typed on the whole set: divide the sum.
+        divided = multiply(b, [*parts.outside, placed(total, rank)], rank)
+        assert divided is not None
+        total = divided
     if product.negative:
         total = b.neg(total)
     return b.broadcast(total, product.dims)
