@@ -1,6 +1,8 @@
 /* Support code at the head of every generated C file: vector types, ordered chunks, counter-based dropout. */
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -27,6 +29,20 @@ VECTOR(f64x4, m64x4, double, int64_t, 4)
 VECTOR(f32x16, m32x16, float, int32_t, 16)
 VECTOR(f64x8, m64x8, double, int64_t, 8)
 #endif
+
+/* A row that is too long for a thread's stack lies on the heap while its scope lasts. */
+INLINE void *heap_row(size_t bytes)
+{
+    void *row = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (row == NULL) {
+        fprintf(stderr, "gnnc: no memory for a row of %zu bytes\n", bytes);
+        abort();
+    }
+    return row;
+}
+INLINE void free_row(const void *row) { free(*(void *const *)row); }
+#define HEAP_ROW(T, name, n) \
+    T *const name __attribute__((cleanup(free_row))) = (T *)heap_row((size_t)(n) * sizeof(T))
 
 /* Truth values: a byte each in memory, a lane-wide integer (0 or -1) in registers. */
 typedef uint8_t u8x2 __attribute__((vector_size(2), aligned(1), may_alias));
@@ -184,13 +200,18 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 #define LEAVE_KERNEL (void)0
 #endif
 
-/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors]; W is packed and zero-padded, the last vector of C may be cut.
+/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors], or += where MORE; W is packed and zero-padded, the last
+   vector of C may be cut.
    With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
    the loads of this tile. */
-#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD)                   \
+#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE)             \
     do {                                                                                \
         V acc_[MR][NV];                                                                 \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
+        if (MORE) UNROLL for (int r_ = 0; r_ < MR; ++r_) {                              \
+            UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) acc_[r_][q_] = LOAD(V, (C) + r_ * (ldc) + q_ * VL); \
+            memcpy(&acc_[r_][NV - 1], (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last)); \
+        }                                                                               \
         for (int k_ = 0; k_ < (K); ++k_) {                                              \
             if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
                 UNROLL for (int r_ = 0; r_ < MR; ++r_) __builtin_prefetch((A) + (MR + r_) * (lda) + k_); \

@@ -20,6 +20,10 @@ TILE_ROWS = {64: {1: 12, 2: 12, 3: 8, 4: 6}, 32: {1: 8, 2: 6, 3: 4}, 16: {1: 8, 
 # then used up by the next tile
 TILE_COLUMNS = {64: {1: 16, 2: 8, 3: 8, 4: 4}, 32: {1: 8, 2: 4, 3: 4}, 16: {1: 8, 2: 4, 3: 4}}
 
+PANEL_BYTES = 256 * 1024
+"""What a panel of the matrix may take of the second-level cache while the tiles of a block of rows
+go over it; a longer one is used in pieces.
+"""
 STREAM_BYTES = 8 * 1024
 """Rows fetched ahead must not push out what is in use; longer rows the hardware fetches by
 itself.
@@ -147,22 +151,33 @@ class ProductCode:
         lda, ldc = (x.pitch, y.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
         with out.block(f"for (int b = 0; b < {batch}; ++b)"):
             for run in panels.runs():
-                whole = y.pitch == panels.padded and lead == batch == 1
-                cut = self.lanes if whole else run.last
                 with out.block(run.loop(self.lanes)):
                     out.line(f"const int m = {count} * {lead};")
-                    out.line("int r = 0;")
-                    for mr in (self.rows[run.vectors], 1):
-                        a = f"{x.address} + b * {n['k']} + (int64_t)r * {lda}"
-                        w = f"{packed} + b * {n['k'] * panels.padded} + f * {n['k']}"
-                        c = f"{y.address} + b * {n['f']} + f + (int64_t)r * {ldc}"
-                        args = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}, {n['k']}"
-                        with out.block(f"for (; r + {mr} <= m; r += {mr})"):
-                            out.line(f"const {self.c.name} *A = {a}, *W = {w};")
-                            out.line(f"{self.c.name} *C = {c};")
-                            short = mr * lda * self.c.bytes <= STREAM_BYTES
-                            ahead = "f == 0" if stream and mr > 1 and short else "0"
-                            out.line(f"MATMUL_TILE({args}, A, {lda}, W, C, {ldc}, {cut}, {ahead});")
+                    whole = y.pitch == panels.padded and lead == batch == 1
+                    cut = self.lanes if whole else run.last
+                    width = run.vectors * self.lanes
+                    for begin, end, depth in tiles(n["k"], self.depth(width)):
+                        more = "k > 0" if depth < n["k"] else "0"
+                        with out.block(f"for (int k = {begin}; k < {end}; k += {depth})"):
+                            out.line("int r = 0;")
+                            for mr in (self.rows[run.vectors], 1):
+                                a = f"{x.address} + b * {n['k']} + k + (int64_t)r * {lda}"
+                                w = f"{packed} + b * {n['k'] * panels.padded} + f * {n['k']}"
+                                c = f"{y.address} + b * {n['f']} + f + (int64_t)r * {ldc}"
+                                short = mr * lda * self.c.bytes <= STREAM_BYTES
+                                ahead = "f == 0" if stream and mr > 1 and short else "0"
+                                shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}, {depth}"
+                                args = f"{shape}, A, {lda}, W, C, {ldc}, {cut}, {ahead}, {more}"
+                                with out.block(f"for (; r + {mr} <= m; r += {mr})"):
+                                    out.line(f"const {self.c.name} *A = {a};")
+                                    out.line(f"const {self.c.name} *W = {w} + k * {width};")
+                                    out.line(f"{self.c.name} *C = {c};")
+                                    out.line(f"MATMUL_TILE({args});")
+
+    def depth(self, width: int) -> int:
+        """Rows of a panel of `width` columns that the cache keeps; whole cache lines of the left
+        operand."""
+        return max(PANEL_BYTES // (width * self.c.bytes) // 16 * 16, 64)
 
     # ------------------------------------------------------------ outer
 

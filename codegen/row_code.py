@@ -39,6 +39,8 @@ from .writer import Writer
 
 REGISTER_PIECES = 8
 """Pieces of one row kept in registers at a time."""
+STACK_ROW_BYTES = 64 * 1024
+"""A longer row lies on the heap: whole weight tensors pass through a nest as one row."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,11 @@ class RowCode:
             self.out.line(f"memcpy({address}, {self.memory(v)}, sizeof({c.memory}) * {length(v)});")
 
     def declare_array(self, v: SSAValue) -> str:
-        name = self.out.name("a")
-        self.out.line(f"{ctype_of(v).memory} {name}[{length(v)}] __attribute__((aligned(64)));")
+        name, c = self.out.name("a"), ctype_of(v)
+        if length(v) * c.bytes > STACK_ROW_BYTES:
+            self.out.line(f"HEAP_ROW({c.memory}, {name}, {length(v)});")
+        else:
+            self.out.line(f"{c.memory} {name}[{length(v)}] __attribute__((aligned(64)));")
         return name
 
     def scalar(self, v: SSAValue, text: str) -> None:

@@ -17,6 +17,7 @@ _CLASSES = {
     "infer-domains": ("infer_domains", "InferDomainsPass"),
     "autodiff": ("autodiff", "AutodiffPass"),
     "seed-loss": ("seed_loss", "SeedLossPass"),
+    "expand-softmax": ("expand_softmax", "ExpandSoftmaxPass"),
     "plan-saves": ("plan_saves", "PlanSavesPass"),
     "hoist-invariants": ("hoist_invariants", "HoistInvariantsPass"),
     "split-phases": ("split_phases", "SplitPhasesPass"),

@@ -42,10 +42,14 @@ class FuseTraversalsPass(ModulePass):
 
 
 def fuse(func: FuncOp) -> None:
-    """Inline and merge until nothing changes."""
+    """Inline and merge until nothing changes. Inlining goes to its end each time: a merged nest
+    does too much to be inlined.
+    """
     changed = True
     while changed:
-        changed = inline_producers(func)
-        simplify(func)
+        changed = False
+        while inline_producers(func):
+            simplify(func)
+            changed = True
         changed |= merge_nests(func)
         simplify(func)

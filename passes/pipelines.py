@@ -11,19 +11,11 @@ CLEAN = ("canonicalize", "cse")
 IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 """Tidy what import made: equal graphs become one."""
 
-OPTIMISE = ("raise", "reorder-linear", *CLEAN, "dce-sets", "infer-domains")
-"""Meaning-preserving rewrites of the forward program."""
+REORDER = ("reorder-linear", *CLEAN, "dce-sets")
+EXPAND = ("expand-softmax",)
+"""Of training after autodiff, which has a rule for the whole softmax."""
 
-DIFFERENTIATE = (
-    "autodiff",
-    "seed-loss",
-    *CLEAN,
-    "dce-sets",
-    "reorder-linear",
-    *CLEAN,
-    "dce-sets",
-    "plan-saves",
-)
+DIFFERENTIATE = ("autodiff", "seed-loss", *CLEAN, "dce-sets", *EXPAND, *REORDER, "plan-saves")
 """Add the backward program and decide what it keeps."""
 
 PHASES = ("hoist-invariants", "split-phases")
@@ -35,7 +27,10 @@ def pipeline(training: bool, vector_bytes: int) -> str:
     schedule = f"schedule{{target=openmp vector-bytes={vector_bytes}}}"
     stages = [
         *IMPORT,
-        *OPTIMISE,
+        "raise",
+        *(() if training else EXPAND),
+        *REORDER,
+        "infer-domains",
         *(DIFFERENTIATE if training else ()),
         *PHASES,
         *LOWER,

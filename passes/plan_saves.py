@@ -10,16 +10,12 @@ one that is kept anyway gives it.
 The result is explicit: what the backward half computes again is a copy of the forward's op, marked
 `inter.recompute`, and what only gradients use but is stored is marked `inter.save`. What crosses in
 split-phases is then exactly the chosen set.
-
-`softmax = recompute` writes softmax as exp(x - max) / sum with the maximum and the sum per group
-stored, so that no softmax value per edge is kept; `store` keeps it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -28,11 +24,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.inter.base import ValueOp
+from ..dialects.inter.reduce import ReduceOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, is_bool, rows
 from .dependence import FREE, RECOMPUTE, SAVE, SEEDED, ancestors, cotangents, dependants
-from .expand_softmax import expand_softmax
 from .hoist_invariants import VIEWS, Invariants
+from .linear.factors import factorise
+from .linear.function import is_unit
 from .machine import DEGREE, Sizes
 from .min_cut import MinCut
 from .signature import GRAD, body_ops, result_attributes, return_of
@@ -53,6 +51,11 @@ def _in_memory(value: SSAValue) -> bool:
     return any(
         op.name in GATHERED or (op.name in VIEWS and _in_memory(op.results[0])) for op in users
     )
+
+
+def factors_of(op: ReduceOp) -> set[SSAValue]:
+    """What a sum over rows multiplies for each of them; a single row costs nothing."""
+    return {f.value for f in factorise(op.x).factors if not is_unit(f.value)}
 
 
 @dataclass
@@ -78,8 +81,24 @@ class SavePlan:
             if seeded
             else self.early
         )
+        self.forward = self.forward | self.alongside()
         invariants = Invariants(func, self.sizes)
         self.prepared = {r for op in invariants.stored() for r in op.results}
+
+    def alongside(self) -> set[Operation]:
+        """Sums that only gradients use, of numbers that a sum of the forward has at hand for the
+        same groups: there they cost no pass over the edges."""
+        read: dict[object, set[SSAValue]] = {}
+        for op in self.ops:
+            if isinstance(op, ReduceOp) and op in self.forward:
+                read.setdefault((op.over, op.along), set()).update(factors_of(op))
+        return {
+            op
+            for op in self.ops
+            if isinstance(op, ReduceOp)
+            and not set(op.results) & self.late
+            and factors_of(op) & read.get((op.over, op.along), set())
+        }
 
     # ------------------------------------------------------------ the choice
 
@@ -196,14 +215,11 @@ class Copies:
         return self.made[value]
 
 
-def plan_saves(func: FuncOp, degree: float = DEGREE, softmax: str = "store") -> set[SSAValue]:
+def plan_saves(func: FuncOp, degree: float = DEGREE) -> set[SSAValue]:
     """Plans `func`, if it has cotangents, and returns what it stores."""
     if not cotangents(func):
         return set()
-    env = SetEnv.of(func)
-    if softmax == "recompute":
-        expand_softmax(func, env)
-    plan = SavePlan(func, Sizes.of(func, env, degree))
+    plan = SavePlan(func, Sizes.of(func, SetEnv.of(func), degree))
     saved = plan.choose()
     plan.apply(saved)
     return saved
@@ -215,10 +231,9 @@ class PlanSavesPass(ModulePass):
 
     name = "plan-saves"
 
-    softmax: Literal["store", "recompute"] = "store"
     degree: float = DEGREE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.walk():
             if isinstance(func, FuncOp) and func.body.blocks:
-                plan_saves(func, self.degree, self.softmax)
+                plan_saves(func, self.degree)

@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from .linear.aggregation import move_product
 from .linear.chains import rebracket
 from .linear.function import LinearFunction, value_ops
+from .linear.inner import take_out_product
 from .linear.levels import join_levels
 from .linear.reads import drop_read_of_unit, sink_reads
 from .linear.reuse import reuse_sum
@@ -41,6 +42,7 @@ _RULES = (
     contract_of_sum,
     sink_reads,
     join_levels,
+    take_out_product,
     regroup_sum,
     reuse_sum,
     rebracket,

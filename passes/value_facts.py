@@ -14,8 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects.inter.reduce import CountOp, ReduceOp, SoftmaxOp
 from ..dialects.inter.sets import Total
-from ..dialects.inter.types import RowsType
-from ..dialects.inter.values import ConstOp
+from ..dialects.inter.types import RowsType, rows
+from ..dialects.inter.values import AtOp, ConstOp
 
 _SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
 _MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
@@ -75,6 +75,8 @@ class Facts:
             return self.positive(op.operands[-1])
         if op.name == "inter.sqrt":
             return self.not_negative(op.operands[0])
+        if op.name == "inter.exp":
+            return _below_greatest(op.operands[0])
         return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
 
     def _not_negative(self, op: Operation) -> bool:
@@ -103,6 +105,21 @@ class Facts:
         if op.name in _MOVES or op.name in ("inter.minimum", "inter.mul", "inter.sqrt"):
             return all(self.positive(x) for x in _values(op))
         return False
+
+
+def _below_greatest(v: SSAValue) -> bool:
+    """Whether `v` is a value less the greatest of its group: 0 or less, as in softmax."""
+    difference = v.owner
+    if not isinstance(difference, Operation) or difference.name != "inter.sub":
+        return False
+    x, most = difference.operands
+    read = most.owner
+    reduce = read.x.owner if isinstance(read, AtOp) else read
+    if not isinstance(reduce, ReduceOp) or reduce.kind.data != "max" or reduce.x is not x:
+        return False
+    along = reduce.along_keys
+    own = along == (read.path.data,) if isinstance(read, AtOp) else len(along) != 1
+    return own and rows(difference.results[0]).dom == reduce.over
 
 
 def _values(op: Operation) -> list[SSAValue]:

@@ -1,12 +1,12 @@
 """fuse-traversals, inline: a nest that only moves or combines numbers of its row disappears into
-those who read it, where that repeats no work: index and shape ops anywhere, others where each row
-is read by one group (messages into sums).
+those who read it, where that repeats little work: index and shape ops anywhere, others where each
+row is read by one group (messages into sums).
 """
 
 from __future__ import annotations
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.bindings import MembersOp, SizeOp, root
@@ -71,6 +71,12 @@ HEAVY_FUNCTIONS = frozenset(
 )
 
 
+REPLAYED_LOADS = 3
+REPLAYED_NUMBERS = 16
+"""What a row per edge is made again from, for each who reads it, rather than stored: reads of at
+most a cache line each, and one heavy function of a vector."""
+
+
 NARROW = 4
 """A row of so few numbers is read as a scalar is."""
 
@@ -114,11 +120,27 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
         return True
     if not reads_each_row_once(nest, load):
         return False
-    heavy = any(
-        isinstance(op, FoldOp | DotOp) or isinstance(op, ApplyOp) and op.fn.data in HEAVY_FUNCTIONS
-        for op in body
-    )
-    return not heavy or readers == 1
+    heavy = any(isinstance(op, FoldOp | DotOp) or is_heavy(op) for op in body)
+    return not heavy or readers == 1 or replays(nest)
+
+
+def is_heavy(op: Operation) -> bool:
+    """Whether the op costs many additions for each number."""
+    return isinstance(op, ApplyOp) and op.fn.data in HEAVY_FUNCTIONS
+
+
+def replays(nest: TraverseOp) -> bool:
+    """Whether a row is made again for no more than storing it and reading it elsewhere costs: the
+    exp of an attention score from its parts at both ends, of which a reader has one anyway.
+    """
+    ops = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    loads = [op for op in ops if isinstance(op, LoadOp)]
+    heavy = [op for op in ops if is_heavy(op)]
+    narrow = all(length(op.results[0]) <= REPLAYED_NUMBERS for op in (*loads, *heavy))
+    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) for op in ops)
+    gathers = any(op.row is not nest.row for op in loads)
+    few = len(heavy) <= 1 and len(loads) <= REPLAYED_LOADS
+    return simple and narrow and gathers and few
 
 
 def expands(nest: TraverseOp) -> bool:

@@ -62,26 +62,30 @@ def _collect(v: SSAValue, place: Place, inverse: bool, out: Product) -> None:
     if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("mul", "div", "neg"):
         for i, x in enumerate(owner.operands):
             below = owner.SPEC.name == "div" and i == 1
-            _collect(x, _aligned(rows(x).dims, place), inverse != below, out)
+            _collect(x, aligned(rows(x).dims, place), inverse != below, out)
         out.negative ^= owner.SPEC.name == "neg"
     elif isinstance(owner, ReshapeOp) and only_ones(owner):
-        filled = iter([p for p in place if p is not None])
-        inner = tuple(None if n == 1 else next(filled) for n in rows(owner.x).dims)
-        _collect(owner.x, inner, inverse, out)
+        _collect(owner.x, through_ones(owner, place), inverse, out)
     elif isinstance(owner, ContractOp) and _no_sum(owner):
         *terms, whole = owner.letters()
         for x, letters in zip(owner.operands, terms, strict=True):
             _collect(x, tuple(place[whole.index(c)] for c in letters), inverse, out)
     elif isinstance(owner, BroadcastOp):
-        _collect(owner.x, _aligned(rows(owner.x).dims, place), inverse, out)
+        _collect(owner.x, aligned(rows(owner.x).dims, place), inverse, out)
     elif not (isinstance(owner, ConstOp) and owner.number == 1):
         out.factors.append(Factor(v, place, inverse))
 
 
-def _aligned(dims: Sequence[int], place: Place) -> Place:
+def aligned(dims: Sequence[int], place: Place) -> Place:
     """The place of an operand that broadcasts, aligned right, into something at `place`."""
     tail = place[len(place) - len(dims) :]
     return tuple(None if n == 1 else p for n, p in zip(dims, tail, strict=True))
+
+
+def through_ones(op: ReshapeOp, place: Place) -> Place:
+    """The place of the operand of a reshape that only adds or drops ones, and is at `place`."""
+    filled = iter([p for p in place if p is not None])
+    return tuple(None if n == 1 else next(filled) for n in rows(op.x).dims)
 
 
 def _no_sum(op: ContractOp) -> bool:

@@ -70,7 +70,7 @@ def sort_factors(fn: LinearFunction, b: Builder, reduce: ReduceOp, factors: list
             out.rest.append(f)
         elif is_unit(f.value):
             out.outside.append(f)
-        elif (y := _outside(fn, b, reduce, f.value)) is not None:
+        elif (y := constant_in_groups(fn, b, reduce, f.value)) is not None:
             out.outside.append(f.of(y))
         elif (path := _movable_read(fn, f.value)) is not None:
             reads.setdefault(path, []).append(f)
@@ -99,7 +99,9 @@ def _movable_read(fn: LinearFunction, v: SSAValue) -> str | None:
     return fn.env.same(set_name(read.set), read.path.data)[0]
 
 
-def _outside(fn: LinearFunction, b: Builder, reduce: ReduceOp, v: SSAValue) -> SSAValue | None:
+def constant_in_groups(
+    fn: LinearFunction, b: Builder, reduce: ReduceOp, v: SSAValue
+) -> SSAValue | None:
     """`v` as a value on the groups of `reduce`, where it is the same in each group."""
     env, over, along = fn.env, reduce.over, reduce.along_keys
     if not along:

@@ -10,6 +10,7 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from gnnc.dialects.interp.check import parse_module, same_meaning
 from gnnc.passes.autodiff import AutodiffPass
+from gnnc.passes.expand_softmax import ExpandSoftmaxPass
 from gnnc.passes.infer_domains import InferDomainsPass
 from gnnc.passes.raise_ import RaisePass
 from gnnc.passes.reorder_linear import ReorderLinearPass
@@ -19,7 +20,12 @@ SEEDS = range(3)
 
 CLEAN: tuple[ModulePass, ...] = (CommonSubexpressionElimination(), DeadCodeElimination())
 FORWARD: tuple[ModulePass, ...] = (RaisePass(), ReorderLinearPass(), *CLEAN, InferDomainsPass())
-JOINT: tuple[ModulePass, ...] = (AutodiffPass(), ReorderLinearPass(), *CLEAN)
+JOINT: tuple[ModulePass, ...] = (
+    AutodiffPass(),
+    ExpandSoftmaxPass(),
+    ReorderLinearPass(),
+    *CLEAN,
+)
 
 
 def changed(module: ModuleOp, *passes: ModulePass) -> ModuleOp:

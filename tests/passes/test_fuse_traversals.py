@@ -15,8 +15,8 @@ from .small_programs import E, X, program
 SEEDS = range(2)
 FULL = (
     "canonicalize,cse,unify-sets,canonicalize,cse,raise,reorder-linear,canonicalize,cse,dce,"
-    "infer-domains,autodiff,canonicalize,cse,dce,reorder-linear,canonicalize,cse,dce,plan-saves,"
-    "hoist-invariants,split-phases"
+    "infer-domains,autodiff,canonicalize,cse,dce,expand-softmax,reorder-linear,canonicalize,cse,"
+    "dce,plan-saves,hoist-invariants,split-phases"
 )
 """The standard pipeline up to the phases."""
 
