@@ -1,4 +1,5 @@
-"""What each optimising pass is worth: epochs of gnnc with all, and without one at a time."""
+"""What each optimising pass is worth: epochs of gnnc with all, and without one at a time; or with
+and without the two optimisations of Hector, as in table 5 of its paper (Wu et al., ASPLOS 2024)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ..passes.pipelines import passes_of, pipeline
 from ..passes.runner import pipeline_text
 from ..runtime import toolchain
 from . import race
-from .graphs import COMPILED, GRAPHS, MODELS
+from .graphs import COMPILED
 
 FULL = "all passes"
 NEEDED = ("autodiff", "split-phases", "lower-to-intra", "schedule")
@@ -27,33 +28,60 @@ def _optimising() -> tuple[str, ...]:
 PASSES = _optimising()
 
 
+COMPACTION, REORDERING = "infer-domains", "reorder-linear"
+HECTOR = {
+    "none": (COMPACTION, REORDERING),
+    "C": (REORDERING,),
+    "R": (COMPACTION,),
+    "C+R": (),
+}
+"""By Hector's names for its choices, the passes that each leaves out."""
+AUTO = "auto"
+"""The pipeline as it is."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--graphs", nargs="+", choices=tuple(GRAPHS), default=["arxiv-like"])
+    race.add_task_arguments(parser)
     parser.add_argument("--passes", nargs="+", choices=PASSES, default=list(PASSES))
+    parser.add_argument(
+        "--pipelines",
+        nargs="+",
+        choices=(*HECTOR, AUTO),
+        default=None,
+        help="instead of leaving out one pass at a time: without and with compact "
+        "materialization (C) and linear operator reordering (R)",
+    )
     parser.add_argument("--contestant", choices=COMPILED, default="gnnc")
     race.add_race_arguments(parser)
 
 
-def without(specification: str, name: str) -> str:
-    """A pipeline without any of the passes of that name."""
-    return pipeline_text([p for p in passes_of(specification) if p.name != name])
+def without(specification: str, *names: str) -> str:
+    """A pipeline without any of the passes of those names."""
+    return pipeline_text([p for p in passes_of(specification) if p.name not in names])
+
+
+def variants(args: argparse.Namespace) -> dict[str, str | None]:
+    """The pipelines to compare by what tables call them; None is the one of `gnnc.compile`."""
+    whole = pipeline(True, toolchain.vector_bytes())
+    if args.pipelines is not None:
+        return {n: without(whole, *HECTOR[n]) if n != AUTO else None for n in args.pipelines}
+    return {FULL: None, **{f"no {name}": without(whole, name) for name in args.passes}}
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:
-    """A race of pipelines for every model on every graph."""
-    whole = pipeline(True, toolchain.vector_bytes())
-    entries: dict[str, Message] = {FULL: {"contestant": args.contestant}}
-    for name in args.passes:
-        options = {"passes": without(whole, name), "fullgraph": True}
-        entries[f"no {name}"] = {"contestant": args.contestant, **options}
-    for graph in args.graphs:
-        for model in args.models:
-            result = race.race(args, graph, model, entries, new_graphs=0)
-            yield {**result, "contestant": args.contestant}
+    """A race of pipelines for every model on every graph that goes with it."""
+    entries: dict[str, Message] = {}
+    for name, passes in variants(args).items():
+        options = {} if passes is None else {"passes": passes, "fullgraph": True}
+        entries[name] = {"contestant": args.contestant, **options}
+    study = {} if args.pipelines is None else {"study": "pipelines"}
+    for task in race.chosen_tasks(args):
+        result = race.race(args, task, entries, new_graphs=0)
+        yield {**result, "contestant": args.contestant, **study}
 
 
 def report(result: Message, *, markdown: bool = False) -> str:
     """A line a pipeline, relative to that with all passes."""
-    text = race.report(result, markdown=markdown, base=FULL)
+    base = FULL if FULL in result["results"] else AUTO
+    text = race.report(result, markdown=markdown, base=base)
     return f"{result['contestant']}: {text}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..frontend.children import ChildFailed, Message, Refused
 from ..frontend.report import write_json
-from . import ablation, ceilings, kernels, race, scaling
+from . import ablation, accuracy, ceilings, kernels, race, scaling
 from .machine import machine
 from .record import record
 
@@ -83,6 +83,16 @@ PARTS = (
         scaling.measure,
         scaling.report,
         plot=scaling.plot,
+    ),
+    Part(
+        "accuracy",
+        "accuracy",
+        "Accuracy on published data",
+        "test scores of the same models trained by PyG and compiled, on published data",
+        accuracy.add_arguments,
+        accuracy.measure,
+        accuracy.report,
+        accuracy.failed,
     ),
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from xdsl.utils.exceptions import DiagnosticException
 
+import gnnc
 from gnnc.bench.contestants import CONTESTANTS
 from gnnc.bench.tasks import Task, task_of
 from gnnc.frontend.children import Message, Refused, serve
@@ -85,6 +86,12 @@ class Contest:
             seconds.append(time.perf_counter() - start)
         return {"new_graph_seconds": seconds}
 
+    def in_torch(self) -> Message:
+        """What of a compiled model runs in torch after all, and why."""
+        if self.prepared.inputs_of is None:
+            return {}
+        return {"in_torch": gnnc.explain(self.prepared.model).fallbacks}
+
 
 def main() -> None:
     contest: Contest | None = None
@@ -93,7 +100,7 @@ def main() -> None:
         nonlocal contest
         if contest is None:
             contest = Contest(**question)
-            return contest.train(WARM_UP)
+            return {**contest.train(WARM_UP), **contest.in_torch()}
         if "graphs" in question:
             return contest.new_graphs(question["graphs"])
         return contest.train(question["epochs"])

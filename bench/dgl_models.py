@@ -108,7 +108,9 @@ class DglRgcn(nn.Module):
 
     def __init__(self, widths: Sequence[int], relations: int):
         super().__init__()
-        self.convs = nn.ModuleList(dgl.nn.RelGraphConv(a, b, relations) for a, b in pairwise(widths))
+        self.convs = nn.ModuleList(
+            dgl.nn.RelGraphConv(a, b, relations) for a, b in pairwise(widths)
+        )
 
     def forward(self, graph: dgl.DGLGraph, x: Tensor, edge_type: Tensor) -> Tensor:
         for i, conv in enumerate(self.convs):

@@ -10,27 +10,34 @@ from dataclasses import dataclass
 
 from ..frontend.children import Child, Message
 from ..frontend.report import bytes_text, seconds_text, table
-from . import ceilings
+from . import ceilings, real
 from .ceilings import Ceilings
-from .graphs import COMPILED, GRAPHS, MODELS, described, title
+from .graphs import COMPILED, GRAPHS, MODELS, described, tasks, title
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", choices=MODELS, default="gcn")
-    parser.add_argument("--graph", choices=tuple(GRAPHS), default="arxiv-like")
+    parser.add_argument("--model", choices=tuple(MODELS), default="gcn")
+    parser.add_argument(
+        "--graph", choices=tuple(GRAPHS), default=None, help="(None: arxiv-like or fb15k-like)"
+    )
+    real.add_argument(parser)
     parser.add_argument("--contestant", choices=COMPILED, default="gnnc")
-    parser.add_argument("--hidden", type=int, default=32, help="features between layers")
-    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument(
+        "--hidden", type=int, default=None, help="features between layers (None: as usual)"
+    )
+    parser.add_argument("--layers", type=int, default=None, help="(None: as usual for the model)")
     parser.add_argument("--epochs", type=int, default=20)
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:
     """Trains one profiled model, and measures the machine's ceilings before and after: what else
     the machine does is in both, and the higher ones count."""
-    task = described(args.model, args.graph, args.hidden, args.layers)
-    shape = {"graph": GRAPHS[args.graph], "hidden": args.hidden, "layers": args.layers}
-    with Child("gnnc.bench.profiled") as child:
-        answer = child.ask({"contestant": args.contestant, "model": args.model, **shape})
+    ((graph, model),) = tasks([args.model], args.graph and [args.graph])
+    task = described(model, graph, args.hidden, args.layers)
+    asked = {key: task[key] for key in ("model", "hidden", "layers")}
+    with real.prepared(graph, args.data) as file, Child("gnnc.bench.profiled") as child:
+        asked["graph"] = GRAPHS[graph].question(file)
+        answer = child.ask({"contestant": args.contestant, **asked})
         before = ceilings.measure(answer["threads"])
         answer |= child.ask({"epochs": args.epochs})
         found = before.higher(ceilings.measure(answer["threads"]))

@@ -5,30 +5,48 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 from ..frontend.children import Child, ChildFailed, Message, OutOfMemory, Refused
 from ..frontend.memory import available
 from ..frontend.report import bytes_text, seconds_text, table
-from .graphs import GRAPHS, MODELS, described, title
+from . import real
+from .graphs import GRAPHS, MODELS, described, tasks, title
 
-CONTESTANTS = ("gnnc", "gnnc-step", "pyg", "pyg-sparse", "dgl", "floor")
+CONTESTANTS = ("gnnc", "gnnc-step", "pyg", "pyg-sparse", "pyg-fast", "dgl", "floor")
 NEW_GRAPHS = 3
 """On how many unseen graphs the cost of building structure is measured."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--graphs", nargs="+", choices=tuple(GRAPHS), default=["arxiv-like"])
+    add_task_arguments(parser)
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
     add_race_arguments(parser)
 
 
+def add_task_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of every command that measures models on graphs."""
+    parser.add_argument("--models", nargs="+", choices=tuple(MODELS), default=list(MODELS))
+    parser.add_argument(
+        "--graphs",
+        nargs="+",
+        choices=tuple(GRAPHS),
+        default=None,
+        help="each model runs on those of its kind (None: arxiv-like, fb15k-like)",
+    )
+    real.add_argument(parser)
+    parser.add_argument(
+        "--hidden", type=int, default=None, help="features between layers (None: as usual)"
+    )
+    parser.add_argument("--layers", type=int, default=None, help="(None: as usual for the model)")
+
+
 def add_race_arguments(parser: argparse.ArgumentParser) -> None:
     """Of every command that runs `race`."""
-    parser.add_argument("--hidden", type=int, default=32, help="features between layers")
-    parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5, help="turns that each contestant has")
     parser.add_argument("--epochs", type=int, default=2, help="epochs in each turn")
     parser.add_argument(
@@ -41,16 +59,52 @@ def add_race_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:
-    """A race for every model on every graph."""
-    for graph in args.graphs:
-        for model in args.models:
-            entries = {n: {"contestant": n} for n in args.contestants if fits(n, model)}
-            yield race(args, graph, model, entries)
+    """A race for every model on every graph that goes with it."""
+    for task in chosen_tasks(args):
+        reasons = {n: lacks(n, task.model) for n in args.contestants}
+        absent = {name: why for name, why in reasons.items() if why is not None}
+        entries = {n: {"contestant": n} for n in args.contestants if n not in absent}
+        yield {**race(args, task, entries), "absent": absent}
 
 
-def fits(contestant: str, model: str) -> bool:
-    """Whether there is such a model of the contestant: one GCN is written by hand."""
-    return contestant != "floor" or model == "gcn"
+@dataclass(frozen=True)
+class Chosen:
+    """A model and a graph by name, and the graph as children are asked for it."""
+
+    model: str
+    graph: str
+    question: Any
+
+
+def chosen_tasks(args: argparse.Namespace) -> Generator[Chosen]:
+    """All that is to be measured. Real data is read once for all models of a graph, and is there
+    until the next task is taken.
+
+    Raises:
+        Refused: what does not go together, or real data that is not there.
+    """
+    chosen = list(tasks(args.models, args.graphs))
+    for graph in dict.fromkeys(graph for graph, _ in chosen):
+        real.check(graph, args.data)
+    for graph, group in groupby(chosen, lambda names: names[0]):
+        with real.prepared(graph, args.data) as file:
+            for _, model in group:
+                yield Chosen(model, graph, GRAPHS[graph].question(file))
+
+
+def lacks(contestant: str, model: str) -> str | None:
+    """Why there is no such model of a contestant; None where there is one."""
+    match contestant:
+        case "floor" if model != "gcn":
+            return "GCN alone"
+        case "pyg-sparse" if model not in ("gcn", "sage", "gin"):
+            return "GCN, GraphSAGE and GIN alone"
+        case "pyg-fast" if model != "rgcn":
+            return "RGCN alone"
+        case "dgl" if model == "rgat":
+            return "no RGAT layer"
+        case _:
+            return None
 
 
 def failed(races: Sequence[Message]) -> bool:
@@ -61,8 +115,7 @@ def failed(races: Sequence[Message]) -> bool:
 
 def race(
     args: argparse.Namespace,
-    graph: str,
-    model: str,
+    chosen: Chosen,
     entries: Mapping[str, Message],
     new_graphs: int = NEW_GRAPHS,
 ) -> Message:
@@ -72,8 +125,8 @@ def race(
     `rounds` turns in rotation, so that what else the machine does falls on all of them. One that
     fails is left out of the rest, with the reason. Last, each trains on `new_graphs` unseen graphs.
     """
-    task = described(model, graph, args.hidden, args.layers)
-    shape = {"graph": GRAPHS[graph], "hidden": args.hidden, "layers": args.layers}
+    task = described(chosen.model, chosen.graph, args.hidden, args.layers)
+    asked = {key: task[key] for key in ("model", "hidden", "layers")}
     limit = int(args.memory * 2**30) if args.memory else available() * 3 // 4
     results: dict[str, Message] = {name: {} for name in entries}
     children: dict[str, Child] = {}
@@ -93,7 +146,7 @@ def race(
         for name, entry in entries.items():
             child = Child("gnnc.bench.contestant", memory_limit=limit)
             children[name] = stack.enter_context(child)
-            ask(name, {"model": model, **shape, **entry})
+            ask(name, {**asked, "graph": chosen.question, **entry})
         for _ in range(args.rounds):
             for name in list(children):
                 ask(name, {"epochs": args.epochs})
@@ -111,7 +164,7 @@ def _add(result: Message, answer: Message) -> None:
         return
     if "seconds" not in result:
         result |= {"first_seconds": answer["seconds"][0], "seconds": []}
-        result["loss"] = answer["losses"][0]
+        result |= {"loss": answer["losses"][0], "in_torch": answer.get("in_torch", [])}
     else:
         result["seconds"] += answer["seconds"]
     for key in ("memory", "process_memory", "memory_exact"):
@@ -182,6 +235,12 @@ def _notes(race: Message) -> list[str]:
         if "error" in result:
             lines = result["error"].splitlines()
             texts.append(f"{name}: {lines[0] if lines else 'no message'}")
+        for part in result.get("in_torch", ()):
+            texts.append(f"{name} runs in torch: {part}")
+    absent: dict[str, str] = race.get("absent", {})
+    if absent:
+        reasons = ", ".join(f"{name} ({why})" for name, why in absent.items())
+        texts.append(f"No such model of {reasons}.")
     if any(r.get("out_of_memory") for r in results.values()):
         texts.append(f"Each contestant may take {race['memory_limit'] / 2**30:.1f} GiB.")
     return texts

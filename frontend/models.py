@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
+from .children import Refused
+
 GAT_HEADS = 8
 
 
@@ -23,10 +25,10 @@ def gat_heads(outputs: int) -> int:
     """The numbers of each head of an inner GAT layer with `outputs` numbers in all.
 
     Raises:
-        ValueError: a number that the heads cannot share.
+        Refused: a number that the heads cannot share.
     """
     if outputs % GAT_HEADS:
-        raise ValueError(f"hidden: {GAT_HEADS} heads cannot share {outputs} features evenly")
+        raise Refused(f"hidden: {GAT_HEADS} heads of GAT cannot share {outputs} features evenly")
     return outputs // GAT_HEADS
 
 

@@ -1,26 +1,30 @@
 """The contestants compute the same: what is timed against gnnc is the same model."""
 
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 import torch
 from torch import nn
 
-from gnnc.bench.contestants import CONTESTANTS, Prepared, Task
-from gnnc.bench.graphs import GRAPHS, MODELS, described
+from gnnc.bench.contestants import CONTESTANTS, Prepared
+from gnnc.bench.graphs import GRAPHS, MODELS, PlainGraph, described
 from gnnc.bench.race import CONTESTANTS as NAMES
-from gnnc.bench.race import fits, report
+from gnnc.bench.race import lacks, report
+from gnnc.bench.tasks import PlainTask, Task
 from gnnc.frontend.children import Refused
 from gnnc.frontend.datasets import power_law
 from gnnc.frontend.models import CONVOLUTIONS
 
-WIDTHS = [8, 6, 6, 3]
+WIDTHS = [8, 8, 8, 3]
+PLAIN = [name for name, model in MODELS.items() if not model.relational]
 
 
-def task(kind: str) -> Task:
+def task(kind: str) -> PlainTask:
     drawn = power_law("small", 50, 300, WIDTHS[0], WIDTHS[-1])
-    return Task(kind, WIDTHS, *map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y)))
+    x, edge_index, y = map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y))
+    return PlainTask(kind, WIDTHS, y, x, edge_index)
 
 
 def prepared(name: str, task: Task) -> Prepared:
@@ -36,13 +40,13 @@ def gradients(model: nn.Module) -> list[torch.Tensor]:
 
 def test_names():
     assert tuple(CONTESTANTS) == NAMES
-    assert tuple(CONVOLUTIONS) == MODELS
+    assert list(CONVOLUTIONS) == PLAIN
 
 
 OTHERS = [n for n in NAMES if n not in ("pyg", "dgl")]
 
 
-@pytest.mark.parametrize("name, kind", [(n, k) for n in OTHERS for k in MODELS if fits(n, k)])
+@pytest.mark.parametrize("name, kind", [(n, k) for n in OTHERS for k in PLAIN if not lacks(n, k)])
 def test_is_the_same_model(name: str, kind: str):
     ours, theirs = prepared("pyg", task(kind)), prepared(name, task(kind))
     pairs = []
@@ -56,23 +60,29 @@ def test_is_the_same_model(name: str, kind: str):
 @pytest.mark.parametrize("name", ["gnnc", "gnnc-step"])
 def test_takes_another_graph(name: str):
     here = task("gcn")
-    other = here.edge_index.flip(0)[:, ::3]
-    expected = prepared("pyg", Task("gcn", WIDTHS, here.x, other, here.y)).loss()
+    other = replace(here, edge_index=here.edge_index.flip(0)[:, ::3])
+    expected = prepared("pyg", other).loss()
     torch.testing.assert_close(prepared(name, here).loss(other), expected)
 
 
-def test_floor_refuses_other_models():
-    with pytest.raises(Refused, match="GCN of two layers or more"):
-        CONTESTANTS["floor"](task("sage"))
+@pytest.mark.parametrize("name, kind", [(n, k) for n in NAMES for k in PLAIN if lacks(n, k)])
+def test_refuses_what_there_is_not(name: str, kind: str):
+    with pytest.raises(Refused):
+        CONTESTANTS[name](task(kind))
+
+
+def test_heads_that_cannot_share():
+    with pytest.raises(Refused, match="hidden: 8 heads of GAT cannot share 12 features"):
+        replace(task("gat"), widths=[8, 12, 3]).model()
 
 
 @pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed")
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", PLAIN)
 def test_dgl_is_the_same_model(kind: str):
     here = task(kind)
     if kind == "gcn":  # DGL normalises by the out-degrees of sources, PyG by their in-degrees
         both = torch.cat([here.edge_index, here.edge_index.flip(0)], 1).unique(dim=1)
-        here = Task(kind, WIDTHS, here.x, both, here.y)
+        here = replace(here, edge_index=both)
     ours, theirs = prepared("pyg", here), prepared("dgl", here)
     with torch.no_grad():
         for a, b in zip(ours.model.convs, theirs.model.convs, strict=True):
@@ -83,6 +93,11 @@ def test_dgl_is_the_same_model(kind: str):
                 b.fc_neigh.weight.copy_(a.lin_l.weight)
                 b.fc_self.weight.copy_(a.lin_r.weight)
                 b.fc_self.bias.copy_(a.lin_l.bias)
+            elif kind == "gat":
+                b.fc.weight.copy_(a.lin.weight)
+                b.attn_l.copy_(a.att_src)
+                b.attn_r.copy_(a.att_dst)
+                b.bias.copy_(a.bias.normal_())
             else:
                 b.apply_func.load_state_dict(a.nn.state_dict())
     torch.testing.assert_close(theirs.loss(), ours.loss())
@@ -96,9 +111,12 @@ def test_report_tells_of_failures_and_of_differing_losses():
     race = {**described("gcn", "tiny", 32, 3), "memory_limit": 3 << 30}
     failed = {"error": "ended with status 1", "out_of_memory": False}
     large = {"error": "took 3.0 GiB, its limit", "out_of_memory": True}
+    ours["in_torch"] = ["the graph: a reason"]
     race["results"] = {"gnnc": ours, "pyg": theirs, "dgl": failed, "floor": large}
+    race["absent"] = {"pyg-fast": "RGCN alone"}
     text = report(race)
-    lines = {line.split()[0]: line.split() for line in text.splitlines() if line.split()}
+    table = text.split("\n\n")[1]
+    lines = {line.split()[0]: line.split() for line in table.splitlines()}
     assert "gcn, 3 layers of 32, on tiny: 1,000 nodes" in text
     assert "2.50" in lines["pyg"]
     assert "(0.2" in lines["gnnc"]
@@ -107,7 +125,11 @@ def test_report_tells_of_failures_and_of_differing_losses():
     assert "floor: took 3.0 GiB, its limit" in text
     assert "may take 3.0 GiB" in text
     assert "the first losses differ" in text
+    assert "gnnc runs in torch: the graph: a reason" in text
+    assert "No such model of pyg-fast (RGCN alone)." in text
 
 
 def test_graph_sizes():
-    assert all(len(sizes) == 4 and min(sizes) > 0 for sizes in GRAPHS.values())
+    for name, graph in GRAPHS.items():
+        assert all(count > 0 for count in graph.sizes().values()), name
+        assert isinstance(graph, PlainGraph) != graph.relational

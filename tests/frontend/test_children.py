@@ -1,6 +1,7 @@
 """Children answer, are ended, and their failures are told; their memory is measured."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,6 +55,12 @@ def test_child_refuses_and_goes_on():
         with pytest.raises(Refused, match="hand-written"):
             child.ask({**SMALL, "contestant": "floor", "model": "sage"})
         assert len(child.ask(SMALL)["seconds"]) == 2
+
+
+def test_environment_of_a_child():
+    with Child("gnnc.bench.contestant", environment={"GNNC_OF_A_TEST": "1"}) as child:
+        found = Path(f"/proc/{child.process}/environ").read_bytes().split(b"\0")
+    assert b"GNNC_OF_A_TEST=1" in found
 
 
 def test_resident_memory():

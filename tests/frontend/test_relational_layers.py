@@ -66,7 +66,26 @@ def all_sources(g: Edges, seed: int) -> tuple[Any, ...]:
     return (None, numbers(seed, NODES, g.targets)), ends, types(g, seed)
 
 
+class Stacked(nn.Module):
+    """Two layers on nodes that the model knows by number, with or without features."""
+
+    def __init__(self, features: bool) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.randn(NODES, WIDTH)) if features else None
+        self.first = RGCNConv(WIDTH if features else NODES, 8, RELATIONS, num_bases=2)
+        self.second = RGCNConv(8, 5, RELATIONS, num_blocks=1 if features else None)
+
+    def forward(self, edge_index: Tensor, edge_type: Tensor) -> Tensor:
+        return self.second(self.first(self.x, edge_index, edge_type).relu(), edge_index, edge_type)
+
+
+def known_nodes(g: Edges, seed: int) -> tuple[Any, ...]:
+    return g.index % NODES, types(g, seed)
+
+
 RGCN = [
+    Layer("stacked-numbers", lambda: Stacked(False), known_nodes),
+    Layer("stacked-features", lambda: Stacked(True), known_nodes, False),
     Layer("mean", lambda: RGCNConv(WIDTH, 8, RELATIONS), typed),
     Layer(
         "sum", lambda: RGCNConv(WIDTH, 8, RELATIONS, aggr="add", root_weight=False), typed, False
@@ -338,6 +357,23 @@ def test_only_rows_that_a_mask_keeps_must_be_in_range() -> None:
     kind[3], edges[0, 3] = -1, 0  # what the mask keeps is checked
     with pytest.raises(IndexError, match="is -1, but it must be between 0 and 3"):
         typed_call(x, edges, kind, weight)
+
+
+def test_weights_larger_than_a_stack() -> None:
+    nodes, relations = 3000, 40
+    torch.manual_seed(0)
+    layer = RGCNConv(nodes, 32, relations, num_bases=2)  # 15 MB of weights from two bases
+    edges, kind = numbers(0, nodes, 2, 500), numbers(1, relations, 500)
+    want = layer(None, edges, kind)
+    want.square().sum().backward()
+    gradients = [p.grad for p in layer.parameters()]
+    layer.zero_grad()
+    got = gnnc.compile(layer)(None, edges, kind)
+    got.square().sum().backward()
+    assert torch.allclose(got, want, atol=1e-6)
+    for p, gradient in zip(layer.parameters(), gradients, strict=True):
+        assert torch.allclose(p.grad, gradient, atol=1e-5)
+    assert gnnc.explain(layer).fallbacks == []
 
 
 def test_node_numbers_beyond_the_weights_raise() -> None:

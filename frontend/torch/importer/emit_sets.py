@@ -237,7 +237,9 @@ class SetEmitter(ABC):
         codomains = [self.set(use.codomain) for use in ready]
         values = [(use, self.on_last(use.index, s)) for use, _ in values]
         taken = [m.label.data for m in stages.values[-1].type.maps]
-        labels = named(ready, taken)
+        # named among all, so that what is attached first does not take the label of another
+        others = (use for key, use in uses.items() if key not in stages.maps)
+        labels = named(others, (*taken, *self.program.reserved(s)))
         new = {}
         for (use, value), target in zip(values, codomains, strict=True):
             label = labels[use.index.number, use.codomain.number]

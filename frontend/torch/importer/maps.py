@@ -152,6 +152,7 @@ class Program:
         self.nodes: list[Node] = []
         self.sets: dict[int, Set] = {}
         self.uses: dict[int, dict[MapKey, Use]] = {}
+        self.filtered_by_relation: set[int] = set()
         todo = list(roots)
         for s in homes:  # a result that is one constant everywhere still has rows
             self._reach_set(s, todo)
@@ -235,12 +236,25 @@ class Program:
         uses = self.uses.setdefault(s.number, {})
         use = uses.setdefault((index.number, codomain.number), Use(index, codomain))
         use.roles.add(role)
-        if isinstance(s.origin, Filter) and inherits(s.origin, index):
-            self.use(s.origin.set, index.args[0], codomain, role)
+        if isinstance(s.origin, Filter):
+            if inherits(s.origin, index):
+                self.use(s.origin.set, index.args[0], codomain, role)
+            elif role == "relation":
+                self._reserve(s.origin.set)
         elif isinstance(s.origin, Union) and index.op == "stack":
             for part, i in zip(s.origin.parts, index.args, strict=True):
                 if i.set is not None:
                     self.use(part, i, codomain, role)
+
+    def _reserve(self, s: Set) -> None:
+        s = s.find()
+        self.filtered_by_relation.add(s.number)
+        if isinstance(s.origin, Filter):
+            self._reserve(s.origin.set)
+
+    def reserved(self, s: Set) -> tuple[str, ...]:
+        """Labels that no map of a set may have: a filter of it has the map of relations."""
+        return ("rel",) if s.find().number in self.filtered_by_relation else ()
 
     def is_identity(self, s: Set, index: Node, codomain: Set) -> bool:
         """Whether an index leads from each row of a set to itself."""
@@ -271,6 +285,7 @@ def named(uses: Iterable[Use], taken: Iterable[str]) -> dict[MapKey, str]:
     give("dst", "gather")
     give("rel", "relation")
     give("rel", "table")
+    give("src", "table")  # nodes whose number is a constant, beside relations
     used = {*taken, *out.values()}
     for key in todo:
         if key not in out:

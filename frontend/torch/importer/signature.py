@@ -89,7 +89,10 @@ class Signature:
         arguments = [s for s in program.sets.values() if program.is_argument(s)]
         direct = {s.number: self._direct(program, s) for s in arguments}
         targets = {u.codomain.find().number for us in direct.values() for u, _ in us}
-        labels = {n: named([u for u, _ in us], ()) for n, us in direct.items()}
+        labels = {
+            s.number: named((u for u, _ in direct[s.number]), program.reserved(s))
+            for s in arguments
+        }
         chosen = [
             s for s in arguments if direct[s.number] or s.number in targets or not s.expr.is_Integer
         ]
