@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ..dialects.intra import rows
 from ..dialects.intra.syntax import length, row_dims
 from .c_functions import number, scalar
 from .c_types import I1
+from .large_dots import SMALL_DOT, LoopOrder
 from .row_values import (
     START,
     Memory,
@@ -120,6 +122,24 @@ def result(code: RowCode, v: SSAValue) -> str:
     name = code.declare_array(v)
     code.place[v] = Memory(name)
     return name
+
+
+def destination(code: RowCode, v: SSAValue) -> str:
+    """The memory of a large result: the buffer, where it is only stored there."""
+    value = v
+    while (user := only_user(value)) is not None and isinstance(user, rows.ReshapeOp):
+        value = user.result
+    here = isinstance(user, rows.StoreOp) and user.parent is v.owner.parent
+    if not (here and isinstance(user, rows.StoreOp) and user.row in code.place):
+        return result(code, v)
+    address = code.address(user.buffer, user.row)
+    code.place[v] = Memory(address)
+    return address
+
+
+def only_user(v: SSAValue) -> Operation | None:
+    users = [use.operation for use in v.uses]
+    return users[0] if len(users) == 1 else None
 
 
 def apply(code: RowCode, op: rows.ApplyOp) -> None:
@@ -234,20 +254,23 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
         if length(x) > 1:
             code.memory(x)
     c = ctype_of(op.result)
-    out = result(code, op.result)
+    large = math.prod(size.values()) > SMALL_DOT
+    out = destination(code, op.result) if large else result(code, op.result)
 
     def where(letters: str) -> str:
         return offset([f"i_{x}" for x in letters], strides_of(tuple(size[x] for x in letters)))
 
     with loops(code, [length(op.result)], ["i0"]):
         code.out.line(f"{out}[i0] = 0;")
-    letters = [*into, *summed]
-    # the innermost loop runs over the output where it can, so that it vectorises without
-    # reassociation
-    order = summed + list(into) if into else letters
-    with loops(code, [size[x] for x in order], [f"i_{x}" for x in order]):
-        a, b = read(code, op.a, where(la)), read(code, op.b, where(lb))
-        code.out.line(f"{out}[{where(into)}] += {a} * {b};")
+    a, b = read(code, op.a, where(la)), read(code, op.b, where(lb))
+    target = f"{out}[{where(into)}]"
+    if large:
+        LoopOrder.of(la, lb, into, size).emit(code.out, c, f"{a} * {b}", target)
+    else:
+        # the innermost loop runs over the output, so that it vectorises without reassociation
+        order = [*summed, *into]
+        with loops(code, [size[x] for x in order], [f"i_{x}" for x in order]):
+            code.out.line(f"{target} += {a} * {b};")
     if length(op.result) == 1:
         code.scalar(op.result, f"({c.name}){out}[0]")
 

@@ -85,6 +85,8 @@ class RowCode:
         for op in ops:
             if self.depends_on_group(op):
                 self.close_group_unless(op)
+            if self.lies_there(op):
+                continue
             width = featurewise(op)
             if width is None:
                 if not self.is_lookup(op):
@@ -95,6 +97,19 @@ class RowCode:
                     self.close_group()
                 self.group.append(op)
         self.close_group()
+
+    def lies_there(self, op: Operation) -> bool:
+        """Whether nothing is to be done: another shape of a row in memory, or a store of what was
+        computed in its place.
+        """
+        if isinstance(op, rows.ReshapeOp) and isinstance(at := self.place.get(op.x), Memory):
+            self.place[op.result] = at
+            return True
+        return (
+            isinstance(op, rows.StoreOp)
+            and isinstance(at := self.place.get(op.value), Memory)
+            and at.address == self.address(op.buffer, op.row)
+        )
 
     def depends_on_group(self, op: Operation) -> bool:
         made = {r for g in self.group for r in g.results}

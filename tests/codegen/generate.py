@@ -148,6 +148,37 @@ def contractions(
     return program(", ".join(arguments), "; ".join(results), "\n".join(body))
 
 
+WHOLE = (
+    "ab,bc->ac",
+    "ac,bc->ab",
+    "ac,ab->bc",
+    "rb,bio->rio",
+    "rio,bio->rb",
+    "rio,rb->bio",
+    "c,c->",
+)
+
+
+def whole_weights(elem: str) -> str:
+    """Contractions of single rows: matrices, stacks of them, and a sum of all numbers."""
+    size = {"a": 9, "b": 7, "c": 2100, "r": 5, "i": 130, "o": 18}
+
+    def row(letters: str) -> str:
+        return rows("unit", "x".join(str(size[c]) for c in letters), elem)
+
+    arguments: list[str] = []
+    body: list[str] = []
+    results: list[str] = []
+    for k, spec in enumerate(WHOLE):
+        operands, out = spec.split("->")
+        a, b = operands.split(",")
+        arguments += [f"%a{k} : {row(a)}", f"%b{k} : {row(b)}"]
+        body.append(f'%y{k} = inter.contract "{spec}" %a{k}, %b{k} : {row(out)}')
+        body.append(f"%z{k} = inter.add %y{k}, %y{k} : {row(out)}")
+        results += [f"%y{k} : {row(out)}", f"%z{k} : {row(out)}"]
+    return program(", ".join(arguments), "; ".join(results), "\n".join(body))
+
+
 def layouts(heads: int, width: int, elem: str) -> str:
     """Ops that move numbers: reshape, transpose, broadcast, slice, concat, fold."""
     x = f"{heads}x{width}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .compiled import COARSE, FINE, TRAIN, Case
-from .generate import SPECS, contractions, layouts
+from .generate import SPECS, contractions, layouts, whole_weights
 from .test_pointwise import FORMATS
 
 INFER = "unify-sets,split-phases"
@@ -38,6 +38,12 @@ def test_formats(format_):
     vector_bytes, march = FORMATS[format_]
     text = contractions(SIZES["ragged"], "f64", SPECS[:12], edges=False)
     agree(Case.of(text, INFER, vector_bytes=vector_bytes, march=march), "f64")
+
+
+@pytest.mark.parametrize("elem", ["f32", "f64"])
+def test_whole_weights(elem):
+    """Weights of relations as sums of bases, and the gradients of both: one row, shared loops."""
+    agree(Case.of(whole_weights(elem), INFER), elem)
 
 
 def test_gradients():
