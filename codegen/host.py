@@ -31,7 +31,7 @@ class Phase:
     `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
     `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
     `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
-    witness, table.
+    witness, table. `launches` says what each of the `kernels` does (codegen/launches.py).
     """
 
     name: str
@@ -39,6 +39,7 @@ class Phase:
     required: list[list[Any]] = field(default_factory=list[list[Any]])
     buffers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     kernels: list[str] = field(default_factory=list[str])
+    launches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     workspace: int = 0
 
     def data(self) -> dict[str, Any]:
@@ -48,6 +49,7 @@ class Phase:
             "required": self.required,
             "buffers": self.buffers,
             "kernels": self.kernels,
+            "launches": self.launches,
             "workspace": self.workspace,
         }
 

@@ -21,6 +21,7 @@ from ..dialects.intra.syntax import buffer_dims, element
 from .c_types import ctype
 from .host import Phase, bindings_of, describe, domain_of, readable_name
 from .kernel_code import KernelCode, is_size, nest_arguments
+from .launches import describe_nest
 from .writer import Writer
 
 
@@ -160,6 +161,7 @@ class PhasePrinter:
         self.host.line(f"{name}({call});")
         self.host.line(f"LAP({self.phase.name}, {len(self.phase.kernels)});")
         self.phase.kernels.append(name)
+        self.phase.launches.append(describe_nest(name, nest))
         self.phase.workspace = max(self.phase.workspace, code.workspace.bytes)
 
 

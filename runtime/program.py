@@ -51,6 +51,7 @@ class Phase:
         function.restype = None
         self.name: str = data["name"]
         self.kernels: list[str] = data["kernels"]
+        self.launches: list[dict[str, Any]] = data["launches"]
         self.workspace: int = data["workspace"]
         self.sizes: list[list[Any]] = data["sizes"]
         self.required: list[tuple[list[Any], int]] = data["required"]

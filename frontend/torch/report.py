@@ -6,6 +6,8 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.launches import Launch, launches
+
 if TYPE_CHECKING:
     from .bound import BoundProgram
 
@@ -34,6 +36,14 @@ class Report:
         """Note a part that runs in torch, once."""
         if message not in self.fallbacks:
             self.fallbacks.append(message)
+
+    def launches(self) -> list[Launch]:
+        """The launch record: for every kernel the rows it runs over, on the graph that its program
+        met last, and the products it does for each (`gnnc.runtime.launches.Launch`). A graph whose
+        tensors are gone has none.
+        """
+        met = [(p, graphs[-1]) for p in self.programs if (graphs := p.graphs())]
+        return [launch for p, graph in met for launch in launches(p.program, graph)]
 
     def __str__(self) -> str:
         seconds = f"{self.compile_seconds:.2f} s"
