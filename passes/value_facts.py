@@ -14,8 +14,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects.inter.reduce import CountOp, ReduceOp, SoftmaxOp
 from ..dialects.inter.sets import Total
-from ..dialects.inter.types import RowsType, rows
-from ..dialects.inter.values import AtOp, ConstOp
+from ..dialects.inter.shapes import RowReduceOp
+from ..dialects.inter.types import UNIT, RowsType, rows
+from ..dialects.inter.values import AtOp, CastOp, ConstOp
 
 _SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
 _MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
@@ -67,6 +68,8 @@ class Facts:
     def _finite(self, op: Operation) -> bool:
         if isinstance(op, ConstOp):
             return math.isfinite(op.number)
+        if op.name == "inter.where" and self._is_guarded(op):
+            return True
         if not all(self.finite(x) for x in _values(op)):
             return False
         if op.name == "inter.rsqrt":
@@ -78,6 +81,21 @@ class Facts:
         if op.name == "inter.exp":
             return _below_greatest(op.operands[0])
         return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
+
+    def _is_guarded(self, op: Operation) -> bool:
+        """Whether a choice takes a quotient only where its divisor, how often the condition holds,
+        is 1 or more: a mean over the rows that count."""
+        condition, quotient, other = op.operands
+        owner = quotient.owner
+        if not isinstance(owner, Operation) or owner.name != "inter.div":
+            return False
+        number, divisor = owner.operands
+        return (
+            self.finite(number)
+            and self.finite(other)
+            and rows(divisor).dom.set == UNIT
+            and _counted(divisor) is condition
+        )
 
     def _not_negative(self, op: Operation) -> bool:
         if isinstance(op, ConstOp):
@@ -104,22 +122,64 @@ class Facts:
             )
         if op.name in _MOVES or op.name in ("inter.minimum", "inter.mul", "inter.sqrt"):
             return all(self.positive(x) for x in _values(op))
+        if isinstance(op, RowReduceOp) and op.kind.data == "sum":
+            return _has_greatest(op)
         return False
 
 
 def _below_greatest(v: SSAValue) -> bool:
-    """Whether `v` is a value less the greatest of its group: 0 or less, as in softmax."""
+    """Whether `v` is a value less the greatest of its group, or of its row: 0 or less, as in
+    softmax."""
     difference = v.owner
     if not isinstance(difference, Operation) or difference.name != "inter.sub":
         return False
     x, most = difference.operands
     read = most.owner
     reduce = read.x.owner if isinstance(read, AtOp) else read
-    if not isinstance(reduce, ReduceOp) or reduce.kind.data != "max" or reduce.x is not x:
+    if not isinstance(reduce, ReduceOp):
+        return _greatest_of_row(most, x) is not None
+    if reduce.kind.data != "max" or reduce.x is not x:
         return False
     along = reduce.along_keys
     own = along == (read.path.data,) if isinstance(read, AtOp) else len(along) != 1
     return own and rows(difference.results[0]).dom == reduce.over
+
+
+def _greatest_of_row(most: SSAValue, x: SSAValue) -> RowReduceOp | None:
+    """The maximum over dimensions of the row `x` that `most` is, with dimensions of 1 in their
+    place."""
+    dims = rows(most).dims
+    while isinstance(most.owner, Operation) and most.owner.name in ("inter.stop", "inter.reshape"):
+        most = most.owner.operands[0]
+    op = most.owner
+    if not isinstance(op, RowReduceOp) or op.kind.data != "max" or op.x is not x:
+        return None
+    kept = tuple(1 if i in op.axes else n for i, n in enumerate(rows(x).dims))
+    return op if dims == kept else None
+
+
+def _has_greatest(op: RowReduceOp) -> bool:
+    """Whether a sum over dimensions of exp is 1 or more, as one of its terms is exp(0)."""
+    exp = op.x.owner
+    if not isinstance(exp, Operation) or exp.name != "inter.exp":
+        return False
+    difference = exp.operands[0].owner
+    if not isinstance(difference, Operation) or difference.name != "inter.sub":
+        return False
+    found = _greatest_of_row(difference.operands[1], difference.operands[0])
+    return found is not None and set(found.axes) <= set(op.axes)
+
+
+def _counted(v: SSAValue) -> SSAValue | None:
+    """The condition of which `v` is how often it holds on all rows of a set."""
+    casts = ("inter.cast", "inter.reshape")
+    while isinstance(v.owner, Operation) and v.owner.name in casts:
+        v = v.owner.operands[0]
+    op = v.owner
+    if not isinstance(op, ReduceOp) or op.kind.data != "sum" or op.along_keys:
+        return None
+    cast = op.x.owner
+    return cast.x if isinstance(cast, CastOp) else None
 
 
 def _values(op: Operation) -> list[SSAValue]:

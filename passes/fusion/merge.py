@@ -3,8 +3,9 @@ first only its own row.
 
 Which pair first decides which others remain possible: a gradient of a weight may go with the nest
 that makes one of its factors, or with another that streams the other factor. So the pair that saves
-most memory traffic a row goes first: rows that need not be read again, and rows that need not be
-written, because nobody else reads them.
+most memory traffic a row goes first: rows that need not be read again, rows that need not be
+written, because nobody else reads them, and rows that loops over the same groups gather once for
+both.
 """
 
 from __future__ import annotations
@@ -16,21 +17,25 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.bindings import root
-from ...dialects.intra.rows import LoadOp, MatmulOp, StoreOp, TraverseOp
+from ...dialects.intra.rows import LoadOp, LookupOp, MatmulOp, SegmentOp, StoreOp, TraverseOp
 from ...dialects.intra.syntax import element, element_bytes, length
+from ..machine import DEGREE
 from .accesses import nests, read, written
+from .simplify import identity
 
 
 @dataclass
 class Accesses:
     """What a nest does to memory: roots of the buffers it reads and writes, and bytes a row by root
-    of what it loads and stores at its own row.
+    of what it loads and stores at its own row, and by group, table and root of what it gathers for
+    the rows of its group.
     """
 
     reads: set[SSAValue]
     writes: set[SSAValue]
     loaded: dict[SSAValue, int]
     stored: dict[SSAValue, int]
+    gathered: dict[object, int]
 
     @staticmethod
     def of(nest: TraverseOp) -> Accesses:
@@ -41,7 +46,20 @@ class Accesses:
                 loaded[root(op.buffer)] = row_bytes(op.result)
             elif isinstance(op, StoreOp) and op.row is nest.row:
                 stored[root(op.buffer)] = row_bytes(op.value)
-        return Accesses(read(nest), written(nest), loaded, stored)
+        return Accesses(read(nest), written(nest), loaded, stored, gathers(nest))
+
+
+def gathers(nest: TraverseOp) -> dict[object, int]:
+    """What the groups of the nest's own rows look up through tables, in bytes a row."""
+    found: dict[object, int] = {}
+    for segment in nest.body.block.ops:
+        if not isinstance(segment, SegmentOp) or segment.row is not nest.row:
+            continue
+        for op in segment.body.block.ops:
+            if isinstance(op, LoadOp) and isinstance(lookup := op.row.owner, LookupOp):
+                key = segment.offsets, identity(lookup.table), root(op.buffer)
+                found[key] = round(DEGREE * row_bytes(op.result))
+    return found
 
 
 def row_bytes(v: SSAValue) -> int:
@@ -94,6 +112,7 @@ class Merger:
             others = any(buffer in x.reads for n, x in self.accesses.items() if n is not second)
             if buffer in a.stored and not others:
                 gain += a.stored[buffer]
+        gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
         self.gains[first, second] = gain
 
     def may_merge(self, i: int, j: int) -> bool:
