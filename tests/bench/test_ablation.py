@@ -86,7 +86,7 @@ def test_same_model_without(name: str):
     same(task, without(pipeline(True, toolchain.vector_bytes()), name))
 
 
-@pytest.mark.parametrize("model", ["rgat", "hgt-typed"])
+@pytest.mark.parametrize("model", ["rgat", pytest.param("hgt-typed", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", HECTOR)
 def test_same_relational_model(name: str, model: str):
     graph = draw({"a": 12, "b": 5}, {("a", "x", "b"): 30, ("b", "y", "a"): 20}, "a")

@@ -50,6 +50,7 @@ def test_is_the_same_model(name: str, kind: str):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", RELATIONAL)
 def test_more_layers(kind: str):
     here = task(kind, 6, 5, 4)
@@ -58,6 +59,7 @@ def test_more_layers(kind: str):
     assert model(*here.inputs).shape == (len(here.y), 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gnnc", "gnnc-step"])
 @pytest.mark.parametrize("kind", RELATIONAL)
 def test_takes_another_graph(name: str, kind: str):
