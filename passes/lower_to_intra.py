@@ -24,10 +24,11 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects.inter.base import StructureOp, ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, SetType, rows
-from ..dialects.intra.bindings import AllocOp
+from ..dialects.intra.bindings import AllocOp, ViewOp, root
 from .lowering.context import INLINE, Lowering
 from .lowering.nests import Host
 from .lowering.rules import lower
+from .machine import Sizes
 from .signature import (
     GRAD,
     NAME,
@@ -164,7 +165,8 @@ def structure_closure(func: FuncOp) -> set[Operation]:
 
 def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
     """One phase; `exported` are the values that @structure computes, by the name it gives them."""
-    low = Lowering(Host(SetEnv.of(func)))
+    env = SetEnv.of(func)
+    low = Lowering(Host(env), Sizes.of(func, env))
     for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
         if isinstance(arg.type, RowsType):
             name = name_of(arg, attrs, f"arg{arg.index}")
@@ -196,30 +198,41 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
 def bind_results(func: FuncOp, low: Lowering) -> None:
     """Let each returned value be computed in its output buffer, by a copy where that is shared."""
     bound: set[SSAValue] = set()
-    for k, (v, attrs) in enumerate(
-        zip(return_of(func).operands, result_attributes(func), strict=True)
-    ):
+    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
+    for k, (v, attrs) in enumerate(pairs):
         if not isinstance(v.type, RowsType):
             continue
         t = rows(v)
-        name = name_of(v, attrs, f"result{k}")
-        out = low.host.output(name, t.dom, t.dims, t.elem)
+        out = low.host.output(name_of(v, attrs, f"result{k}"), t.dom, t.dims, t.elem)
         inline = isinstance(v, OpResult) and isinstance(v.op, INLINE)
         buffer = None if inline else low.buffer(v)
-        if (
-            buffer is not None
-            and isinstance(buffer, OpResult)
-            and isinstance(buffer.op, AllocOp)
-            and buffer not in bound
-        ):
-            alloc = buffer.op
-            buffer.replace_all_uses_with(out)
-            low.host.head.remove(alloc)
-            low.host.move_first(out)
-            for key, b in low.buffers.items():
-                if b is buffer:
-                    low.buffers[key] = out
-            bound.add(out)
+        alloc = None if buffer is None else allocation(buffer)
+        if buffer is None or alloc is None or root(buffer) in bound:
+            nest = low.host.nest(t.dom)
+            nest.store(low.read(nest, v), out)
             continue
-        nest = low.host.nest(t.dom)
-        nest.store(low.read(nest, v), out)
+        put_in_place(low, alloc, buffer, out)
+        bound.add(out)
+
+
+def allocation(buffer: SSAValue) -> AllocOp | None:
+    """The temporary that a buffer is, or is a view of as a whole."""
+    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp):
+        buffer = buffer.op.buffer
+    return buffer.op if isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp) else None
+
+
+def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue) -> None:
+    """Lets `out` be the memory of a temporary, which `buffer` is or is a view of."""
+    low.host.move_first(out)
+    memory = out
+    if buffer is not alloc.result:
+        properties = {} if alloc.domain is None else {"domain": alloc.domain}
+        view = ViewOp.make([out], [alloc.result.type], **properties)
+        low.host.head.insert(1, view)
+        memory = view.result
+    alloc.result.replace_all_uses_with(memory)
+    low.host.head.remove(alloc)
+    for key, b in low.buffers.items():
+        if b is alloc.result:
+            low.buffers[key] = memory

@@ -5,7 +5,7 @@ worth. Measured on a two-core AVX-512 machine; `bench` shows them for others. Ev
 one has an option for it, so IR tests do not depend on this file.
 
 A function may carry `inter.stats = {N = 1000 : i64, g = 5000 : i64}`: the sizes of its sets in the
-graph at hand. Where it is silent the defaults below stand in.
+graph at hand. Where it is silent, and no op fixes a size, the defaults below stand in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 
 from ..dialects.inter.sets import SetEnv
-from ..dialects.inter.types import UNIT, Dom, RowsType, is_bool
+from ..dialects.inter.structure import RangeOp
+from ..dialects.inter.types import UNIT, Dom, RowsType, is_bool, rows, set_name
+from ..dialects.inter.values import AsRowsOp, AsUnitOp
 
 NODES = 100_000
 """Rows of a set that nothing is known of."""
@@ -52,8 +54,8 @@ class Sizes:
 
     @staticmethod
     def of(func: FuncOp, env: SetEnv, degree: float = DEGREE) -> Sizes:
-        """The sizes that `func` says or the defaults."""
-        stats: dict[str, float] = {}
+        """The sizes that `func` says, in its attribute or by an op, or the defaults."""
+        stats = _constant_sizes(func)
         attr = func.attributes.get(STATS)
         if isinstance(attr, DictionaryAttr):
             for name, value in attr.data.items():
@@ -103,6 +105,22 @@ class Sizes:
         maps = self.env.info(dom.set).maps.values()
         ends = [m.codomain for m in maps if not {"mono", "partial"} & set(m.flags)]
         return len(ends) >= 2
+
+
+def _constant_sizes(func: FuncOp) -> dict[str, float]:
+    """The sets whose size the program fixes: ranges, and those whose rows are parameters."""
+    found: dict[str, float] = {}
+    for op in func.body.block.ops:
+        match op:
+            case RangeOp():
+                found[set_name(op.results[0])] = float(op.size.value.data)
+            case AsRowsOp():
+                found[set_name(op.set)] = float(rows(op.x).dims[0])
+            case AsUnitOp():
+                found[set_name(op.set)] = float(rows(op.results[0]).dims[0])
+            case _:
+                pass
+    return found
 
 
 def row_bytes(t: RowsType) -> int:

@@ -1,13 +1,13 @@
 """reorder-linear: the same linear algebra in a cheaper order.
 
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
-(linear/reads.py), matrices that products make are made one by one (linear/weights.py), sums over
-pairs become sums over edges (linear/levels.py), inner products leave sums (linear/inner.py),
-factors leave sums (linear/sums.py), sums that follow from others are not done again
-(linear/reuse.py), a product stands before or after an aggregation by cost (linear/aggregation.py),
-factors of outer products go where they are (linear/scaled.py), chains of products are bracketed by
-cost (linear/chains.py), products of concatenations and sums are done in parts by cost
-(linear/terms.py). All are exact up to rounding.
+(linear/reads.py), added concatenations are joined (linear/pieces.py), matrices that products make
+are made one by one (linear/weights.py), sums over pairs become sums over edges (linear/levels.py),
+inner products leave sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow
+from others are not done again (linear/reuse.py), a product stands before or after an aggregation by
+cost (linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains
+of products are bracketed by cost (linear/chains.py), products of concatenations and sums are done
+in parts by cost (linear/terms.py). All are exact up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
 aggregation is settled in the first run, backward included; the second only moves products of the
@@ -28,6 +28,7 @@ from .linear.chains import rebracket
 from .linear.function import LinearFunction, value_ops
 from .linear.inner import take_out_product
 from .linear.levels import join_levels
+from .linear.pieces import join_pieces
 from .linear.reads import drop_read_of_unit, sink_reads
 from .linear.reuse import reuse_sum
 from .linear.scaled import share_scaled
@@ -43,6 +44,7 @@ _RULES = (
     drop_neutral,
     contract_of_sum,
     sink_reads,
+    join_pieces,
     make_by_rows,
     join_levels,
     take_out_product,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -115,6 +116,32 @@ def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | Non
         x = b.reshape(f.value, f.dims(rank))
         if total is None:
             total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
+        elif f.inverse:
+            total = b.div(total, x)
+        elif is_outer(total, x):
+            total = _outer(b, total, x)
         else:
-            total = b.div(total, x) if f.inverse else b.mul(total, x)
+            total = b.mul(total, x)
     return total
+
+
+def is_outer(left: SSAValue, right: SSAValue) -> bool:
+    """Whether each of two values has a wide dimension in which the other broadcasts."""
+    ours, theirs = (_wide(rows(v).dims) for v in (left, right))
+    return bool(ours.keys() - theirs.keys() and theirs.keys() - ours.keys())
+
+
+def _wide(dims: Sequence[int]) -> dict[int, int]:
+    """The dimensions that are not 1, counted from the right, from the left one on."""
+    return {len(dims) - i: n for i, n in enumerate(dims) if n != 1}
+
+
+def _outer(b: Builder, left: SSAValue, right: SSAValue) -> SSAValue:
+    """Their product as a contraction: sums of those are products of matrices."""
+    terms = [_wide(rows(v).dims) for v in (left, right)]
+    whole = dict(sorted({**terms[0], **terms[1]}.items(), reverse=True))
+    letters = dict(zip(whole, string.ascii_lowercase, strict=False))
+    spec = ["".join(letters[d] for d in t) for t in (*terms, whole)]
+    operands = [b.reshape(v, tuple(t.values())) for v, t in zip((left, right), terms, strict=True)]
+    product = b.contract(f"{spec[0]},{spec[1]}->{spec[2]}", *operands)
+    return b.reshape(product, tuple(whole.get(d, 1) for d in range(next(iter(whole)), 0, -1)))

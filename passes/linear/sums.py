@@ -4,8 +4,9 @@ In `reduce sum (or mean) of a product over g along dst`, a factor that is the sa
 group (read `at dst`, or a single row) leaves the sum and multiplies its result; factors read
 through one map (`at src dis * at src h`) become one read of their product; what is left per edge
 stays. GCN without edge weights ends as `dis * sum(at src (dis * h))`: no number per edge is left.
-Where all factors leave, the sum is a count. The same goes for the sums of the backward half, along
-src and along ().
+Where all factors leave, the sum is a count. What is left of factors that broadcast against each
+other is an outer product, whose sum is a product of matrices. The same goes for the sums of the
+backward half, along src and along ().
 
 A factor leaves, or is multiplied with others before a read, only where it is known to be finite on
 every row (value_facts.py), and a divisor not to be 0: the inverse of a degree of 0 times the 0 of
@@ -20,9 +21,10 @@ from xdsl.ir import SSAValue
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
+from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.types import rows, set_name
-from .factors import Factor, Product, factorise, multiply, placed
+from .factors import Factor, Product, factorise, is_outer, multiply, placed
 from .function import (
     LinearFunction,
     is_unit,
@@ -55,7 +57,7 @@ def regroup_sum(fn: LinearFunction, op: ValueOp) -> bool:
     product = factorise(reduce.x)
     b = fn.before(op)
     parts = sort_factors(fn, b, reduce, product.factors)
-    if not parts.changes() and not product.negative:
+    if not parts.changes() and not product.negative and not _is_outer(reduce.x):
         return False
     fn.replace(op.results[0], _rebuild(b, reduce, product, parts))
     return True
@@ -82,6 +84,14 @@ def sort_factors(fn: LinearFunction, b: Builder, reduce: ReduceOp, factors: list
         else:
             out.reads[path] = [f.of(a.x) for f in fs if (a := plain_at(f.value)) is not None]
     return out
+
+
+def _is_outer(v: SSAValue) -> bool:
+    """Whether `v` is an outer product written as one of values that broadcast."""
+    owner = v.owner
+    if not isinstance(owner, PointwiseOp) or owner.SPEC.name != "mul":
+        return False
+    return is_outer(*owner.operands)
 
 
 def _safe(fn: LinearFunction, f: Factor) -> bool:

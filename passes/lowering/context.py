@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.inter import values
 from ...dialects.inter.types import Dom, rows, set_name
 from ...dialects.intra import rows as intra
+from ..machine import Sizes
 from .nests import Host, Nest
 
 INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
@@ -22,8 +23,9 @@ INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
 class Lowering:
     """Lowers the rows ops of one function into a host block."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, sizes: Sizes) -> None:
         self.host = host
+        self.sizes = sizes
         self.env = host.env
         self.buffers: dict[SSAValue, SSAValue] = {}
 

@@ -23,14 +23,16 @@ GROUP_BYTES = 256 * 1024
 LANES = 16
 """Numbers of the longest vector."""
 FEW_NUMBERS = 256
-"""Sums of so many numbers stay in registers: a loop over the group's members does without a
-block.
+"""Sums of so many numbers stay in registers: where groups are short, a loop over the group's
+members does without a block.
 """
+FEW_GROUPS = 1024
+"""So many groups are long ones: relations or types, not nodes."""
 
 
 def lower_contract(low: Lowering, op: Operation) -> None:
     assert isinstance(op, shapes.ContractOp)
-    if is_summed_outer(op):
+    if is_summed_outer(low, op):
         return  # the reduction that reads it makes the sum without the products
     a, b, spec = op.a, op.b, op.spec.data
     la, lb, out = op.letters()
@@ -88,7 +90,7 @@ def lower_grouped_product(
     low.buffers[op.results[0]] = out
 
 
-def is_summed_outer(op: shapes.ContractOp) -> bool:
+def is_summed_outer(low: Lowering, op: shapes.ContractOp) -> bool:
     """The contraction is only read by sums over all rows, or over those of a group, so its products
     need not be kept.
     """
@@ -96,14 +98,17 @@ def is_summed_outer(op: shapes.ContractOp) -> bool:
     users = [u.operation for u in op.results[0].uses]
     if not users or outer_roles(op) is None or t.dom == ONE:
         return False
-    return all(isinstance(u, reduce.ReduceOp) and sums_outer(u, t) for u in users)
+    return all(isinstance(u, reduce.ReduceOp) and sums_outer(low, u, t) for u in users)
 
 
-def sums_outer(op: reduce.ReduceOp, products: RowsType) -> bool:
+def sums_outer(low: Lowering, op: reduce.ReduceOp, products: RowsType) -> bool:
     """Whether a reduction is a sum of outer products that printers block over rows."""
     if op.over != products.dom or op.kind.data not in ("sum", "mean"):
         return False
     if not op.along_keys:
         return True
     several = op.kind.data == "sum" and len(op.along_keys) == 1 and len(op.over.keys) != 1
-    return several and FEW_NUMBERS < math.prod(products.dims) and is_small(products)
+    if not several or not is_small(products):
+        return False
+    long_groups = low.sizes.set(low.env.codomain(op.over.set, op.along_keys[0])) <= FEW_GROUPS
+    return long_groups or FEW_NUMBERS < math.prod(products.dims)

@@ -39,7 +39,7 @@ def lower_reduce(low: Lowering, op: Operation) -> None:
         return total(low, op)
     t, kind, over, along = rows(op.results[0]), op.kind.data, op.over, op.along_keys
     if isinstance(op.x, OpResult) and isinstance(op.x.op, shapes.ContractOp):
-        if is_summed_outer(op.x.op):
+        if is_summed_outer(low, op.x.op):
             low.buffers[op.results[0]] = sum_of_outer(low.host, op.x.op, over, low.read, along[0])
             return
 
@@ -64,7 +64,11 @@ def total(low: Lowering, op: reduce.ReduceOp) -> None:
     if kind == "last":
         raise PassFailedException("lower-to-intra: reduce last along () has no lowering")
     x = op.x
-    if isinstance(x, OpResult) and isinstance(x.op, shapes.ContractOp) and is_summed_outer(x.op):
+    if (
+        isinstance(x, OpResult)
+        and isinstance(x.op, shapes.ContractOp)
+        and is_summed_outer(low, x.op)
+    ):
         out = sum_of_outer(low.host, x.op, op.over, low.read)
     elif op.over.set == UNIT:
         out = low.buffer(x)
