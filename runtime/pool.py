@@ -26,7 +26,9 @@ COLOURS, COLOUR = 29, 4096 + 5 * 64
 same distance from the start of several buffers would meet in the same sets of the caches.
 """
 WASTE = 1.25
-"""A region may be so many times as long as what is asked for."""
+"""A region may be so many times as long as what is asked for, though that be more memory than was
+ever in use.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +123,11 @@ class Pool:
 
     def _fitting(self, size: int) -> Region | None:
         """The shortest free region that will do; among equals the one used last, which the caches
-        may still hold.
+        may still hold. A much longer one does where no more comes into use than was before: the
+        phases of a program ask for different lengths in turns, and would else map and unmap them.
         """
-        fits = [r for r in reversed(self._free) if size <= r.size <= WASTE * rounded(size)]
+        longest = max(WASTE * rounded(size), self._most - self._in_use)
+        fits = [r for r in reversed(self._free) if size <= r.size <= longest]
         if not fits:
             return None
         best = min(fits, key=lambda r: r.size)

@@ -23,6 +23,8 @@ from .tables import Tables, contiguous
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
+SCRATCH = "scratch"
+"""The region for workspace and small temporaries."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +108,20 @@ class PhaseOnGraph:
             array = self.literal(b) if b["kind"] == "table" else contiguous(tables.table(b))
             self.keep.append(array)
             self.fixed[k] = array.ctypes.data
-        self.scratch = phase.workspace
+        scratch = phase.workspace
         self.small: list[tuple[int, int]] = []
-        self.large: list[tuple[int, list[int]]] = []
+        self.large: dict[Any, list[int]] = {}
         for key, size in slots.items():
             members = [k for k, slot in temporaries if slot == key]
             if size >= SMALL:
-                self.large.append((size, members))
+                self.large[key] = members
                 continue
-            offset = -(-self.scratch // ALIGN) * ALIGN
+            offset = -(-scratch // ALIGN) * ALIGN
             self.small += [(k, offset) for k in members]
-            self.scratch = offset + max(size, 1)  # an empty one has an address of its own too
+            scratch = offset + max(size, 1)  # an empty one has an address of its own too
+        sizes_of = {SCRATCH: scratch, **{key: slots[key] for key in self.large}}
+        # the longest first: a short one would take a region that a longer one fits in
+        self.regions = sorted(sizes_of.items(), key=lambda item: -item[1])
 
     @staticmethod
     def literal(b: Mapping[str, Any]) -> NDArray[Any]:
@@ -127,14 +132,14 @@ class PhaseOnGraph:
         array.
         """
         pointers = (ctypes.c_void_p * max(len(self.fixed), 1))(*self.fixed)
-        scratch = pool.take(self.scratch)
+        # a region each, so that the next phase finds them whatever it needs them for
+        leases = {key: pool.take(size) for key, size in self.regions}
+        scratch = leases[SCRATCH]
         for k, offset in self.small:
             pointers[k] = scratch.address + offset
-        # a region each, so that the next phase finds them whatever it needs them for
-        leases = [pool.take(size) for size, _ in self.large]
-        for lease, (_, members) in zip(leases, self.large, strict=True):
+        for key, members in self.large.items():
             for k in members:
-                pointers[k] = lease.address
+                pointers[k] = leases[key].address
         for k, address in addresses.items():
             pointers[k] = address
         self.phase.function(

@@ -61,6 +61,36 @@ def test_never_more_than_was_in_use_at_once():
     del d
 
 
+def test_lengths_in_turns_share_a_region():
+    pool = Pool()
+    long = pool.take(3 * MANY)
+    address, most = long.address, pool.held
+    del long
+    for _ in range(3):
+        short = pool.take(MANY)
+        assert short.address == address
+        del short
+        long = pool.take(3 * MANY)
+        assert long.address == address
+        del long
+    assert pool.held == most
+
+
+def test_a_short_one_takes_no_long_region_that_others_may_need():
+    pool = Pool()
+    long, other = pool.take(3 * MANY), pool.take(MANY)
+    address = long.address
+    del long
+    kept = pool.take(MANY)
+    assert kept.address == address  # no more in use than before
+    more = pool.take(MANY)
+    assert more.address != address
+    del kept, more
+    third = pool.take(2 * MANY)
+    assert third.address == address
+    del other, third
+
+
 def test_release_keeps_what_is_in_use():
     pool = Pool()
     x, gone = floats(pool, MANY), pool.take(MANY)
