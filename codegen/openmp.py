@@ -1,5 +1,5 @@
 """Prints a lowered module as C with OpenMP: one static function a nest, one exported function a
-phase.
+phase. Nests that do the same on other buffers share a function (codegen/shared.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .c_types import ctype
 from .host import Phase, bindings_of, describe, domain_of, readable_name
 from .kernel_code import KernelCode, is_size, nest_arguments
 from .launches import describe_nest
+from .shared import Functions
 from .writer import Writer
 
 
@@ -49,10 +50,11 @@ def print_module(module: ModuleOp) -> Printed:
     phases: list[Phase] = []
     text: list[str] = []
     widths: set[int] = set()
+    functions = Functions()
     for func in module.body.block.ops:
         if not isinstance(func, FuncOp) or not is_phase(func):
             continue
-        printer = PhasePrinter(func)
+        printer = PhasePrinter(func, functions)
         text.append(printer.text())
         phases.append(printer.phase)
         widths |= printer.widths
@@ -71,10 +73,13 @@ def is_phase(func: FuncOp) -> bool:
 
 
 class PhasePrinter:
-    """Prints one phase: its kernels, then the function that runs them in order."""
+    """Prints one phase: its kernels, then the function that runs them in order. `functions` are
+    those of the module so far.
+    """
 
-    def __init__(self, func: FuncOp) -> None:
+    def __init__(self, func: FuncOp, functions: Functions) -> None:
         self.func = func
+        self.functions = functions
         self.phase = Phase(func.sym_name.data)
         self.used: set[str] = set()
         self.names: dict[SSAValue, str] = {}
@@ -92,7 +97,7 @@ class PhasePrinter:
         head = (
             f"void gnnc_{self.phase.name}(int threads, char *ws, const int64_t *n, void *const *b)"
         )
-        out.line(f"LAPS({self.phase.name}, {max(len(self.kernels), 1)})")
+        out.line(f"LAPS({self.phase.name}, {max(len(self.phase.kernels), 1)})")
         with out.block(head):
             out.line("START_LAPS;")
             out.lines += self.host.lines
@@ -138,7 +143,7 @@ class PhasePrinter:
         return f"{ctype(element(v.type)).memory} *"
 
     def kernel(self, nest: rows.TraverseOp) -> None:
-        name = f"{self.phase.name}_{len(self.kernels)}{summary(nest)}"
+        name = f"{self.phase.name}_{len(self.phase.kernels)}{summary(nest)}"
         arguments = nest_arguments(nest)
         code = KernelCode(nest, {v: self.names[v] for v in arguments})
         self.widths.add(code.schedule.vector_bytes)
@@ -148,17 +153,17 @@ class PhasePrinter:
             for op in nest.walk()
             if isinstance(op, rows.StoreOp | rows.TotalOp | rows.OuterOp)
         }
-        parameters = ["int threads", "char *ws"]
+        parameters = [("int ", "threads"), ("char *", "ws")]
         for v in arguments:
-            if is_size(v):
-                parameters.append(f"const int64_t {self.names[v]}")
-            else:
-                const = "" if v in written else "const "
-                parameters.append(f"{const}{self.pointer(v)}restrict {self.names[v]}")
-        head = f"static void {name}({', '.join(parameters)})"
-        self.kernels.append(f"{head}\n{{\n    (void)ws;\n{body}}}\n")
+            const = "" if v in written else "const "
+            kind = "const int64_t " if is_size(v) else f"{const}{self.pointer(v)}restrict "
+            parameters.append((kind, self.names[v]))
+        known = self.functions.same(name, parameters, body)
+        if known == name:
+            head = f"static void {name}({', '.join(map(''.join, parameters))})"
+            self.kernels.append(f"{head}\n{{\n    (void)ws;\n{body}}}\n")
         call = ", ".join(["threads", "ws", *(self.names[v] for v in arguments)])
-        self.host.line(f"{name}({call});")
+        self.host.line(f"{known}({call});")
         self.host.line(f"LAP({self.phase.name}, {len(self.phase.kernels)});")
         self.phase.kernels.append(name)
         self.phase.launches.append(describe_nest(name, nest))

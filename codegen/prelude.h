@@ -249,20 +249,37 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 /* Counter-based dropout with Philox4x32-10, bit for bit the function of dialects/interp/philox.py. A 32-bit word lies in
    a 64-bit lane, so that a round is two vector multiplications; the words of one block end up side by side. */
 typedef uint64_t words __attribute__((vector_size(VECTOR_BYTES)));
-enum { LANES_OF_WORDS = VECTOR_BYTES / 8, PHILOX_BLOCKS = 4 * LANES_OF_WORDS };
-static __attribute__((unused)) void philox(uint32_t out[4 * PHILOX_BLOCKS], uint32_t first, int64_t row, uint32_t site, int64_t key)
+typedef int32_t halves __attribute__((vector_size(VECTOR_BYTES)));
+enum { LANES_OF_WORDS = VECTOR_BYTES / 8 };
+/* The product of the low halves of the lanes, which is one instruction where the compiler can be told. */
+INLINE words times(words a, words b)
+{
+#if VECTOR_BYTES == 64 && defined(__AVX512F__) && !defined(__clang__)
+    typedef long long lanes __attribute__((vector_size(64)));
+    return (words)__builtin_ia32_pmuludq512_mask((halves)a, (halves)b, (lanes){0}, 255);
+#elif VECTOR_BYTES == 32 && defined(__AVX2__) && !defined(__clang__)
+    return (words)__builtin_ia32_pmuludq256((halves)a, (halves)b);
+#elif VECTOR_BYTES == 16 && defined(__SSE2__) && !defined(__clang__)
+    return (words)__builtin_ia32_pmuludq128((halves)a, (halves)b);
+#else
+    const words none = {0}, low = none + 0xFFFFFFFFu;
+    return (a & low) * (b & low);
+#endif
+}
+/* The words of `groups` vectors of blocks, from block `first` on. */
+INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t row, uint32_t site, int64_t key)
 {
     const words none = {0}, low = none + 0xFFFFFFFFu;
     words c0[4], c1[4], c2[4], c3[4], k0 = none + ((uint64_t)key & 0xFFFFFFFFu), k1 = none + ((uint64_t)key >> 32);
-    for (int q = 0; q < 4; ++q) {
+    UNROLL for (int q = 0; q < groups; ++q) {
         for (int j = 0; j < LANES_OF_WORDS; ++j) c0[q][j] = first + (uint32_t)(q * LANES_OF_WORDS + j);
         c1[q] = none + ((uint64_t)row & 0xFFFFFFFFu);
         c2[q] = none + ((uint64_t)row >> 32);
         c3[q] = none + site;
     }
     for (int round = 0; round < 10; ++round) {
-        UNROLL for (int q = 0; q < 4; ++q) {
-            const words p0 = (none + 0xD2511F53u) * c0[q], p1 = (none + 0xCD9E8D57u) * c2[q];
+        UNROLL for (int q = 0; q < groups; ++q) {
+            const words p0 = times(none + 0xD2511F53u, c0[q]), p1 = times(none + 0xCD9E8D57u, c2[q]);
             c0[q] = (p1 >> 32) ^ c1[q] ^ k0;
             c1[q] = p1 & low;
             c2[q] = (p0 >> 32) ^ c3[q] ^ k1;
@@ -271,13 +288,26 @@ static __attribute__((unused)) void philox(uint32_t out[4 * PHILOX_BLOCKS], uint
         k0 = (k0 + 0x9E3779B9u) & low;
         k1 = (k1 + 0xBB67AE85u) & low;
     }
-    for (int q = 0; q < 4; ++q) {
+    UNROLL for (int q = 0; q < groups; ++q) {
+        uint64_t even[LANES_OF_WORDS], odd[LANES_OF_WORDS], both[2 * LANES_OF_WORDS];
+        *(words *)even = c0[q] | c1[q] << 32;
+        *(words *)odd = c2[q] | c3[q] << 32;
         for (int j = 0; j < LANES_OF_WORDS; ++j) {
-            uint64_t pair[2] = {c0[q][j] | c1[q][j] << 32, c2[q][j] | c3[q][j] << 32};
-            memcpy(out + 4 * (q * LANES_OF_WORDS + j), pair, sizeof(pair));
+            both[2 * j] = even[j];
+            both[2 * j + 1] = odd[j];
         }
+        memcpy(out + q * 4 * LANES_OF_WORDS, both, sizeof(both));
     }
 }
+/* Narrow rows need few words; in wide ones several vectors hide the latency of the multiplications. */
+#define PHILOX(groups)                                                                           \
+    static __attribute__((noinline, unused)) void philox##groups(uint32_t *out, uint32_t first, int64_t row, uint32_t site, int64_t key) \
+    {                                                                                            \
+        philox(groups, out, first, row, site, key);                                              \
+    }
+PHILOX(1)
+PHILOX(2)
+PHILOX(4)
 #define DROPOUT(T, s)                                                                            \
     static __attribute__((unused)) void dropout##s(T *restrict y, const T *restrict x, int n, int64_t key, uint32_t site, int64_t row, double p) \
     {                                                                                            \
@@ -288,10 +318,12 @@ static __attribute__((unused)) void philox(uint32_t out[4 * PHILOX_BLOCKS], uint
         }                                                                                        \
         const uint32_t least = (uint32_t)threshold;                                              \
         const T scale = (T)(1.0 / (1.0 - p));                                                    \
-        uint32_t u[4 * PHILOX_BLOCKS];                                                           \
-        for (int f = 0; f < n; f += 4 * PHILOX_BLOCKS) {                                         \
-            philox(u, (uint32_t)f / 4, row, site, key);                                          \
-            const int m = n - f < 4 * PHILOX_BLOCKS ? n - f : 4 * PHILOX_BLOCKS;                 \
+        enum { GROUP = 4 * LANES_OF_WORDS };                                                     \
+        uint32_t u[4 * GROUP];                                                                   \
+        for (int f = 0, m; f < n; f += m) {                                                      \
+            const int groups = n - f > 2 * GROUP ? 4 : n - f > GROUP ? 2 : 1;                    \
+            (groups == 4 ? philox4 : groups == 2 ? philox2 : philox1)(u, (uint32_t)f / 4, row, site, key); \
+            m = n - f < groups * GROUP ? n - f : groups * GROUP;                                 \
             for (int k = 0; k < m; ++k) y[f + k] = u[k] >= least ? x[f + k] * scale : 0;         \
         }                                                                                        \
     }

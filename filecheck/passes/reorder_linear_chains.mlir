@@ -70,3 +70,26 @@ func.func @kept(%N : !inter.set<N>, %x : !inter.rows<N, 64xf32>, %W : !inter.row
   %o = inter.contract "f,fo->o" %n, %U : !inter.rows<N, 64xf32>
   func.return %s, %o : !inter.rows<N, f32>, !inter.rows<N, 64xf32>
 }
+
+// -----
+
+// A network that makes a matrix for each edge (NNConv): the matrix of its weight meets the source's
+// features first, once a node, and so does its bias, which stands in front of the reshape.
+// CHECK-LABEL: func.func @edge_network
+// CHECK: %[[W:.*]] = inter.reshape %W : !inter.rows<unit, 6x4x2xf32>
+// CHECK-NEXT: %[[P:.*]] = inter.contract "{{.*}}" %[[W]], %x : !inter.rows<N, 4x2xf32>
+// CHECK-NEXT: %[[PS:.*]] = inter.at %g[src], %[[P]]
+// CHECK-NEXT: %[[M:.*]] = inter.contract "{{.*}}" %e, %[[PS]] : !inter.rows<g, 4xf32>
+// CHECK-NEXT: %[[B:.*]] = inter.reshape %b : !inter.rows<unit, 6x4xf32>
+// CHECK-NEXT: %[[PB:.*]] = inter.contract "k,ko->o" %x, %[[B]] : !inter.rows<N, 4xf32>
+// CHECK-NEXT: %[[BS:.*]] = inter.at %g[src], %[[PB]]
+// CHECK-NEXT: %[[Y:.*]] = inter.add %[[M]], %[[BS]] : !inter.rows<g, 4xf32>
+// CHECK-NEXT: func.return %[[Y]]
+func.func @edge_network(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 6xf32>, %e : !inter.rows<g, 2xf32>, %W : !inter.rows<unit, 24x2xf32>, %b : !inter.rows<unit, 24xf32>) -> !inter.rows<g, 4xf32> {
+  %p = inter.contract "y,zy->z" %e, %W : !inter.rows<g, 24xf32>
+  %q = inter.add %p, %b : !inter.rows<g, 24xf32>
+  %m = inter.reshape %q : !inter.rows<g, 6x4xf32>
+  %xs = inter.at %g[src], %x : !inter.rows<g, 6xf32>
+  %y = inter.contract "k,ko->o" %xs, %m : !inter.rows<g, 4xf32>
+  func.return %y : !inter.rows<g, 4xf32>
+}

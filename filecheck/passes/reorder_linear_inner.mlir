@@ -78,3 +78,26 @@ func.func @nonlinear(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %z 
   %a = inter.reduce sum %s over %g along src : !inter.rows<N, f32>
   func.return %dz, %a : !inter.rows<N, 8xf32>, !inter.rows<N, f32>
 }
+
+// -----
+
+// What stands beside the product has features too (the keys of dot-product attention): the new sum
+// would hold all products of two features, so the inner product stays per edge.
+// CHECK-LABEL: func.func @dot_product_attention
+// CHECK: inter.contract "hf,hf->h" %Gd, %vs : !inter.rows<g, 2xf32>
+// CHECK-NOT: 2x8x8
+func.func @dot_product_attention(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %p : !inter.rows<g, 2xf32>, %v : !inter.rows<N, 2x8xf32>, %k : !inter.rows<N, 2x8xf32>, %G : !inter.rows<N, 2x8xf32> {inter.cotangent})
+    -> (!inter.rows<N, 2x8xf32>, !inter.rows<N, 2x8xf32>) {
+  %Gd = inter.at %g[dst], %G : !inter.rows<g[dst], 2x8xf32>
+  %vs = inter.at %g[src], %v : !inter.rows<g[src], 2x8xf32>
+  %ks = inter.at %g[src], %k : !inter.rows<g[src], 2x8xf32>
+  %pw = inter.reshape %p : !inter.rows<g, 2x1xf32>
+  %pv = inter.mul %pw, %vs : !inter.rows<g, 2x8xf32>
+  %o = inter.reduce sum %pv over %g along dst : !inter.rows<N, 2x8xf32>
+  %e = inter.contract "hf,hf->h" %Gd, %vs : !inter.rows<g, 2xf32>
+  %pe = inter.mul %p, %e : !inter.rows<g, 2xf32>
+  %pc = inter.reshape %pe : !inter.rows<g, 2x1xf32>
+  %m = inter.mul %pc, %ks : !inter.rows<g, 2x8xf32>
+  %dq = inter.reduce sum %m over %g along dst : !inter.rows<N, 2x8xf32>
+  func.return %o, %dq : !inter.rows<N, 2x8xf32>, !inter.rows<N, 2x8xf32>
+}

@@ -76,17 +76,16 @@ def _chain(op: ContractOp, side: int, weight: int) -> Chain | None:
     """The chain whose first product is operand `side` of `op`, with operand `weight` as its w."""
     v, dies, bias = op.operands[side], _once(op.operands[side]), None
     reshapes: list[ReshapeOp] = []
-    owner = v.owner
-    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "add":
-        found = _product_and_bias(owner)
-        if found is None:
-            return None
-        v, bias = found
-        dies, owner = dies and _once(v), v.owner
-    while isinstance(owner, ReshapeOp):
-        reshapes.append(owner)
-        v = owner.x
-        dies, owner = dies and _once(v), v.owner
+    while True:
+        owner = v.owner
+        if isinstance(owner, ReshapeOp):
+            reshapes.append(owner)
+            v = owner.x
+        elif bias is None and (found := _product_and_bias(owner)) is not None:
+            v, bias = found
+        else:
+            break
+        dies = dies and _once(v)
     if not isinstance(owner, ContractOp) or op.operands[0] is op.operands[1]:
         return None
     left, right, mid = (tuple(t) for t in owner.letters())
@@ -124,7 +123,10 @@ def _once(v: SSAValue) -> bool:
     return len({use.operation for use in v.uses}) == 1
 
 
-def _product_and_bias(op: PointwiseOp) -> tuple[SSAValue, SSAValue] | None:
+def _product_and_bias(op: object) -> tuple[SSAValue, SSAValue] | None:
+    """(the rest, the bias) where a single row is added to rows of its shape."""
+    if not isinstance(op, PointwiseOp) or op.SPEC.name != "add":
+        return None
     a, b = op.operands
     for v, bias in ((a, b), (b, a)):
         if is_unit(bias) and rows(bias).dims == rows(v).dims and not is_unit(v):
@@ -215,6 +217,8 @@ def _pays(fn: LinearFunction, op: ContractOp, chain: Chain) -> bool:
         old += work(m1, chain.x.letters, chain.w.letters)
     new = work(mw, chain.w.letters, chain.a.letters)
     new += work(m2, chain.x.letters, inner, chain.out)
+    if chain.bias is not None:
+        new += work(fn.sizes.rows(fn.least(chain.a.value)), chain.middle, chain.a.letters)
     return new < MARGIN * old
 
 
@@ -245,7 +249,8 @@ def _build(b: Builder, op: ContractOp, chain: Chain) -> SSAValue:
     x = b.reshape(chain.x.value, [size[c] for c in kept])
     y = b.contract(f"{text(kept)},{text(inner)}->{text(chain.out)}", x, product)
     if chain.bias is not None:
-        operands = [chain.bias, chain.a.value]
+        projection = op.operands[1 if chain.a_first else 0]
+        operands = [b.reshape(chain.bias, rows(projection).dims), chain.a.value]
         if chain.a_first:
             operands.reverse()
         y = b.add(y, b.contract(op.spec.data, *operands))

@@ -13,6 +13,7 @@ that a product ends in, or none. After autodiff only, as it is gradients that lo
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -161,11 +162,21 @@ def _pays(fn: LinearFunction, op: ContractOp, endings: list[Ending]) -> bool:
     for ending in endings:
         old += gather(result)
         inner = op.operands[ending.side]
-        if not _is_read_beside(fn, ending, inner):
-            new += gather(width(inner))
+        numbers = _numbers(op, ending)
+        if numbers > width(inner) or not _is_read_beside(fn, ending, inner):
+            new += gather(numbers)
         groups = fn.sizes.rows(ending.reduce.type.dom)
-        new += 3 * groups * width(inner) * size / STREAM_BYTES  # written, fetched for it, read
+        new += 3 * groups * numbers * size / STREAM_BYTES  # written, fetched for it, read
     return new < MARGIN * old
+
+
+def _numbers(op: ContractOp, e: Ending) -> int:
+    """The width of the new sum: what stands beside the product may have dimensions of its own."""
+    terms, whole = op.letters()[:2], op.letters()[2]
+    dims = zip(terms[e.side], rows(op.operands[e.side]).dims, strict=True)
+    summed = math.prod(n for c, n in dims if c not in whole)
+    places = {p for f in (*e.rest, e.product) for p in f.place if p is not None}
+    return summed * math.prod(e.dims[p] for p in places)
 
 
 def _is_read_beside(fn: LinearFunction, ending: Ending, inner: SSAValue) -> bool:
