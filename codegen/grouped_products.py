@@ -1,9 +1,9 @@
 """C for products whose matrix, or whose sum, belongs to the group of a row: `%W[%i]`, `%sum[%i]`.
 
 Rows of one group lie together, so a block of rows is cut into runs of equal index. A matrix is
-packed when the index changes. A sum is kept while the index stays; that of a group which lies in
-one chunk of rows goes straight to the output, those that chunks share go to two places a chunk, and
-are added in the order of the chunks.
+packed when the index changes, unless it lies in memory as it is used. A sum is kept while the index
+stays; that of a group which lies in one chunk of rows goes straight to the output, those that
+chunks share go to two places a chunk, and are added in the order of the chunks.
 """
 
 from __future__ import annotations
@@ -58,19 +58,23 @@ class GroupedMatmul:
 
     def declare(self, out: Writer) -> None:
         """The packed matrix of the thread, and whose it is."""
+        if self.code.lies_packed(self.op):
+            return
         size = self.code.packed_size(self.op)
         out.line(f"{self.code.c.name} {self.name}[{size}] __attribute__((aligned(64)));")
         out.line(f"int64_t {self.name}_g = -1;")
 
     def run(self, out: Writer, x: Operand, y: Operand, stream: bool) -> None:
         """The products of a block of rows."""
-        row = math.prod(buffer_dims(self.op.weight))
+        matrix = f"({self.weight} + group * {math.prod(buffer_dims(self.op.weight))})"
         with runs(out, self.table):
-            with out.block(f"if (group != {self.name}_g)"):
-                self.code.pack(out, self.op, f"({self.weight} + group * {row})", self.name)
-                out.line(f"{self.name}_g = group;")
+            if not self.code.lies_packed(self.op):
+                with out.block(f"if (group != {self.name}_g)"):
+                    self.code.pack(out, self.op, matrix, self.name)
+                    out.line(f"{self.name}_g = group;")
+                matrix = self.name
             at, into = shifted(x), shifted(y)
-            self.code.matmul(out, self.op, at, into, self.name, "(r1 - r0)", stream)
+            self.code.matmul(out, self.op, at, into, matrix, "(r1 - r0)", stream)
 
 
 class GroupedOuter:

@@ -212,10 +212,7 @@ class KernelCode:
                 if op.index is not None:
                     self.prepare_grouped(op)
                 elif isinstance(op, rows.MatmulOp):
-                    c = ctype_of(op.x)
-                    self.packed[op] = name = out.name("packed")
-                    self.workspace.take(out, c, name, self.products(c).packed_size(op))
-                    self.products(c).pack(out, op, self.text(op.weight), name)
+                    self.packed[op] = self.pack(op)
                 else:
                     c = ctype_of(op.a)
                     self.partial[op] = name = out.name("partial")
@@ -227,6 +224,17 @@ class KernelCode:
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
                     self.workspace.take(out, c, name, length(op.value) * self.schedule.chunks)
+
+    def pack(self, op: rows.MatmulOp) -> str:
+        """Where the matrix of a product lies as tiles read it."""
+        c, weight = ctype_of(op.x), self.text(op.weight)
+        code = self.products(c)
+        if code.lies_packed(op):
+            return weight
+        name = self.out.name("packed")
+        self.workspace.take(self.out, c, name, code.packed_size(op))
+        code.pack(self.out, op, weight, name)
+        return name
 
     def prepare_grouped(self, op: rows.MatmulOp | rows.OuterOp) -> None:
         out, row = self.out, self.nest.row

@@ -289,9 +289,10 @@ INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t r
         k1 = (k1 + 0xBB67AE85u) & low;
     }
     UNROLL for (int q = 0; q < groups; ++q) {
+        const words first_two = c0[q] | c1[q] << 32, last_two = c2[q] | c3[q] << 32;
         uint64_t even[LANES_OF_WORDS], odd[LANES_OF_WORDS], both[2 * LANES_OF_WORDS];
-        *(words *)even = c0[q] | c1[q] << 32;
-        *(words *)odd = c2[q] | c3[q] << 32;
+        memcpy(even, &first_two, sizeof(even));
+        memcpy(odd, &last_two, sizeof(odd));
         for (int j = 0; j < LANES_OF_WORDS; ++j) {
             both[2 * j] = even[j];
             both[2 * j + 1] = odd[j];

@@ -105,6 +105,14 @@ class ProductCode:
 
     # ------------------------------------------------------------ matmul
 
+    def lies_packed(self, op: rows.MatmulOp) -> bool:
+        """Whether the matrix is one panel of whole vectors as it lies in memory."""
+        n = op.sizes()
+        panels = self.panels(n["f"])
+        letters = [c for c in op.spec.data.split("->")[0].split(",")[1] if n[c] > 1]
+        in_order = letters == [c for c in "bkf" if n[c] > 1]
+        return in_order and panels.vectors <= panels.most and panels.padded == n["f"]
+
     def packed_size(self, op: rows.MatmulOp) -> int:
         """Numbers of the packed matrix."""
         n = op.sizes()
