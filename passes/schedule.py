@@ -3,7 +3,7 @@
 Attaches `{schedule = {vector_bytes, block, grain, chunks, row_cost, prefetch}}` to every nest: rows
 of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`), `chunks` bounds their
 number (partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
-that they stay in the first-level cache. The numbers depend on widths only, never on a graph, so one
+that they stay in the near caches. The numbers depend on widths only, never on a graph, so one
 program serves all graphs and any number of threads.
 """
 
@@ -20,8 +20,11 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects.intra.rows import LoadOp, MatmulOp, OuterOp, TotalOp, TraverseOp
 from ..dialects.intra.syntax import element, element_bytes, length
 
-CACHE_BYTES = 24 * 1024
-"""What the block-local rows of one nest may take of the first-level cache."""
+CACHE_BYTES = 96 * 1024
+"""What the block-local rows of one nest may take of the caches near the core. They need not all fit
+the first level: a tile of outer products is loaded and stored once a block, which costs more in
+short blocks than rows from the second level do.
+"""
 STACK_BYTES = 256 * 1024
 """What they may take of a thread's stack, however wide they are."""
 PARTIAL_BYTES = 16 * 1024 * 1024
