@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..codegen.artifact import build_artifact
 from ..passes.pipelines import passes_of, pipeline
-from ..passes.runner import Dump, PassRunner, module_text
+from ..passes.runner import VERIFY_VARIABLE, Dump, PassRunner, module_text
 from ..runtime import cache, toolchain
 from ..runtime.program import Program
 
@@ -87,7 +88,13 @@ def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str
     """Run the passes and print the result as an artifact."""
     ctx = Context()
     load_dialects(ctx)
-    PassRunner(ctx, passes_of(specification), dumps, reproducer_folder=Path.cwd()).run(module)
+    PassRunner(
+        ctx,
+        passes_of(specification),
+        dumps,
+        verify_each=bool(dumps or os.environ.get(VERIFY_VARIABLE)),
+        reproducer_folder=Path.cwd(),
+    ).run(module)
     return build_artifact(module)
 
 

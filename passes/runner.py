@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -31,6 +31,8 @@ from .verify_sets import verify_sets
 
 DUMP_VARIABLE = "GNNC_DUMP"
 """The environment variable that names the folder for `Dump`."""
+VERIFY_VARIABLE = "GNNC_VERIFY_EACH"
+"""The environment variable that has `gnnc.compile` verify after every pass, unless it is empty."""
 
 
 class PassCrash(Exception):
@@ -70,23 +72,35 @@ class PassRunner:
     Raises what a pass reports (`DiagnosticException`: the program cannot be compiled) as it is,
     with a note that names the pass, and anything else as `PassCrash`. With `reproducer_folder` a
     crash leaves a file there: the module before that pass and, as a `RUN:` line, the passes that
-    were left. `verify` switches the verification before the first and after every pass.
+    were left. `verify` switches the verification before the first and after every pass; without
+    `verify_each` only what goes in and what comes out is verified, which is faster, and a run that
+    fails is done again with every step verified, to find the pass that is to blame.
     """
 
     ctx: Context
     passes: Sequence[ModulePass]
     watchers: Sequence[Watcher] = ()
     verify: bool = True
+    verify_each: bool = True
     reproducer_folder: Path | None = None
 
     def run(self, module: ModuleOp) -> None:
         """Changes `module` in place."""
         if self.verify:
             module.verify()
+        again = self.verify and not self.verify_each
         # One copy for all passes: the module before a crash is computed again from it.
-        original = module.clone() if self.reproducer_folder is not None else None
+        original = module.clone() if again or self.reproducer_folder is not None else None
         for watcher in self.watchers:
             watcher.begin(module)
+        try:
+            self._run(module, None if again else original)
+        except Exception:
+            if again and original is not None:
+                replace(self, watchers=(), verify_each=True).run(original)
+            raise
+
+    def _run(self, module: ModuleOp, original: ModuleOp | None) -> None:
         for i, pass_ in enumerate(self.passes):
             for watcher in self.watchers:
                 watcher.before(pass_, module)
@@ -106,7 +120,7 @@ class PassRunner:
         except Exception as error:
             what = f"pass `{pass_.name}` raised {type(error).__name__}: {error}"
             raise self._crash(what, i, original) from error
-        if self.verify:
+        if self.verify and (self.verify_each or i == len(self.passes) - 1):
             try:
                 verify(module)
             except (VerifyException, PassFailedException) as error:

@@ -17,6 +17,7 @@ from ...runtime.program import OnGraph, Program
 from ...runtime.sets import MapData, SetData
 from .importer.binding import (
     Constant,
+    Copy,
     DropoutKey,
     FromSize,
     FromTensor,
@@ -52,6 +53,7 @@ class BoundProgram:
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
         self.copied = self.read_late()
+        self.outputs = Outputs(imported.outputs)
 
     def make_signature(self) -> Signature:
         phases = self.program.phases
@@ -106,10 +108,15 @@ class BoundProgram:
                 out = run_phase(graph.phases["forward"], values)
             results = tuple(out[n] for n in self.signature.results)
         tensors = [tensor_of(b, y) for b, y in zip(self.imported.results, results, strict=False)]
-        with torch.no_grad():
-            for u, y in zip(self.imported.updates, results[len(tensors) :], strict=True):
-                args[u.placeholder].copy_(tensor_of(u.result, y))
-        return rebuild(self.imported.outputs, tensors, args)
+        if self.imported.updates:
+            self.update(args, results[len(tensors) :])
+        return self.outputs.rebuild(tensors, args)
+
+    @torch.no_grad()
+    def update(self, args: Sequence[Any], results: Sequence[Tensor]) -> None:
+        """Copy what the program changed into the placeholders: running statistics, say."""
+        for u, y in zip(self.imported.updates, results, strict=True):
+            args[u.placeholder].copy_(tensor_of(u.result, y))
 
     # ------------------------------------------------------------ structure
 
@@ -170,6 +177,8 @@ def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
     """A result as the tensor that the user's code would have made."""
     if b.row_axis is None:
         return y.reshape(b.dims)
+    if b.row_axis == 0 and b.merge == 1 and y.shape[1:] == b.dims[1:]:
+        return y
     n = y.shape[0]
     before = b.dims[: b.row_axis]
     after = b.dims[b.row_axis + 1 :]
@@ -179,13 +188,29 @@ def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
     return y.reshape(*before, b.merge * n, *after)
 
 
-def rebuild(outputs: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
+LEAVES = (Result, Same, Copy, Number, Constant)
+
+
+class Outputs:
     """The structure the user's function returns."""
 
-    def leaf(x: Any) -> Any:
+    def __init__(self, outputs: Any) -> None:
+        self.leaves, self.structure = pytree.tree_flatten(
+            outputs, is_leaf=lambda x: isinstance(x, LEAVES)
+        )
+
+    def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
+        """That structure, of the results and arguments of a call."""
+        leaves = [self.leaf(x, tensors, args) for x in self.leaves]
+        return pytree.tree_unflatten(leaves, self.structure)
+
+    @staticmethod
+    def leaf(x: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
         match x:
             case Result(number):
                 return tensors[number]
+            case Copy(placeholder):
+                return args[placeholder].clone()
             case Same(placeholder):
                 return args[placeholder]
             case Number(size):
@@ -193,6 +218,3 @@ def rebuild(outputs: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any
             case Constant(value):
                 return value
         raise AssertionError(x)
-
-    kinds = (Result, Same, Number, Constant)
-    return pytree.tree_map(leaf, outputs, is_leaf=lambda x: isinstance(x, kinds))

@@ -12,6 +12,7 @@ from torch import Tensor
 from ...dialects.interp import SetVal, run
 from .importer.binding import (
     Constant,
+    Copy,
     DropoutKey,
     FromSize,
     FromTensor,
@@ -86,6 +87,8 @@ def outputs(tree: Any, results: Sequence[Tensor], args: Sequence[Any]) -> Any:
     match tree:
         case Result(number):
             return results[number]
+        case Copy(placeholder):
+            return args[placeholder].clone()
         case Same(placeholder):
             return args[placeholder]
         case Number(size):

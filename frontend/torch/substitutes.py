@@ -64,6 +64,7 @@ def install() -> None:
         substitute = make(_clone(original))
         torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
     _patch_methods()
+    _run_message_hooks()
 
 
 def _clone(f: FunctionType) -> FunctionType:
@@ -201,7 +202,7 @@ def _patch_methods() -> None:
 
     def fast_forward(self, x, edge_index, edge_type=None):
         # its blocks are rows of edges x blocks; the rest is plain gathering
-        blocks = self.num_blocks is not None
+        blocks = self.num_blocks is not None and not _is_observed(self)
         if _tracing() and blocks and _relational(self, FastRGCNConv, x, edge_index, edge_type):
             return _rgcn(self, x, edge_index, edge_type)
         return plain_fast_forward(self, x, edge_index, edge_type)
@@ -222,6 +223,50 @@ def _patch_methods() -> None:
     FastRGCNConv.forward = functools.wraps(plain_fast_forward)(fast_forward)
     HeteroLinear.forward = functools.wraps(plain_linear)(linear)
     GATConv.edge_update = edge_update
+
+
+def _run_message_hooks() -> None:
+    """Lets hooks on message passing run in what we trace, as they do eagerly."""
+    from torch_geometric.nn.conv.message_passing import MessagePassing
+
+    plain = MessagePassing._set_jittable_templates
+
+    @functools.wraps(plain)
+    def set_templates(self, *args, **kwargs):
+        plain(self, *args, **kwargs)
+        _keep_hooks(type(self))
+
+    MessagePassing._set_jittable_templates = set_templates
+    classes = [MessagePassing]
+    for cls in classes:
+        _keep_hooks(cls)
+        classes += cls.__subclasses__()
+
+
+def _keep_hooks(cls: type) -> None:
+    """The functions that PyG has generated for a class ask `is_compiling` only to leave out the
+    hooks; they get another answer from here on."""
+    for name in ("propagate", "edge_updater"):
+        generated = getattr(cls, f"_jinja_{name}", None)
+        if generated is not None and generated is not getattr(cls, f"_orig_{name}"):
+            generated.__globals__["is_compiling"] = _hooks_are_left_out
+
+
+def _hooks_are_left_out() -> bool:
+    return torch.compiler.is_compiling() and not ACTIVE
+
+
+def _is_observed(conv) -> bool:
+    """Whether hooks or an explainer want to see or change the messages of a layer."""
+    hooks = (
+        conv._propagate_forward_pre_hooks,
+        conv._propagate_forward_hooks,
+        conv._message_forward_pre_hooks,
+        conv._message_forward_hooks,
+        conv._aggregate_forward_pre_hooks,
+        conv._aggregate_forward_hooks,
+    )
+    return bool(conv.explain) or any(len(h) > 0 for h in hooks)
 
 
 def _gat_weights(conv, alpha_j, alpha_i, edge_attr, index, dim_size):
@@ -262,7 +307,8 @@ def _rgcn(conv, x, edge_index, edge_type):
             conv.num_relations, conv.in_channels_l, conv.out_channels
         )
     nodes = conv.in_channels_l if x_dst is None else x_dst.size(0)
-    if conv.aggr in ("mean", "add", "sum") and conv.flow == "source_to_target":
+    summed = conv.aggr in ("mean", "add", "sum") and conv.flow == "source_to_target"
+    if summed and not _is_observed(conv):
         reduce = "mean" if conv.aggr == "mean" else "sum"
         out = torch.ops.gnnc.relational_sum(x_src, edge_index, edge_type, weight, nodes, reduce)
     else:

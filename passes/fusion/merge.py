@@ -10,6 +10,7 @@ both.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -72,11 +73,14 @@ class Merger:
 
     def __init__(self, func: FuncOp) -> None:
         self.order = nests(func)
-        self.accesses = {n: Accesses.of(n) for n in self.order}
+        self.accesses: dict[TraverseOp, Accesses] = {}
+        self.readers: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
+        self.touching: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
         self.gains: dict[tuple[TraverseOp, TraverseOp], int] = {}
-        for j, second in enumerate(self.order):
-            for first in self.order[:j]:
-                self.consider(first, second)
+        for nest in self.order:
+            self.note(nest)
+        for nest in self.order:
+            self.consider_all(nest)
 
     def run(self) -> bool:
         """Merge pairs while there are any; whether there was one."""
@@ -100,17 +104,41 @@ class Merger:
                 return first, second
         return None
 
+    def note(self, nest: TraverseOp) -> None:
+        """Take in what a nest does to memory."""
+        found = self.accesses[nest] = Accesses.of(nest)
+        for buffer in found.reads:
+            self.readers[buffer].add(nest)
+        for buffer in found.reads | found.writes:
+            self.touching[buffer].add(nest)
+
+    def forget(self, nest: TraverseOp) -> None:
+        found = self.accesses.pop(nest)
+        for buffer in found.reads | found.writes:
+            self.readers[buffer].discard(nest)
+            self.touching[buffer].discard(nest)
+
+    def consider_all(self, nest: TraverseOp) -> None:
+        """Note the gains of a nest with all that it shares a buffer with."""
+        own = self.accesses[nest]
+        near = {n for b in own.reads | own.writes for n in self.touching[b] if n is not nest}
+        place = {n: k for k, n in enumerate(self.order)}
+        for other in near:
+            first, second = sorted((nest, other), key=place.__getitem__)
+            self.consider(first, second)
+
     def consider(self, first: TraverseOp, second: TraverseOp) -> None:
         """Note what merging the two would gain, if they have anything in common."""
+        if first.size is not second.size:
+            return
         a, b = self.accesses[first], self.accesses[second]
         common = (a.writes | a.reads) & b.reads
-        if first.size is not second.size or not common or a.writes & b.writes:
+        if not common or a.writes & b.writes:
             return
         gain = 0
         for buffer in common & b.loaded.keys():
             gain += b.loaded[buffer]
-            others = any(buffer in x.reads for n, x in self.accesses.items() if n is not second)
-            if buffer in a.stored and not others:
+            if buffer in a.stored and self.readers[buffer] <= {second}:
                 gain += a.stored[buffer]
         gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
         self.gains[first, second] = gain
@@ -156,15 +184,11 @@ class Merger:
         if late:
             del self.order[i]
             self.order.insert(j - 1, first)
-        del self.accesses[second]
-        self.accesses[first] = Accesses.of(first)
+        self.forget(second)
+        self.forget(first)
+        self.note(first)
         self.gains = {p: g for p, g in self.gains.items() if first not in p and second not in p}
-        i = self.order.index(first)
-        for k, other in enumerate(self.order):
-            if k < i:
-                self.consider(other, first)
-            elif k > i:
-                self.consider(first, other)
+        self.consider_all(first)
 
 
 def own_stores(nest: TraverseOp) -> dict[SSAValue, SSAValue]:

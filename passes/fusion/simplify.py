@@ -4,6 +4,8 @@ ops leave segments, segments over one group share their loop, and stores that no
 
 from __future__ import annotations
 
+from collections import Counter
+
 from xdsl.dialects.builtin import ArrayAttr, IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -37,6 +39,8 @@ from ...dialects.intra.rows import (
 )
 from .accesses import nests, read
 from .inline import CHEAP
+
+STORES = (StoreOp, TotalOp, OuterOp)
 
 
 def simplify(func: FuncOp) -> None:
@@ -232,29 +236,39 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
 
 def drop_dead_stores(func: FuncOp) -> None:
     """Temporaries that nobody reads, and nests that then do nothing."""
+    reads: dict[TraverseOp, set[SSAValue]] = {}
+    readers: Counter[SSAValue] = Counter()
+    for nest in nests(func):
+        region_dce(nest.body)
+        reads[nest] = read(nest)
+        readers.update(reads[nest])
     changed = True
     while changed:
         changed = False
-        live = {b for n in nests(func) for b in read(n)}
-        for nest in nests(func):
-            for op in list(nest.body.block.ops):
-                if not isinstance(op, StoreOp | TotalOp | OuterOp):
-                    continue
-                buffer = root(op.buffer)
-                if (
-                    isinstance(buffer, OpResult)
-                    and isinstance(buffer.op, AllocOp)
-                    and buffer not in live
-                ):
-                    op.detach()
-                    op.erase()
-                    changed = True
-            region_dce(nest.body)
-            if not any(isinstance(o, StoreOp | TotalOp | OuterOp) for o in nest.body.block.ops):
+        for nest in list(reads):
+            stores = [op for op in nest.body.block.ops if isinstance(op, STORES)]
+            dead = [op for op in stores if is_unread_temporary(root(op.buffer), readers)]
+            for op in dead:
+                op.detach()
+                op.erase()
+            if len(dead) == len(stores):
                 nest.detach()
                 nest.erase()
+                readers.subtract(reads.pop(nest))
+                changed = True
+            elif dead:
+                region_dce(nest.body)
+                readers.subtract(reads[nest])
+                reads[nest] = read(nest)
+                readers.update(reads[nest])
                 changed = True
     for op in reversed(list(func.body.block.ops)):
         if isinstance(op, AllocOp | ViewOp | PartOp) and not list(op.results[0].uses):
             op.detach()
             op.erase()
+
+
+def is_unread_temporary(buffer: SSAValue, readers: Counter[SSAValue]) -> bool:
+    """Whether a buffer is one of the phase's own that no nest reads."""
+    own = isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp)
+    return own and readers[buffer] == 0

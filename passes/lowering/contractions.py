@@ -14,7 +14,7 @@ from ...dialects.intra.syntax import row_dims
 from ..machine import element_bytes
 from .context import Lowering
 from .nests import Nest
-from .products import Product, is_matmul, outer_roles
+from .products import Product, Roles, extent, is_matmul, outer_roles
 
 GROUP_BYTES = 256 * 1024
 """What the matrix of a group of rows may take."""
@@ -41,6 +41,8 @@ def lower_contract(low: Lowering, op: Operation) -> None:
     if rows(a).dom == ONE and not one_row:
         a, b, spec = b, a, f"{lb},{la}->{out}"
     if rows(b).dom == ONE and not one_row and rows(a).dom != ONE and is_matmul(spec):
+        if is_thin(spec, rows(a), rows(b)):
+            return low.rowwise(op, lambda n: thin_product(n, low.read(n, a), low.read(n, b), t))
         product = Product.of(low.host, spec, rows(a).dims, low.buffer(b))
         low.rowwise(op, lambda nest: product.emit(nest, low.read(nest, a)))
         return
@@ -51,6 +53,27 @@ def lower_contract(low: Lowering, op: Operation) -> None:
         if long == out and out.startswith(short):
             return low.rowwise(op, lambda n: multiplied(n, low.read(n, x), low.read(n, by)))
     low.rowwise(op, lambda nest: nest.dot(op.spec.data, low.read(nest, op.a), low.read(nest, op.b)))
+
+
+def is_thin(spec: str, x: RowsType, w: RowsType) -> bool:
+    """Whether the matrix is a single column or row: tiles would be padded to whole vectors."""
+    ins, out = spec.split("->")
+    lx, lw = ins.split(",")
+    r = Roles.of(lx, lw, out)
+    size = dict(zip(lx, x.dims, strict=True)) | dict(zip(lw, w.dims, strict=True))
+    if r.lead or r.batch:
+        return False
+    alike = [c for c in lw if c in r.summed] == list(r.summed) and out == r.columns
+    return alike and 1 in (extent(size, r.summed), extent(size, r.columns))
+
+
+def thin_product(nest: Nest, x: SSAValue, w: SSAValue, t: RowsType) -> SSAValue:
+    """A row times a matrix of one column, a dot product, or of one row, a multiple of it."""
+    numbers = math.prod(row_dims(x.type))
+    if numbers == 1:
+        return nest.apply("mul", nest.reshape(x, ()), nest.reshape(w, t.dims))
+    y = nest.dot("k,k->", nest.reshape(x, (numbers,)), nest.reshape(w, (numbers,)))
+    return nest.reshape(y, t.dims)
 
 
 def multiplied(nest: Nest, x: SSAValue, by: SSAValue) -> SSAValue:
@@ -98,7 +121,14 @@ def is_summed_outer(low: Lowering, op: shapes.ContractOp) -> bool:
     users = [u.operation for u in op.results[0].uses]
     if not users or outer_roles(op) is None or t.dom == ONE:
         return False
+    if all(isinstance(u, reduce.ReduceOp) and not u.along_keys for u in users) and is_multiple(op):
+        return False
     return all(isinstance(u, reduce.ReduceOp) and sums_outer(low, u, t) for u in users)
+
+
+def is_multiple(op: shapes.ContractOp) -> bool:
+    """Whether one of the factors of an outer product is a single number."""
+    return 1 in (math.prod(rows(op.a).dims), math.prod(rows(op.b).dims))
 
 
 def sums_outer(low: Lowering, op: reduce.ReduceOp, products: RowsType) -> bool:

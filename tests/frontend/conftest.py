@@ -1,10 +1,13 @@
-"""Tests of the frontend keep their compiled code out of the user's cache, and run on one thread."""
+"""Tests of the frontend keep their compiled code out of the user's cache, run on one thread, and
+verify after every pass."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+
+from gnnc.passes.runner import VERIFY_VARIABLE
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -13,6 +16,14 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GNNC_CACHE", str(place))
         yield place
+
+
+@pytest.fixture(autouse=True, scope="session")
+def verification() -> Iterator[None]:
+    """Every pass is verified, as gnn-opt does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VERIFY_VARIABLE, "1")
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
-from .equality import Edges
+import gnnc
+
+from .equality import Edges, random_edges
 
 
 class Edgewise(MessagePassing):
@@ -183,3 +186,39 @@ CASES = [
     ),
 ]
 BY_NAME = {c.name: c for c in CASES}
+
+
+# ---------------------------------------------------------------- one small model
+
+NODES, EDGES, WIDTH, CLASSES = 30, 90, 8, 4
+
+
+class Net(nn.Module):
+    """Two GCN layers."""
+
+    def __init__(self, p: float = 0.0) -> None:
+        super().__init__()
+        self.first, self.second, self.p = GCNConv(WIDTH, 8), GCNConv(8, CLASSES), p
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = F.dropout(self.first(x, edge_index).relu(), self.p, self.training)
+        return self.second(h, edge_index)
+
+
+def graph(seed: int = 0, nodes: int = NODES, edges: int = EDGES) -> tuple[Tensor, Tensor]:
+    """Features and a random multigraph."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(nodes, WIDTH, generator=generator)
+    return x, random_edges(seed, nodes, nodes, edges, "uniform").index
+
+
+def pair(make: Callable[[], nn.Module] = Net) -> tuple[nn.Module, nn.Module]:
+    """An eager model and the same compiled."""
+    torch.manual_seed(1)
+    eager = make()
+    return eager, gnnc.compile(copy.deepcopy(eager))
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Equal but for rounding in float32."""
+    return torch.allclose(a, b, rtol=1e-4, atol=1e-5)

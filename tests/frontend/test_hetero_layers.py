@@ -1,9 +1,10 @@
-"""Compiled models of several node and edge types equal PyG's: HGT, HeteroConv, to_hetero, and their
-linear layers."""
+"""Compiled models of several node and edge types, or of one, equal PyG's: HGT, HeteroConv,
+to_hetero, and their linear layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,12 +20,14 @@ from torch_geometric.nn import (
     HGTConv,
     SAGEConv,
     to_hetero,
+    to_hetero_with_bases,
 )
 
 from .equality import Edges
 from .layer_checks import (
     RELATIONS,
     WIDTH,
+    Arguments,
     Layer,
     check,
     check_large,
@@ -34,21 +37,27 @@ from .layer_checks import (
 )
 
 KINDS = ("p", "a", "s")
+ONE = KINDS[:1]
+SELF = (("p", "x", "p"), ("p", "y", "p"), ("p", "z", "p"))
 EDGES = (("p", "c", "p"), ("a", "w", "p"), ("p", "r", "a"), ("s", "q", "p"), ("p", "d", "p"))
 """No edge ends at an `s`."""
 BACK = ("p", "b", "s")
+PAIR = (SELF[0], ("a", "w", "p"))
+SELVES = (SELF[0], ("a", "w", "a"), ("p", "r", "a"))
 META = (list(KINDS), list(EDGES))
 ALL_META = (list(KINDS), [*EDGES, BACK])
 """What to_hetero asks for: every node type is a destination."""
 
 
-def some(g: Edges, seed: int, kinds: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def some(
+    g: Edges, seed: int, types: tuple[Any, ...], kinds: Sequence[str] = KINDS
+) -> tuple[Tensor, ...]:
     """Features of each node type, and edges of each type: as many as the graph has, a third, one,
     none by turns. With seed 0, the first call, there are edges of each: Dynamo takes the stride of
     an empty index for a constant, and a call that begins with one is traced again."""
     count = {"p": g.sources, "a": max(1, g.sources // 2), "s": 3}
-    out = [rows(seed + k, count[kind], WIDTH) for k, kind in enumerate(KINDS)]
-    for k, (source, _, target) in enumerate(kinds):
+    out = [rows(seed + k, count[kind], WIDTH) for k, kind in enumerate(kinds)]
+    for k, (source, _, target) in enumerate(types):
         edges = (g.count, g.count // 3, min(g.count, 1), 0)[(k + seed) % 4 if seed else 0]
         ends = [numbers(seed + 10 * k + j, count[n], edges) for j, n in enumerate((source, target))]
         out.append(torch.stack(ends))
@@ -63,20 +72,33 @@ def all_typed(g: Edges, seed: int) -> tuple[Tensor, ...]:
     return some(g, seed, (*EDGES, BACK))
 
 
+def between(types: tuple[Any, ...], kinds: Sequence[str] = ONE) -> Arguments:
+    """The arguments of a model of these edge and node types."""
+    return lambda g, seed: some(g, seed, types, kinds)
+
+
+def not_alone(g: Edges, seed: int) -> tuple[Tensor, ...]:
+    """Two nodes or more: where HGT flattens the features of its only relation, torch asks whether
+    there is one row, so one node is traced anew."""
+    return between(SELF[:1])(replace(g, sources=g.sources + 1), seed)
+
+
 class Flat(nn.Module):
     """A model of dicts as one of plain arguments, after a first call for lazy parts."""
 
-    def __init__(self, model: nn.Module, edges: tuple[Any, ...] = EDGES) -> None:
+    def __init__(
+        self, model: nn.Module, edges: tuple[Any, ...] = EDGES, kinds: Sequence[str] = KINDS
+    ) -> None:
         super().__init__()
-        self.model, self.edges = model, edges
+        self.model, self.edges, self.kinds = model, edges, kinds
         with torch.no_grad():
             self(
-                *(torch.randn(3, WIDTH) for _ in KINDS), *(torch.zeros(2, 1).long() for _ in edges)
+                *(torch.randn(3, WIDTH) for _ in kinds), *(torch.zeros(2, 1).long() for _ in edges)
             )
 
     def forward(self, *args: Tensor) -> tuple[Tensor, ...]:
-        xs = dict(zip(KINDS, args[: len(KINDS)], strict=True))
-        edges = dict(zip(self.edges, args[len(KINDS) :], strict=True))
+        xs = dict(zip(self.kinds, args[: len(self.kinds)], strict=True))
+        edges = dict(zip(self.edges, args[len(self.kinds) :], strict=True))
         return tuple(y for y in self.model(xs, edges).values() if y is not None)
 
 
@@ -89,6 +111,17 @@ class TwoLayers(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return self.second(self.first(x, edge_index).relu(), edge_index)
+
+
+class OneLayer(nn.Module):
+    """What to_hetero_with_bases gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = SAGEConv(WIDTH, 5)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.conv(x, edge_index)
 
 
 class LinearDict(nn.Module):
@@ -130,6 +163,25 @@ def hetero(make: Callable[[int], nn.Module], aggr: str = "sum") -> nn.Module:
     return Flat(to_hetero(TwoLayers(make), ALL_META, aggr=aggr), (*EDGES, BACK))
 
 
+def hgt(types: tuple[Any, ...], kinds: Sequence[str] = ONE) -> nn.Module:
+    return Flat(HGTConv(WIDTH, 8, (list(kinds), list(types)), heads=2), types, kinds)
+
+
+def gcn_each(types: tuple[Any, ...]) -> nn.Module:
+    return Flat(HeteroConv({t: GCNConv(WIDTH, 8) for t in types}), types, ONE)
+
+
+def one_type(types: tuple[Any, ...]) -> nn.Module:
+    return Flat(to_hetero(TwoLayers(sage), (list(ONE), list(types))), types, ONE)
+
+
+def bases(types: tuple[Any, ...], kinds: Sequence[str]) -> nn.Module:
+    """One layer whose weights are sums of two, on the union of all types: that each edge type has
+    its own weights is a hook on the messages."""
+    meta, width = (list(kinds), list(types)), {"x": WIDTH}
+    return Flat(to_hetero_with_bases(OneLayer(), meta, 2, in_channels=width), types, kinds)
+
+
 def sorted_types(g: Edges, seed: int) -> tuple[Any, ...]:
     return rows(seed, g.sources, WIDTH), numbers(seed, RELATIONS - seed % 2, g.sources).sort()[0]
 
@@ -141,6 +193,15 @@ def any_types(g: Edges, seed: int) -> tuple[Any, ...]:
 LAYERS = [
     Layer("hgt", lambda: Flat(HGTConv(WIDTH, 8, META, heads=2)), typed),
     Layer("hgt-skip", lambda: Flat(HGTConv(WIDTH, WIDTH, META, heads=3)), typed, False),
+    Layer("hgt-one-relation", lambda: hgt(SELF[:1]), not_alone),
+    Layer("hgt-one-type", lambda: hgt(SELF[:2]), between(SELF[:2])),
+    Layer("hgt-three-relations", lambda: hgt(SELF), between(SELF), False),
+    Layer("hgt-self", lambda: hgt(PAIR, KINDS[:2]), between(PAIR, KINDS[:2]), False),
+    Layer("hgt-selves", lambda: hgt(SELVES, KINDS[:2]), between(SELVES, KINDS[:2]), False),
+    Layer("conv-one-type", lambda: gcn_each(SELF[:2]), between(SELF[:2])),
+    Layer("to-hetero-one-type", lambda: one_type(SELF[:2]), between(SELF[:2]), False),
+    Layer("bases-one-relation", lambda: bases(SELF[:1], ONE), between(SELF[:1])),
+    Layer("bases", lambda: bases(SELVES, KINDS[:2]), between(SELVES, KINDS[:2]), False),
     Layer("conv-sage-sum", lambda: each(sage, "sum"), typed, False),
     Layer("conv-sage-max", lambda: each(sage, "max"), typed, False),
     Layer("conv-sage-cat", lambda: each(sage, "cat"), typed, False),

@@ -27,6 +27,7 @@ from gnnc.frontend.torch.importer import (  # noqa: E402
 from gnnc.frontend.torch.importer.binding import Number, Same  # noqa: E402
 from gnnc.frontend.torch.importer.rules import RULES  # noqa: E402
 
+from . import user_code as user  # noqa: E402
 from . import zoo  # noqa: E402
 
 
@@ -107,7 +108,7 @@ def test_gcn_keeps_the_weight_of_an_old_loop():
 
 
 def test_maps_are_columns_of_their_tensor():
-    program = program_of(zoo.flipped, *zoo.with_matrix(9, 20))
+    program = program_of(user.flipped, *zoo.with_matrix(9, 20))
     (edges,) = (s for s in program.sets if s.maps)
     columns = {m.label: m.index for m in edges.maps}
     assert columns == {"src": (1,), "dst": (0,)}  # flipped
@@ -116,18 +117,18 @@ def test_maps_are_columns_of_their_tensor():
 
 def test_gradients_wanted_by_the_caller():
     args = zoo.with_matrix(9, 20)
-    program = program_of(zoo.attention, *args)
+    program = program_of(user.attention, *args)
     assert not any(r.needs_grad for r in program.rows)
     wanted = ["w" in name for name in program.placeholders]
-    program = program_of(zoo.attention, *args, needs_grad=wanted)
+    program = program_of(user.attention, *args, needs_grad=wanted)
     assert [r.name for r in program.rows if r.needs_grad] == ["w"]
     with pytest.raises(ValueError, match="needs_grad has 1 entries"):
-        program_of(zoo.attention, *args, needs_grad=[True])
+        program_of(user.attention, *args, needs_grad=[True])
 
 
 def test_placeholders_and_numbers_may_be_returned():
     def model(x: Tensor, e: Tensor) -> tuple[Any, ...]:
-        return zoo.sum_at(x[e[0]], e[1], x), e
+        return user.sum_at(x[e[0]], e[1], x), e
 
     program = program_of(model, *zoo.plain(9, 20))
     assert not any(isinstance(o, Number) for o in program.outputs)
@@ -149,7 +150,7 @@ def test_lengths_that_have_to_agree_are_checked():
 @pytest.mark.parametrize("shape", ((1, 8), (20, 1)))
 def test_inputs_that_broadcast(shape: tuple[int, int]):
     def model(x: Tensor, e: Tensor, b: Tensor) -> Tensor:
-        return zoo.sum_at((x + b)[e[0]], e[1], x)
+        return user.sum_at((x + b)[e[0]], e[1], x)
 
     x, e = zoo.plain(20, 30)
     program = program_of(model, x, e, torch.randn(shape))
@@ -194,7 +195,7 @@ def test_dropout_sites_differ_and_follow_the_key():
 
 
 def test_a_refusal_names_the_user_s_line():
-    message = refusal(zoo.sorted_by_end, *zoo.with_matrix(9, 20))
+    message = refusal(user.sorted_by_end, *zoo.with_matrix(9, 20))
     assert message.startswith("argsort: gnnc has no rule for it (")
     file, line = message.rstrip(")").rsplit("(", 1)[1].rsplit(":", 1)
     with open(file) as f:
@@ -203,7 +204,36 @@ def test_a_refusal_names_the_user_s_line():
 
 def test_half_precision_is_refused():
     x, e = zoo.plain(9, 20)
-    assert "float32 and float64" in refusal(zoo.link_scores, x.bfloat16(), e, x[:8].bfloat16().t())
+    assert "float32 and float64" in refusal(user.link_scores, x.bfloat16(), e, x[:8].bfloat16().t())
+
+
+def test_rows_do_not_meet_rows_of_a_set_made_from_theirs():
+    def model(x: Tensor, keep: Tensor) -> Tensor:
+        return x + torch.cat([x[keep], x[~keep]])
+
+    message = refusal(model, torch.randn(9, 4), torch.arange(9) % 2 == 0)
+    assert message.startswith("add: values of a set of ")
+    assert "made from it" in message
+
+
+def test_a_quotient_of_floats_that_is_rounded_is_not_rounded_down():
+    import gnnc
+
+    def divided(x: Tensor) -> Tensor:
+        return x // 0.5 + x // -4
+
+    x = torch.arange(-20, 21).float().view(-1, 1) / 10
+    assert "rounded down" in refusal(lambda x: x // 0.1, x)
+    assert torch.equal(gnnc.compile(divided, fullgraph=True)(x), divided(x))
+
+
+def test_logsumexp_of_infinities():
+    import gnnc
+
+    inf = float("inf")
+    x = torch.tensor([[1.0, 2.0], [inf, 1.0], [-inf, -inf], [-inf, 0.5]])
+    compiled = gnnc.compile(lambda x: x.logsumexp(1), fullgraph=True)
+    assert torch.allclose(compiled(x), x.logsumexp(1))
 
 
 def test_all_refusals_at_once():
@@ -215,17 +245,17 @@ def test_all_refusals_at_once():
 
 
 def mixed(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
-    h = zoo.sum_at(x[e[0]] @ w, e[1], x)
+    h = user.sum_at(x[e[0]] @ w, e[1], x)
     p, (q, _) = h.sort(0)[0], h.topk(3, dim=-1)
-    return zoo.sum_at(p[e[0]] @ w, e[1], x) + q.sum(-1, keepdim=True)
+    return user.sum_at(p[e[0]] @ w, e[1], x) + q.sum(-1, keepdim=True)
 
 
 def mixed_edits(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
-    h = zoo.sum_at(x[e[0]] @ w, e[1], x)
+    h = user.sum_at(x[e[0]] @ w, e[1], x)
     h += 1
     p = h.sort(0)[0]
     p.mul_(2)
-    return zoo.sum_at(p[e[0]] @ w, e[1], x)
+    return user.sum_at(p[e[0]] @ w, e[1], x)
 
 
 class Interpreted(nn.Module):
@@ -240,7 +270,7 @@ class Interpreted(nn.Module):
         return outputs
 
 
-@pytest.mark.parametrize("model", (mixed, mixed_edits, zoo.sorted_by_end, zoo.top_rows))
+@pytest.mark.parametrize("model", (mixed, mixed_edits, user.sorted_by_end, user.top_rows))
 def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
     reasons: list[str] = []
 
@@ -260,7 +290,7 @@ def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
     assert any(word in r for r in reasons for word in ("sort", "topk"))
 
 
-@pytest.mark.parametrize("model", (zoo.edit_of_a_view, zoo.dense_attention))
+@pytest.mark.parametrize("model", (user.edit_of_a_view, user.dense_attention))
 def test_graphs_that_are_not_cut(model: Callable[..., Tensor]):
     (graph,) = graphs_of(model, *zoo.with_matrix(9, 20))
     assert split_graph(graph) is None
@@ -277,7 +307,7 @@ def test_settings_and_substitutes_hold_during_our_calls_only():
         return gm.forward
 
     before = torch._dynamo.config.capture_scalar_outputs
-    dynamo_compile(zoo.no_dim_size, backend)(*zoo.with_matrix(9, 20))
+    dynamo_compile(user.no_dim_size, backend)(*zoo.with_matrix(9, 20))
     assert seen == [True]
     assert torch._dynamo.config.capture_scalar_outputs is before
     assert not substitutes.ACTIVE
@@ -300,7 +330,7 @@ def test_errors_of_the_backend_are_not_hidden():
         raise KeyError("a bug of ours")
 
     with pytest.raises(KeyError, match="a bug of ours"):
-        dynamo_compile(zoo.gram, backend)(*zoo.with_matrix(9, 20))
+        dynamo_compile(user.gram, backend)(*zoo.with_matrix(9, 20))
 
 
 @pytest.mark.parametrize("sizes", ((5, 0), (5, 1), (1, 3), (1, 1)))

@@ -151,6 +151,33 @@ def test_reproducer(tmp_path: Path, culprit: ModulePass):
         PassRunner(context(), passes[2:]).run(before)
 
 
+@dataclass(frozen=True)
+class Mend(ModulePass):
+    """Cannot read what `Break` leaves behind."""
+
+    name = "mend"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if any(isinstance(x, AddiOp) for x in op.body.ops):
+            raise PassFailedException("an addition")
+
+
+@pytest.mark.parametrize("after", [[], [Mark("z")], [Crash()], [Mend()]])
+def test_failed_runs_are_searched_for_the_culprit(tmp_path: Path, after: list[ModulePass]):
+    passes = [Mark("x"), Break(), *after]
+    with pytest.raises(PassCrash, match="`break` left a module that does not verify") as error:
+        PassRunner(context(), passes, verify_each=False, reproducer_folder=tmp_path).run(module())
+    assert error.value.pass_name == "break"
+    (path,) = tmp_path.iterdir()
+    assert reproducer_pipeline(path.read_text()) == pipeline_text(passes[1:])
+
+
+def test_refusals_stay_refusals_where_only_the_end_is_verified():
+    with pytest.raises(PassFailedException, match="no such graph") as error:
+        PassRunner(context(), [Mark(), Refuse()], verify_each=False).run(module())
+    assert error.value.__notes__ == ["reported by pass `refuse`"]
+
+
 def test_other_files_are_no_reproducers():
     assert reproducer_pipeline('// RUN: gnn-opt %s -p "cse"\n' + TEXT) is None
 

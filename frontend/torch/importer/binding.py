@@ -129,6 +129,13 @@ class Same:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """An output that is a new tensor with a placeholder's numbers."""
+
+    placeholder: int
+
+
+@dataclass(frozen=True)
 class Number:
     """An output that is a number computed from sizes."""
 
@@ -156,8 +163,8 @@ class Imported:
     """An imported graph.
 
     `module` holds one function @main. `outputs` is the structure that the graph returns (tuples,
-    lists and dicts) with `Result | Same | Number | Constant` leaves. `widths` are sizes that were
-    made constant (Dynamo guards them). `placeholders` are their names.
+    lists and dicts) with `Result | Same | Copy | Number | Constant` leaves. `widths` are sizes that
+    were made constant (Dynamo guards them). `placeholders` are their names.
     """
 
     module: ModuleOp

@@ -306,6 +306,8 @@ class Context:
             raise NoRule("an index of constant size that is no literal")
         c = x.column(dim)
         size = x.dims[dim]
+        if not data or not all(-size <= j < size for j in data):
+            raise NoRule(f"no position, or one that is outside of a dimension of size {size}")
         vs = [self.values.slice(x.v, c, j % size, j % size + 1) for j in data]
         return Arr([*x.dims[:dim], len(vs), *x.dims[dim + 1 :]], self.values.concat(vs, c))
 
@@ -422,7 +424,9 @@ class Context:
     # --------------------------------------------------------------- shapes
 
     def concat(self, xs: Sequence[Arr], dim: int) -> Arr:
-        """torch.cat: of columns, or of rows (a union of sets)."""
+        """torch.cat: of columns, or of rows (a union of sets; that of one set is the set)."""
+        if len(xs) == 1:
+            return xs[0]
         dim = xs[0].wrap(dim)
         elem = self.promote(*xs)
         xs = [self.lift(x, elem) for x in xs]

@@ -16,6 +16,7 @@ from ....dialects.inter.types import Dom, set_name
 from .binding import (
     Check,
     Constant,
+    Copy,
     Imported,
     Number,
     Result,
@@ -23,6 +24,7 @@ from .binding import (
     Same,
     UpdateBinding,
 )
+from .effects import storage
 from .emit import Emitter
 from .errors import ImportCrash, NoRule, Unsupported
 from .maps import Program, row_wise_operands
@@ -79,6 +81,11 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+def _item(tree: Any, key: Any) -> Any:
+    """An item of nested nodes; None of a single node that gives them all."""
+    return tree[key] if isinstance(tree, dict | tuple | list) else None
+
+
 _CONSTANTS = (bool, int, float, str, torch.dtype, torch.device, type(None))
 
 
@@ -113,7 +120,7 @@ class _Assembly:
                 self.emitter.value(v)
         for v, size in self.bounds:
             self.emitter.check_below(v, size)
-        outputs = self.output(self.walk.outputs)
+        outputs = self.output(self.walk.outputs, self.walk.returned)
         updates = tuple(self.update(node, x) for node, x in self.walk.updates.items())
         self.block.add_op(ReturnOp(*self.values))
         func = FuncOp(
@@ -153,11 +160,12 @@ class _Assembly:
         mine = self.walk.inputs[node]
         return node if len(mine.dims) == len(x.dims) and mine.axis == x.axis else None
 
-    def output(self, x: Any) -> Any:
+    def output(self, x: Any, node: Any) -> Any:
+        """Where an output comes from: `x` is the meaning of `node`, or of the nodes in it."""
         if isinstance(x, dict):
-            return {k: self.output(v) for k, v in x.items()}
+            return {k: self.output(v, _item(node, k)) for k, v in x.items()}
         if isinstance(x, tuple | list):
-            return type(x)(self.output(y) for y in x)
+            return type(x)(self.output(y, _item(node, k)) for k, y in enumerate(x))
         if isinstance(x, Sym):
             return Number(self.signature.bind_size(x.expr))
         if isinstance(x, Foreign):
@@ -168,7 +176,9 @@ class _Assembly:
             return Constant(x)
         placeholder = self.same(x)
         if placeholder is not None:
-            return Same(self.walk.placeholders.index(placeholder))
+            position = self.walk.placeholders.index(placeholder)
+            apart = isinstance(node, fx.Node) and storage(node) != storage(placeholder)
+            return Copy(position) if apart else Same(position)
         binding, value = self.result(x, f"out{len(self.results)}")
         self.results.append(binding)
         self.values.append(value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .sizes import Sizes
+from .sizes import Sizes, sets_behind
 from .values import INTEGERS, Filter, Loops, Node, Set, Sized, Union, is_const
 
 MapKey = tuple[int, int]
@@ -126,19 +126,6 @@ def nodes_of(s: Set) -> Iterator[Node]:
         yield s.origin.mask
     elif isinstance(s.origin, Loops):
         yield from (s.origin.src, s.origin.dst)
-
-
-def sets_behind(s: Set) -> Iterator[Set]:
-    """The sets that a set is made from."""
-    match s.origin:
-        case Filter(parent, _):
-            yield parent.find()
-        case Union(parts):
-            yield from (p.find() for p in parts)
-        case Loops(nodes, of, _, _):
-            yield from (nodes.find(), of.find())
-        case Sized():
-            pass
 
 
 class Program:

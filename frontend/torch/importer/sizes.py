@@ -7,6 +7,8 @@ symbols of tensors that met, the importer merges what meets by provenance.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import sympy
 import torch
 from torch import Tensor, fx
@@ -95,6 +97,32 @@ def _indexed(node: fx.Node) -> list[object]:
     return []
 
 
+def sets_behind(s: Set) -> Iterator[Set]:
+    """The sets that a set is made from."""
+    match s.origin:
+        case Filter(parent, _):
+            yield parent.find()
+        case Union(parts):
+            yield from (p.find() for p in parts)
+        case Loops(nodes, of, _, _):
+            yield from (nodes.find(), of.find())
+        case Sized():
+            pass
+
+
+def made_from(s: Set, other: Set) -> bool:
+    """Whether a set is `other`, or is made from it in one or several steps."""
+    todo, seen = [s.find()], set[int]()
+    while todo:
+        x = todo.pop()
+        if x is other.find():
+            return True
+        if x.number not in seen:
+            seen.add(x.number)
+            todo.extend(sets_behind(x))
+    return False
+
+
 class Sizes:
     """The sets of one graph."""
 
@@ -156,6 +184,11 @@ class Sizes:
             )
         if not isinstance(b.origin, Sized):
             a, b = b, a
+        if made_from(a, b):
+            raise NoRule(
+                f"values of a set of {b.expr} rows meet values of a set made from it: index one by "
+                "the other first"
+            )
         self.checks.append((a.expr, b.expr))
         b.merged = a
         return a
@@ -172,9 +205,10 @@ class Sizes:
         if born.expr != expr and expr.is_Symbol:
             self.aliases[expr] = born.expr
         known = self.by_size.get(str(expr))
-        if known is None or (known.find() is not born and isinstance(known.find().origin, Sized)):
-            if known is not None:
-                known.find().merged = born
+        if known is None:
+            self.by_size[str(expr)] = born
+        elif isinstance(known.find().origin, Sized) and not made_from(born, known):
+            known.find().merged = born
             self.by_size[str(expr)] = born
         return born
 

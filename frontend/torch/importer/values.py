@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 import sympy
 
+from . import slices
+
 Elem = Literal["f32", "f64", "i32", "i64", "i1"]
 FLOATS = ("f32", "f64")
 INTEGERS = ("i32", "i64")
@@ -283,7 +285,11 @@ class Values:
         if v.op == "const":
             return self.const(v.attrs["value"], v.elem, shape)
         if v.op == "table":
-            return self.literal(_slice_data(v.attrs["data"], dim, lo, hi, step), shape, v.elem)
+            data = slices.of_literal(v.attrs["data"], dim, range(lo, hi, step))
+            return self.literal(data, shape, v.elem)
+        if slices.one_of_each(range(lo, hi, step), size):
+            groups = self.reshape(v, (*v.shape[:dim], size // step, step, *v.shape[dim + 1 :]))
+            return self.reshape(self.slice(groups, dim + 1, lo, lo + 1), shape)
         if step == 1:
             pushed = self._pushed_slice(v, dim, lo, hi, shape)
             if pushed is not None:
@@ -320,11 +326,24 @@ class Values:
         return self.make(v.op, args, v.set, args[0].shape, v.elem, **v.attrs)
 
     def concat(self, vs: Sequence[Node], dim: int) -> Node:
+        vs = self._joined_slices(vs, dim)
         if len(vs) == 1:
             return vs[0]
         shape = list(vs[0].shape)
         shape[dim] = sum(v.shape[dim] for v in vs)
         return self.make("concat", vs, self.join(vs), shape, vs[0].elem, dim=dim)
+
+    def _joined_slices(self, vs: Sequence[Node], dim: int) -> Sequence[Node]:
+        """Slices of one value that continue each other become one."""
+        out: list[Node] = []
+        for source, group in itertools.groupby(vs, lambda v: _sliced(v, dim)):
+            if source is None:
+                out += group
+                continue
+            ranges = [range(v.attrs["lo"], v.attrs["hi"], v.attrs["step"]) for v in group]
+            for r in slices.joined(ranges):
+                out.append(self.slice(source, dim, r.start, r.stop, r.step))
+        return out
 
     def row_reduce(self, kind: str, v: Node, dims: Sequence[int]) -> Node:
         if not dims:
@@ -462,10 +481,9 @@ def offset_of(index: Node) -> tuple[Node, sympy.Expr]:
     return index, sympy.Integer(0)
 
 
-def _slice_data(data: Any, dim: int, lo: int, hi: int, step: int) -> Any:
-    if dim == 0:
-        return data[lo:hi:step]
-    return tuple(_slice_data(d, dim - 1, lo, hi, step) for d in data)
+def _sliced(v: Node, dim: int) -> Node | None:
+    """What `v` is a slice of in a dimension."""
+    return v.args[0] if v.op == "slice" and v.attrs["dim"] == dim else None
 
 
 def _key(x: Any) -> Any:

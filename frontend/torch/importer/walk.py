@@ -39,7 +39,8 @@ class Foreign:
 
 @dataclass
 class Walk:
-    """The meaning of a graph: values of its outputs and of the placeholders that it edits.
+    """The meaning of a graph: values of its outputs (`returned` are their nodes) and of the
+    placeholders that it edits.
 
     With `tolerant` a node without a meaning becomes an unknown input and is noted in `refused`;
     otherwise it raises `Unsupported`. `float_masks`: see `Context`.
@@ -49,6 +50,7 @@ class Walk:
     tolerant: bool = False
     float_masks: bool = True
     refused: dict[fx.Node, Unsupported] = field(default_factory=dict)
+    returned: Any = None
     outputs: Any = None
     updates: dict[fx.Node, Arr] = field(default_factory=dict)
     placeholders: list[fx.Node] = field(default_factory=list)
@@ -65,7 +67,8 @@ class Walk:
         live = live_nodes(self.graph)
         for node in self.graph.nodes:
             if node.op == "output":
-                self.outputs = self.evaluate(node.args[0])
+                self.returned = node.args[0]
+                self.outputs = self.evaluate(self.returned)
             elif node in live:
                 self.visit(node)
         return self

@@ -80,14 +80,14 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
         return c.ctx.narrow(x, dim, r.start, r.stop, r.step)
     if not isinstance(size, Set) or s.step not in (None, 1):
         raise NoRule("a slice of grouped rows, or one with a step, of the rows of a set")
-    return _part(c, x, dim, size.find(), s)
+    return part(c, x, dim, _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr))
 
 
-def _part(c: Call, x: Arr, dim: int, union: Set, s: slice) -> Arr:
-    """A slice of a union of sets that takes out one part."""
+def part(c: Call, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
+    """The rows lo .. hi - 1 of a tensor whose dimension `dim` is a set: one part of a union of
+    sets, or all rows."""
     canonical = c.ctx.sizes.canonical
-    lo = _bound(s.start, sympy.Integer(0))
-    hi = _bound(s.stop, union.expr)
+    union = c.ctx.rows_of(x, dim)[1]
     if isinstance(union.origin, Union):
         start = sympy.Integer(0)
         for k, part in enumerate(union.origin.parts):

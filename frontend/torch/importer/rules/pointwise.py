@@ -63,6 +63,9 @@ def _floordiv(c: Call) -> Arr:
     a, b = c.arg(0, "input"), c.arg(1, "other")
     elem = c.ctx.promote(a, b)
     if elem in FLOATS:
+        # 1.0 // 0.1 is 9 in torch as in Python: the quotient itself must not have been rounded
+        if not isinstance(b, int | float) or math.frexp(abs(b))[0] != 0.5:
+            raise NoRule("floats divided and rounded down, by another number than a power of two")
         return c.ctx.unary("floor", c.ctx.binary("div", a, b))
     return c.ctx.raw("floordiv", [c.ctx.lift(a, elem), c.ctx.lift(b, elem)], elem)
 

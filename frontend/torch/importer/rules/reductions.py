@@ -1,5 +1,6 @@
 """Rules that reduce dimensions, and softmaxes over them."""
 
+import math
 from typing import Any
 
 from ..context import Context
@@ -176,6 +177,8 @@ def _logsumexp(c: Call) -> Arr:
     dim, keep = _which(c)
     ctx = c.ctx
     top = ctx.total("max", c.x, dim, True)
+    endless = ctx.compare("eq", ctx.unary("abs", top), math.inf)  # inf - inf would be nan
+    top = ctx.where(endless, 0.0, top, elem=top.elem)
     top = Arr(top.dims, ctx.values.stop(top.v))
     total = ctx.total("sum", ctx.unary("exp", ctx.binary("sub", c.x, top)), dim, keep)
     if not keep:

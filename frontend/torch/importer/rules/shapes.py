@@ -7,8 +7,9 @@ import sympy
 import torch
 
 from ..errors import NoRule
-from ..sizes import expression
-from ..tensors import Arr, Dim, Merge, Sym, numbers
+from ..sizes import example, expression
+from ..tensors import Arr, Dim, Merge, Sym, elem_of, numbers
+from .indexing import part
 from .registry import Call, rule
 
 
@@ -129,9 +130,11 @@ def _repeat(c: Call) -> Arr:
 
 @rule("cat", "concat", "concatenate")
 def _cat(c: Call) -> Arr:
-    # torch ignores empty 1-d tensors here
+    # torch ignores empty 1-d tensors here, whatever the rank of the others
     xs = [x for x in c.arg(0, "tensors") if not (x.rank == 1 and x.dims[0] == 0)]
-    return c.ctx.concat(xs, c.arg(1, "dim", 0))
+    dim = xs[0].wrap(c.arg(1, "dim", 0))
+    filled = [x for x in xs if x.dims[dim] != 0]
+    return c.ctx.cast(c.ctx.concat(filled or xs, dim), elem_of(c.out.dtype))
 
 
 @rule("stack")
@@ -144,14 +147,21 @@ def _stack(c: Call) -> Arr:
 @rule("tensor_split", "chunk", "split", "split_with_sizes", "unsafe_chunk")
 def _split(c: Call) -> tuple[Arr, ...]:
     dim = c.x.wrap(c.arg(2, "dim", 0))
-    if not isinstance(c.x.dims[dim], int):
-        raise NoRule("the rows of a set split by their number")
-    out, start = [], 0
+    out, start = [], sympy.Integer(0)
     for piece in c.example:
-        end = start + int(piece.shape[dim])
-        out.append(c.ctx.narrow(c.x, dim, start, end))
+        end = start + expression(piece.shape[dim])
+        out.append(_between(c, dim, start, end))
         start = end
     return tuple(out)
+
+
+def _between(c: Call, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
+    """Positions lo .. hi - 1 of a dimension of the first argument."""
+    if not isinstance(c.x.dims[dim], int):
+        return part(c, c.x, dim, lo, hi)
+    if not (lo.is_Integer and hi.is_Integer):
+        raise NoRule("columns from or to a symbolic position")
+    return c.ctx.narrow(c.x, dim, int(lo), int(hi))
 
 
 @rule("unbind")
@@ -173,11 +183,13 @@ def _select(c: Call) -> Arr:
 
 @rule("narrow")
 def _narrow(c: Call) -> Arr:
-    dim, start, length = c.arg(1, "dim"), c.arg(2, "start"), c.arg(3, "length")
-    dim = c.x.wrap(dim)
-    if not (isinstance(c.x.dims[dim], int) and isinstance(start, int) and isinstance(length, int)):
-        raise NoRule("the rows of a set narrowed by their number")
-    return c.ctx.narrow(c.x, dim, start, start + length)
+    dim, start = c.x.wrap(c.arg(1, "dim")), c.arg(2, "start")
+    if isinstance(start, Arr):
+        raise NoRule("a start that is a tensor")
+    lo = start.expr if isinstance(start, Sym) else sympy.Integer(start)
+    if lo.is_negative:
+        lo += expression(example(c.node.args[0]).shape[dim])
+    return _between(c, dim, lo, lo + expression(c.out.shape[dim]))
 
 
 @rule("flip")
