@@ -91,7 +91,9 @@ def write_fb15k(raw: Path) -> None:
 WRITERS = {"aifb": write_aifb, "acm": write_acm, "fb15k-237": write_fb15k}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    "task", [t if t == "aifb" else pytest.param(t, marks=pytest.mark.long) for t in TASKS]
+)
 def test_tiny_data(task: str, tmp_path: Path):
     folder = GRAPHS[accuracy.STUDIES[task].graph].folder
     assert folder is not None

@@ -17,7 +17,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
-@pytest.mark.parametrize("model", ["sage", "gin"])
+@pytest.mark.parametrize("model", ["sage", pytest.param("gin", marks=pytest.mark.long)])
 def test_train(model: str, capfd: pytest.CaptureFixture[str]):
     assert main([*TRAIN, "--model", model, "--json"]) == 0
     results = json.loads(capfd.readouterr().out)

@@ -137,6 +137,7 @@ def test_as_a_decorator() -> None:
         gnnc.compile(Net(), no_such_option=1)
 
 
+@pytest.mark.long
 def test_many_modules_of_one_class() -> None:
     """Dynamo's limit on recompilations is for each module."""
     x, edge_index = graph()
