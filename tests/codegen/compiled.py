@@ -45,6 +45,10 @@ def after(module: ModuleOp | str, specification: str) -> ModuleOp:
     return module
 
 
+FORMATS = {"sse": (16, "x86-64"), "avx": (32, "x86-64-v3"), "native": (64, "native")}
+"""Vector bytes and instruction set of a compilation."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One program: its phases on rows, the lowered ones, and C."""

@@ -5,10 +5,8 @@ import pytest
 
 from gnnc.dialects.interp.philox import dropout
 
-from .compiled import Case
+from .compiled import FORMATS, Case
 
-FORMATS = {"sse": (16, "x86-64"), "avx": (32, "x86-64-v3"), "native": (64, "native")}
-"""Vector bytes and instruction set of a compilation."""
 WIDTHS = (1, 5, 16, 32, 33, 64, 65, 128, 300)
 """Less than a vector of words, and whole groups of vectors with and without a rest."""
 

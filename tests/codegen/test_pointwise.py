@@ -7,11 +7,9 @@ import pytest
 
 from gnnc.dialects.interp.lowered import results_by_name
 
-from .compiled import Case
+from .compiled import FORMATS, Case
 from .generate import is_float, pointwise
 
-FORMATS = {"sse": (16, "x86-64"), "avx": (32, "x86-64-v3"), "native": (64, "native")}
-"""Vector bytes and instruction set of a compilation."""
 PHASES = "split-phases"
 
 
