@@ -37,11 +37,12 @@ class InterOp(IRDLOperation):
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
         """Reads the body: operands in order of definition, and properties."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{cls.name} has no syntax: define parse_body in {cls.__name__}")
 
     def print_body(self, p: Printer) -> None:
         """Writes what `parse_body` reads."""
-        raise NotImplementedError
+        cls = type(self).__name__
+        raise NotImplementedError(f"{self.name} has no syntax: define print_body in {cls}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -170,7 +171,8 @@ class ValueOp(InterOp):
     def row(self) -> Row:
         """The row of the result as the operands and properties give it; raises VerifyException
         where they do not fit."""
-        raise NotImplementedError
+        cls = type(self).__name__
+        raise NotImplementedError(f"{self.name} has no type for its result: define row in {cls}")
 
     def verify_(self) -> None:
         want = self.row()

@@ -78,4 +78,6 @@ def table(world: World, op: TableOfDomain) -> Index:
             some = offsets[1:] > offsets[:-1]
             return np.array([members[p] if s else -1 for p, s in zip(offsets, some, strict=False)])
         case _:
-            raise NotImplementedError(f"{op.name} has no table")
+            raise NotImplementedError(
+                f"the interpreter has no table for {op.name}: add a case to interp/tables.py"
+            )
