@@ -15,6 +15,7 @@ _CLASSES = {
     "raise": ("raise_", "RaisePass"),
     "reorder-linear": ("reorder_linear", "ReorderLinearPass"),
     "infer-domains": ("infer_domains", "InferDomainsPass"),
+    "widen-domains": ("widen_domains", "WidenDomainsPass"),
     "autodiff": ("autodiff", "AutodiffPass"),
     "seed-loss": ("seed_loss", "SeedLossPass"),
     "expand-softmax": ("expand_softmax", "ExpandSoftmaxPass"),

@@ -5,12 +5,14 @@ worth. Measured on a two-core AVX-512 machine; `bench` shows them for others. Ev
 one has an option for it, so IR tests do not depend on this file.
 
 A function may carry `inter.stats = {N = 1000 : i64, g = 5000 : i64}`: the sizes of its sets in the
-graph at hand. Where it is silent, and no op fixes a size, the defaults below stand in.
+graph at hand. Where it is silent, and no op fixes a size, the defaults below stand in. `note_sizes`
+writes it for graphs of another shape than the defaults have.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import (
@@ -18,8 +20,10 @@ from xdsl.dialects.builtin import (
     FixedBitwidthType,
     FloatAttr,
     IntegerAttr,
+    i64,
 )
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.structure import RangeOp
@@ -37,10 +41,16 @@ GATHER_BYTES = 20e9
 STREAM_BYTES = 30e9
 """Bytes a second when rows are read or written in order."""
 
+FEW = 4.0
+"""A set has few rows where it reads values that are so many times more: these are computed at its
+rows then."""
+
 LINE_BYTES = 64
 """What memory is read in."""
 
 STATS = "inter.stats"
+STEP = 8.0
+"""Sizes are noted as multiples of those expected by powers of it: graphs alike share a program."""
 
 
 @dataclass
@@ -105,6 +115,29 @@ class Sizes:
         maps = self.env.info(dom.set).maps.values()
         ends = [m.codomain for m in maps if not {"mono", "partial"} & set(m.flags)]
         return len(ends) >= 2
+
+
+def note_sizes(func: FuncOp, counts: Mapping[str, int]) -> None:
+    """Writes down, in `inter.stats`, which set arguments of `func` are far larger or smaller than
+    expected beside the largest set without maps; `counts` has their rows in a graph, by name.
+
+    Only the shape counts: a graph of few nodes gets the program of a large one, where time matters.
+    Sets that are empty are left out: they will be full in another graph.
+    """
+    env = SetEnv.of(func)
+    sizes = Sizes.of(func, env)
+    known = [s for s, n in counts.items() if n and s in env.sets and s not in sizes.stats]
+    nodes = [s for s in known if not env.info(s).maps]
+    top = max((counts[s] for s in nodes), default=0)
+    noted: dict[str, Attribute] = {}
+    for name in (*nodes, *(s for s in known if s not in nodes)) if top else ():
+        expected = sizes.set(name)
+        steps = round(math.log(counts[name] * NODES / top / expected, STEP))
+        if steps:
+            sizes.stats[name] = max(1.0, round(expected * STEP**steps))
+            noted[name] = IntegerAttr(int(sizes.stats[name]), i64)
+    if noted:
+        func.attributes[STATS] = DictionaryAttr(noted)
 
 
 def _constant_sizes(func: FuncOp) -> dict[str, float]:

@@ -15,7 +15,16 @@ REORDER = ("reorder-linear", *CLEAN, "dce-sets")
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
 
-DIFFERENTIATE = ("autodiff", "seed-loss", *CLEAN, "dce-sets", *EXPAND, *REORDER, "plan-saves")
+DIFFERENTIATE = (
+    "autodiff",
+    "seed-loss",
+    *CLEAN,
+    "dce-sets",
+    *EXPAND,
+    *REORDER,
+    "widen-domains",
+    "plan-saves",
+)
 """Add the backward program and decide what it keeps."""
 
 PHASES = ("hoist-invariants", "split-phases")
@@ -31,6 +40,7 @@ def pipeline(training: bool, vector_bytes: int) -> str:
         *(() if training else EXPAND),
         *REORDER,
         "infer-domains",
+        "widen-domains",
         *(DIFFERENTIATE if training else ()),
         *PHASES,
         *LOWER,

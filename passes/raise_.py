@@ -1,9 +1,9 @@
 """raise: what users write becomes the ops that later passes reason about.
 
-Constants that do nothing go (raising/constants.py), spelled-out normalisations, means and scores
-become ops (raising/patterns.py), and loops over relations, one masked graph each, become one typed
-aggregation (raising/relations.py). Sums of a constant become counts. All is exact, where it is not
-bit for bit it is a reassociation.
+Constants that do nothing go (raising/constants.py), spelled-out normalisations, means, scores and
+stacked sums become ops (raising/patterns.py), and loops over relations, one masked graph each,
+become one typed aggregation (raising/relations.py). Sums of a constant become counts. All is exact,
+where it is not bit for bit it is a reassociation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from xdsl.passes import ModulePass
 from .linear.function import LinearFunction, value_ops
 from .linear.reads import drop_read_of_unit
 from .raising.constants import drop_neutral, fold_constants, name_power, unstack
-from .raising.patterns import contract_of_sum, count_of_sum, guarded_rsqrt, mean_of_sum
+from .raising.patterns import (
+    contract_of_sum,
+    count_of_sum,
+    guarded_rsqrt,
+    mean_of_sum,
+    sum_of_stack,
+)
 from .raising.relations import relation_loop
 
 _RULES = (
@@ -31,6 +37,7 @@ _RULES = (
     guarded_rsqrt,
     mean_of_sum,
     contract_of_sum,
+    sum_of_stack,
     relation_loop,
 )
 _ROUNDS = 50

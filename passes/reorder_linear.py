@@ -1,13 +1,14 @@
 """reorder-linear: the same linear algebra in a cheaper order.
 
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
-(linear/reads.py), added concatenations are joined (linear/pieces.py), matrices that products make
-are made one by one (linear/weights.py), sums over pairs become sums over edges (linear/levels.py),
-inner products leave sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow
-from others are not done again (linear/reuse.py), a product stands before or after an aggregation by
-cost (linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains
-of products are bracketed by cost (linear/chains.py), products of concatenations and sums are done
-in parts by cost (linear/terms.py). All are exact up to rounding.
+(linear/reads.py), added concatenations are joined (linear/pieces.py), added products of one value
+are one (linear/added.py), matrices that products make are made one by one (linear/weights.py), sums
+over pairs become sums over edges (linear/levels.py), inner products leave sums (linear/inner.py),
+factors leave sums (linear/sums.py), sums that follow from others are not done again
+(linear/reuse.py), a product stands before or after an aggregation by cost (linear/aggregation.py),
+factors of outer products go where they are (linear/scaled.py), chains of products are bracketed by
+cost (linear/chains.py), products of concatenations and sums are done in parts by cost
+(linear/terms.py). All are exact up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
 aggregation is settled in the first run, backward included; the second only moves products of the
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from .linear.added import join_products
 from .linear.aggregation import move_product
 from .linear.chains import rebracket
 from .linear.function import LinearFunction, value_ops
@@ -45,6 +47,7 @@ _RULES = (
     contract_of_sum,
     sink_reads,
     join_pieces,
+    join_products,
     make_by_rows,
     join_levels,
     take_out_product,

@@ -12,11 +12,12 @@ import torch
 from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
+from ...passes.machine import note_sizes
 from ...runtime.toolchain import NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
 from .capture import dynamo_compile
-from .importer import Unsupported, import_graph
+from .importer import Unsupported, first_sizes, import_graph
 from .report import Report, remember
 
 log = logging.getLogger("gnnc")
@@ -120,6 +121,7 @@ def compile_whole(
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
     differentiated = any(r.needs_grad for r in imported.rows)
+    note_sizes(imported.function, first_sizes(imported, examples))
     try:
         program = compile_module(imported.module, differentiated, options)
     except DiagnosticException as error:

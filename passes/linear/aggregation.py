@@ -26,7 +26,7 @@ from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.shapes import ContractOp
 from ...dialects.inter.types import rows
 from ..dependence import dependants
-from ..machine import element_bytes
+from ..machine import FEW, element_bytes
 from .function import (
     LinearFunction,
     at_of,
@@ -221,10 +221,11 @@ def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderC
     k = width(op.operands[1 - w]) if rows(op.operands[1 - w]).dims else 1
     need = set[SSAValue]() if fn.joint else fn.needing_grad()
     root_grad = a.root in need
+    sources, edges = fn.sizes.rows(rows(a.root).dom), sum(fn.sizes.rows(r.over) for r in a.reduces)
     return OrderCosts(
-        n=fn.sizes.rows(rows(a.root).dom),
+        n=edges if FEW * edges <= sources else sources,  # as widen-domains would have it
         m=fn.sizes.rows(rows(a.top).dom),
-        edges=sum(fn.sizes.rows(r.over) for r in a.reduces),
+        edges=edges,
         k=k,
         f=width(op.operands[w]) // k,
         number_bytes=element_bytes(rows(a.root)),

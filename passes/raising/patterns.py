@@ -2,7 +2,8 @@
 
 - `where(x ** -0.5 == inf, 0, x ** -0.5)` is `rsqrt {zero = 0}`, also with `x == 0` as condition;
 - a sum over the rows of a group divided by their number (at least 1) is a mean;
-- a product summed over dimensions of the row is a contraction (GAT's scores).
+- a product summed over dimensions of the row is a contraction (GAT's scores);
+- values stacked and summed over the new dimension are added (the relations of a hetero model).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from xdsl.ir import SSAValue
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import CountOp
-from ...dialects.inter.shapes import RowReduceOp
+from ...dialects.inter.shapes import ConcatOp, RowReduceOp
 from ...dialects.inter.types import is_float, rows
 from ..linear.factors import factorise, placed
 from ..linear.function import LinearFunction, is_unit, linear_reduce
@@ -101,6 +102,24 @@ def _clamped_count(v: SSAValue) -> CountOp | None:
     counts = [x.owner for x in clamp.operands if isinstance(x.owner, CountOp)]
     ones = [x for x in clamp.operands if constant(x) == 1]
     return counts[0] if len(counts) == 1 and len(ones) == 1 else None
+
+
+def sum_of_stack(fn: LinearFunction, op: ValueOp) -> bool:
+    """A concatenation summed over its dimension is the sum of its parts, each summed over it."""
+    if not isinstance(op, RowReduceOp) or op.kind.data != "sum":
+        return False
+    stack = op.x.owner
+    if not isinstance(stack, ConcatOp) or stack.axis not in op.axes or not op.x.has_one_use():
+        return False
+    b = fn.before(op)
+    total: SSAValue | None = None
+    for x in stack.xs:
+        alone = all(rows(x).dims[d] == 1 for d in op.axes)
+        part = b.reshape(x, op.type.dims) if alone else b.row_reduce("sum", x, op.axes)
+        total = part if total is None else b.add(total, part)
+    assert total is not None
+    fn.replace(op.results[0], total)
+    return True
 
 
 def contract_of_sum(fn: LinearFunction, op: ValueOp) -> bool:

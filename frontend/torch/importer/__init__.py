@@ -2,6 +2,7 @@
 
 from .binding import Imported
 from .errors import ImportCrash, Unsupported
+from .first_sizes import first_sizes
 from .graph import import_graph
 from .split import Part, Split, refusals, split_graph
 
@@ -11,6 +12,7 @@ __all__ = [
     "Part",
     "Split",
     "Unsupported",
+    "first_sizes",
     "import_graph",
     "refusals",
     "split_graph",

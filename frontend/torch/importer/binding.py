@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 
 @functools.cache
@@ -176,6 +177,13 @@ class Imported:
     checks: tuple[Check, ...]
     widths: tuple[tuple[str, int], ...]
     placeholders: tuple[str, ...]
+
+    @property
+    def function(self) -> FuncOp:
+        """The one function of the module."""
+        (func,) = self.module.ops
+        assert isinstance(func, FuncOp)
+        return func
 
     @property
     def uses_dropout(self) -> bool:
