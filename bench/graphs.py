@@ -82,6 +82,7 @@ class DrawnRelations(_Relational):
     nodes: Mapping[str, int]
     edges: Mapping[EdgeType, int]
     target: str
+    scattered: bool = False
 
     folder = None
 
@@ -91,7 +92,8 @@ class DrawnRelations(_Relational):
 
     def question(self, file: str | None) -> Any:
         edges = [[*kind, count] for kind, count in self.edges.items()]
-        return {"nodes": dict(self.nodes), "edges": edges, "target": self.target}
+        drawn = {"nodes": dict(self.nodes), "edges": edges}
+        return {**drawn, "target": self.target, "scattered": self.scattered}
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ class RealRelations(_Relational):
 Graph = PlainGraph | DrawnRelations | RealRelations
 
 
-def one_type(nodes: int, edges: int, relations: int, skew: float = 0.8) -> DrawnRelations:
+def one_type(
+    nodes: int, edges: int, relations: int, skew: float = 0.8, scattered: bool = False
+) -> DrawnRelations:
     """A knowledge graph: nodes of one type, relations and their inverses.
 
     The k-th largest relation has about k ** -skew as many edges as the largest. `edges` and
@@ -133,7 +137,7 @@ def one_type(nodes: int, edges: int, relations: int, skew: float = 0.8) -> Drawn
     cuts = [round(b * (edges // 2)) for b in bounds]
     counts = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     forward = {("node", f"r{k}", "node"): count for k, count in enumerate(counts)}
-    return DrawnRelations({"node": nodes}, with_inverses(forward), "node")
+    return DrawnRelations({"node": nodes}, with_inverses(forward), "node", scattered)
 
 
 def with_inverses(edges: Mapping[EdgeType, int]) -> dict[EdgeType, int]:
@@ -153,6 +157,8 @@ GRAPHS: dict[str, Graph] = {
     "tiny-relations": one_type(300, 2_000, 10),
     "aifb-like": one_type(8_285, 58_086, 90),
     "fb15k-like": one_type(14_541, 620_232, 474),
+    # nearly every edge has a source of its own in its relation
+    "scattered": one_type(40_000, 200_000, 50, scattered=True),
     # ogbn-mag: nodes and edges by type, a tenth of each
     "mag-tenth": DrawnRelations(
         {"paper": 73_638, "author": 113_464, "institution": 874, "field": 5_996},

@@ -56,19 +56,25 @@ ALPHA = 0.6
 
 
 def draw(
-    nodes: Mapping[str, int], edges: Mapping[EdgeType, int], target: str, seed: int = 0
+    nodes: Mapping[str, int],
+    edges: Mapping[EdgeType, int],
+    target: str,
+    seed: int = 0,
+    scattered: bool = False,
 ) -> Relations:
     """Edges with power-law degrees for each relation.
 
     A relation joins some of the nodes only, about one for each `EDGES_PER_END` of its edges at
-    either side; popular nodes take part in more relations than others. A relation `rev_x` has the
-    edges of `x`, turned.
+    either side; popular nodes take part in more relations than others. Edges that are `scattered`
+    begin and end at any nodes instead. A relation `rev_x` has the edges of `x`, turned.
     """
     random = np.random.default_rng(seed)
     popularity = {t: _shares(random.permutation(n) + 1) for t, n in nodes.items()}
 
     def ends(kind: str, count: int) -> Ints:
         """`count` nodes of a type, of which a part takes part."""
+        if scattered:
+            return random.integers(0, nodes[kind], count)
         part = min(nodes[kind], 1 + count // EDGES_PER_END)
         chosen = random.choice(nodes[kind], part, replace=False, p=popularity[kind])
         return random.choice(chosen, count, p=_shares(np.arange(1, part + 1)))

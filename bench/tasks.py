@@ -130,7 +130,7 @@ def _relations(graph: Mapping[str, Any]) -> Relations:
     if "file" in graph:
         return Relations.load(Path(graph["file"]))
     edges = {(a, name, b): count for a, name, b, count in graph["edges"]}
-    return draw(graph["nodes"], edges, graph["target"])
+    return draw(graph["nodes"], edges, graph["target"], scattered=graph["scattered"])
 
 
 def relational_task(model: str, widths: Sequence[int], graph: Relations, seed: int = 0) -> Task:

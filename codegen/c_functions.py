@@ -1,7 +1,8 @@
 """The pointwise vocabulary in C, for scalars and for vector pieces.
 
 Exponentials and their kin are those of vector_math.h, which give a number the same bits in a scalar
-and in a lane. `pow`, `sin` and `cos` go lane by lane through C's library. `sqrt`, `floor`, `sign`
+and in a lane, as does `pow` of f32 (vector_power.h). That of f64, `sin` and `cos` go lane by lane
+through C's library. `sqrt`, `floor`, `sign`
 and `mod` are printed lane by lane as well; the compiler makes vector instructions of these.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.utils.exceptions import PassFailedException
 
-from .c_types import CType, Piece
+from .c_types import F32, CType, Piece
 
 Params = Mapping[str, float]
 
@@ -44,7 +45,8 @@ def number(x: float, c: CType) -> str:
 
 
 def math(fn: str, x: str, c: CType, width: int = 1) -> str:
-    """A call of vector_math.h on a piece of `width` numbers of a floating type."""
+    """A call of vector_math.h on a piece of `width` numbers of a floating type; `x` are the
+    arguments."""
     assert c.vector is not None, c
     lanes = c.vector.removesuffix("x") if width == 1 else f"{c.vector}{width}"
     return f"{fn}_{lanes}({x})"
@@ -65,6 +67,8 @@ def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
         return math(fn, a, c)
     if fn in _CALLS:
         return f"{_CALLS[fn]}{c.suffix}({a})"
+    if fn == "pow" and c is F32:
+        return math(fn, f"{a}, {b}", c)
     if fn in _CALLS2:
         return f"{_CALLS2[fn]}{c.suffix}({a}, {b})"
     match fn:
@@ -116,6 +120,8 @@ def vector(fn: str, xs: Sequence[str], c: CType, piece: Piece, params: Params) -
         return f"({a} {_COMPARISONS[fn]} {b})"
     if fn in _MATH:
         return math(fn, a, c, piece.width)
+    if fn == "pow" and c is F32:
+        return math(fn, f"{a}, {b}", c, piece.width)
     if fn in _CALLS:
         return f"LANES({t}, {a}, {_CALLS[fn]}{c.suffix})"
     match fn:

@@ -37,7 +37,8 @@ class Printed:
 def prelude(vector_bytes: int) -> str:
     """The support code, for one vector width."""
     folder = files("gnnc.codegen")
-    text = "\n".join((folder / name).read_text() for name in ("prelude.h", "vector_math.h"))
+    headers = ("prelude.h", "vector_math.h", "vector_power.h")
+    text = "\n".join((folder / name).read_text() for name in headers)
     return f"#define VECTOR_BYTES {vector_bytes}\n{text}"
 
 

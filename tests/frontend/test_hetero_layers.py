@@ -77,6 +77,13 @@ def between(types: tuple[Any, ...], kinds: Sequence[str] = ONE) -> Arguments:
     return lambda g, seed: some(g, seed, types, kinds)
 
 
+def few(g: Edges, seed: int) -> tuple[Tensor, ...]:
+    """On the first graph, and every second, far more nodes than edges: a program for that shape."""
+    nodes = 8 * max(1, g.count) if seed % 2 == 0 else g.sources
+    ends = [numbers(seed + k, nodes, 2 * g.count).view(2, -1) for k in (1, 2)]
+    return rows(seed, nodes, WIDTH), *ends
+
+
 def not_alone(g: Edges, seed: int) -> tuple[Tensor, ...]:
     """Two nodes or more: where HGT flattens the features of its only relation, torch asks whether
     there is one row, so one node is traced anew."""
@@ -171,6 +178,11 @@ def gcn_each(types: tuple[Any, ...]) -> nn.Module:
     return Flat(HeteroConv({t: GCNConv(WIDTH, 8) for t in types}), types, ONE)
 
 
+def both(make: Callable[[int], nn.Module]) -> nn.Module:
+    """Two relations on one node type, for graphs of `few` edges."""
+    return Flat(HeteroConv({t: make(8) for t in SELF[:2]}), SELF[:2], ONE)
+
+
 def one_type(types: tuple[Any, ...]) -> nn.Module:
     return Flat(to_hetero(TwoLayers(sage), (list(ONE), list(types))), types, ONE)
 
@@ -207,6 +219,8 @@ LAYERS = [
     Layer("conv-sage-cat", lambda: each(sage, "cat"), typed, False),
     Layer("conv-gat", lambda: each(gat, "sum"), typed, False),
     Layer("conv-mixed", mixed, typed),
+    Layer("conv-sage-few", lambda: both(sage), few),
+    Layer("conv-gat-few", lambda: both(gat), few, False),
     Layer("to-hetero-sage", lambda: hetero(sage, "mean"), all_typed),
     Layer("to-hetero-sage-max", lambda: hetero(sage, "max"), all_typed, False),
     Layer("to-hetero-gat", lambda: hetero(gat), all_typed, False),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, RGCNConv
+from torch_geometric.nn import GATConv, GCNConv, HeteroConv, RGCNConv, SAGEConv
 
 import gnnc
 
@@ -45,6 +45,20 @@ def test_products_by_node() -> None:
         model(torch.randn(NODES, 6), edges).sum().backward()
         products = [p for x in gnnc.explain(model).launches() for p in x.products]
         assert products and all(p.rows == NODES for p in products)
+
+
+def test_products_by_edge() -> None:
+    """A relation of few edges: its product is done at these, that of the nodes themselves once."""
+    kinds = [("n", name, "n") for name in ("a", "b")]
+    model = HeteroConv({kind: SAGEConv((6, 6), 5) for kind in kinds}, aggr="sum")
+    compiled = gnnc.compile(lambda x, a, b: model({"n": x}, dict(zip(kinds, (a, b), strict=True))))
+    ends = torch.arange(14).view(2, 7)
+    turned = ends.flip(0)
+    x = torch.randn(NODES * 10, 6, requires_grad=True)
+    compiled(x, ends, turned)["n"].sum().backward()
+    products = [p for launch in gnnc.explain(compiled).launches() for p in launch.products]
+    # forward, the weight's gradient and that of x, for each relation and for all nodes
+    assert sorted(p.rows for p in products) == [7] * 6 + [NODES * 10] * 3
 
 
 def test_text() -> None:
