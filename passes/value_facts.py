@@ -76,11 +76,21 @@ class Facts:
             return "zero" in op.properties or self.positive(op.operands[0])
         if op.name in ("inter.div", "inter.log"):
             return self.positive(op.operands[-1])
+        if op.name == "inter.pow":
+            return self.positive(op.operands[0])
         if op.name == "inter.sqrt":
             return self.not_negative(op.operands[0])
         if op.name == "inter.exp":
             return _below_greatest(op.operands[0])
         return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
+
+    def smooth(self, op: Operation) -> bool:
+        """Finite operands give a finite result with a finite derivative: of every Total op, and of
+        others on operands that are away from 0."""
+        if op.name in ("inter.div", "inter.log", "inter.rsqrt", "inter.sqrt", "inter.pow"):
+            x = op.operands[1 if op.name == "inter.div" else 0]
+            return self.positive(x) and all(self.finite(y) for y in _values(op))
+        return op.has_trait(Total)
 
     def _is_guarded(self, op: Operation) -> bool:
         """Whether a choice takes a quotient only where its divisor, how often the condition holds,
@@ -95,6 +105,17 @@ class Facts:
             and self.finite(other)
             and rows(divisor).dom.set == UNIT
             and _counted(divisor) is condition
+        )
+
+    def _is_clamped(self, op: Operation) -> bool:
+        """Whether a choice is the greater of a value and a positive one: `x < c ? c : x`."""
+        condition, low, x = op.operands
+        less = condition.owner
+        return (
+            isinstance(less, Operation)
+            and less.name == "inter.lt"
+            and tuple(less.operands) == (x, low)
+            and self.positive(low)
         )
 
     def _not_negative(self, op: Operation) -> bool:
@@ -122,6 +143,8 @@ class Facts:
             )
         if op.name in _MOVES or op.name in ("inter.minimum", "inter.mul", "inter.sqrt"):
             return all(self.positive(x) for x in _values(op))
+        if op.name == "inter.where":
+            return self._is_clamped(op) or all(self.positive(x) for x in op.operands[1:])
         if isinstance(op, RowReduceOp) and op.kind.data == "sum":
             return _has_greatest(op)
         return False

@@ -64,3 +64,23 @@ func.func @block(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !i
   %o = inter.reduce sum %e over %g along dst : !inter.rows<N, 4xf32>
   func.return %o : !inter.rows<N, 4xf32>
 }
+
+// -----
+
+// A power and a logarithm on a map that is not onto: where their operand is away from 0.
+// CHECK-LABEL: func.func @away_from_zero
+// CHECK: %p = inter.pow %clamped, %e : !inter.rows<N, 4xf32>
+// CHECK-NEXT: inter.at %g[src], %p : !inter.rows<g, 4xf32>
+// CHECK: %q = inter.log %xs : !inter.rows<g, 4xf32>
+func.func @away_from_zero(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32>, %e : !inter.rows<unit, f32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>) {
+  %least = inter.const 0.01 : !inter.rows<unit, f32>
+  %below = inter.lt %x, %least : !inter.rows<N, 4xi1>
+  %clamped = inter.where %below, %least, %x : !inter.rows<N, 4xf32>
+  %cs = inter.at %g[src], %clamped : !inter.rows<g, 4xf32>
+  %p = inter.pow %cs, %e : !inter.rows<g, 4xf32>
+  %xs = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %q = inter.log %xs : !inter.rows<g, 4xf32>
+  %a = inter.reduce sum %p over %g along dst : !inter.rows<N, 4xf32>
+  %b = inter.reduce sum %q over %g along dst : !inter.rows<N, 4xf32>
+  func.return %a, %b : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}

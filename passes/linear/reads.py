@@ -6,15 +6,14 @@ the read.
 ends up as late as it can, in front of the reduction.
 
 Kept where it would cost: for ops that widen the row (an outer product, a broadcast), for maps whose
-codomain is larger than their domain (the rows that a loss reads), and for ops that are not Total on
-maps that are not onto.
+codomain is larger than their domain (the rows that a loss reads), and on maps that are not onto for
+ops that may be infinite, or have an infinite derivative, on rows that nothing reads.
 """
 
 from __future__ import annotations
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.pointwise import PointwiseOp
-from ...dialects.inter.sets import Total
 from ...dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ...dialects.inter.types import rows, set_name
 from ...dialects.inter.values import AtOp
@@ -58,9 +57,8 @@ def _widens(op: ValueOp, reads: list[AtOp]) -> bool:
 
 
 def _pays(fn: LinearFunction, op: ValueOp, read: AtOp) -> bool:
-    if not op.has_trait(Total):
-        if "onto" not in fn.env.flags(set_name(read.set), read.path.data):
-            return False
+    if not fn.facts.smooth(op) and "onto" not in fn.env.flags(set_name(read.set), read.path.data):
+        return False
     if isinstance(op, ReshapeOp) and op.type.dims == rows(op.x).dims:
         return False  # it stores a value on another domain
     return moves_before_read(fn, read)

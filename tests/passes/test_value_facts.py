@@ -32,6 +32,11 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter
   %share = inter.div %one, %count : !inter.rows<unit, f32>
   %guarded = inter.where %m, %share, %one : !inter.rows<N, f32>
   %unguarded = inter.where %m, %one, %share : !inter.rows<N, f32>
+  %below = inter.lt %x, %one : !inter.rows<N, 4xi1>
+  %clamped = inter.where %below, %one, %x : !inter.rows<N, 4xf32>
+  %unclamped = inter.where %below, %x, %one : !inter.rows<N, 4xf32>
+  %power = inter.pow %clamped, %x : !inter.rows<N, 4xf32>
+  %loose_power = inter.pow %unclamped, %x : !inter.rows<N, 4xf32>
   func.return %e : !inter.rows<N, 4xf32>
 }
 """
@@ -49,11 +54,13 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter
         ("share", False),
         ("guarded", True),
         ("unguarded", False),
+        ("power", True),
+        ("loose_power", False),
     ],
 )
 def test_finite(name: str, finite: bool) -> None:
     """exp is, of what is not above 0; log, of a sum with exp(0) in it; a quotient by how many rows
-    count, on the rows that count."""
+    count, on the rows that count; a power of what is at least 1."""
     (func,) = parse_module(PROGRAM).body.block.ops
     assert isinstance(func, FuncOp)
     (value,) = [r for op in func.body.block.ops for r in op.results if r.name_hint == name]
