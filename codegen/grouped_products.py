@@ -134,21 +134,24 @@ class GroupedOuter:
                     out.line(f"{self.at(f'{name}_g')} = {name}[{self.place()}];")
 
     def combine(self, out: Writer) -> None:
-        """Add up the sums that chunks share, in order."""
-        n = self.op.sizes()
+        """Add up the sums that chunks share, in order; those of one group follow each other."""
+        n, c, name = self.op.sizes(), self.code.c.name, self.name
+        padded = self.code.panels(n["f"]).padded
+        store = f"for (int f = 0; f < {n['f']}; ++f) {self.at('last')} = row[f];"
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
+            out.line(f"{c} row[{padded}];")
             out.line("int64_t last = -1;")
             with out.block("for (int64_t s = 0; s < 2 * chunks; ++s)"):
-                out.line(f"const int64_t group = {self.name}_key[s];")
+                out.line(f"const int64_t group = {name}_key[s];")
                 out.line("if (group < 0) continue;")
-                with out.block(f"for (int f = 0; f < {n['f']}; ++f)"):
-                    out.line(
-                        f"const {self.code.c.name} have = group == last ? {self.at('group')} : 0;"
-                    )
-                    shared = f"{self.name}_shared[s * {self.size} + {self.place()}]"
-                    out.line(f"{self.at('group')} = have + {shared};")
-                out.line("last = group;")
+                out.line(f"const {c} *shared = {name}_shared + s * {self.size} + m * {padded};")
+                with out.block("if (group != last)"):
+                    out.line(f"if (last >= 0) {store}")
+                    out.line("memset(row, 0, sizeof(row));")
+                    out.line("last = group;")
+                out.line(f"for (int f = 0; f < {padded}; ++f) row[f] += shared[f];")
+            out.line(f"if (last >= 0) {store}")
 
     @contextmanager
     def numbers(self, out: Writer) -> Generator[None]:
