@@ -83,16 +83,24 @@ class Sizes:
             self._guesses[name] = self._guess(name)
         return self._guesses[name]
 
+    def is_plain(self, name: str) -> bool:
+        """Whether the size of a set follows from no other set's: nodes, of one type or graph."""
+        info = self.env.info(name)
+        maps = info.maps.values()
+        return (
+            not info.type.part_names and len(maps) < 2 and all("mono" not in m.flags for m in maps)
+        )
+
     def _guess(self, name: str) -> float:
+        if self.is_plain(name):
+            return NODES
         info = self.env.info(name)
         if info.type.part_names:
             return sum(self.set(p) for p in info.type.part_names)
         maps = info.maps.values()
         if selected := [m.codomain for m in maps if "mono" in m.flags]:
             return min(self.set(c) for c in selected)
-        if len(maps) >= 2:
-            return self.degree * max(self.set(m.codomain) for m in maps)
-        return NODES
+        return self.degree * max(self.set(m.codomain) for m in maps)
 
     def rows(self, dom: Dom) -> float:
         """The stored rows of a domain: pairs are taken to be half as many as the edges."""
@@ -119,25 +127,27 @@ class Sizes:
 
 def note_sizes(func: FuncOp, counts: Mapping[str, int]) -> None:
     """Writes down, in `inter.stats`, which set arguments of `func` are far larger or smaller than
-    expected beside the largest set without maps; `counts` has their rows in a graph, by name.
+    expected; `counts` has their rows in a graph, by name.
 
-    Only the shape counts: a graph of few nodes gets the program of a large one, where time matters.
-    Sets that are empty are left out: they will be full in another graph.
+    Only the shape counts: the largest set of nodes is taken to have the usual size, so a graph of
+    few nodes gets the program of a large one, where time matters. Sets that are empty are left out:
+    they will be full in another graph.
     """
     env = SetEnv.of(func)
-    sizes = Sizes.of(func, env)
-    known = [s for s, n in counts.items() if n and s in env.sets and s not in sizes.stats]
-    nodes = [s for s in known if not env.info(s).maps]
-    top = max((counts[s] for s in nodes), default=0)
-    noted: dict[str, Attribute] = {}
-    for name in (*nodes, *(s for s in known if s not in nodes)) if top else ():
-        expected = sizes.set(name)
-        steps = round(math.log(counts[name] * NODES / top / expected, STEP))
-        if steps:
-            sizes.stats[name] = max(1.0, round(expected * STEP**steps))
-            noted[name] = IntegerAttr(int(sizes.stats[name]), i64)
-    if noted:
-        func.attributes[STATS] = DictionaryAttr(noted)
+    noted = Sizes.of(func, env)
+    here = Sizes(env, dict(noted.stats))
+    known = [s for s, n in counts.items() if n and s in env.sets and s not in noted.stats]
+    top = max((counts[s] for s in known if noted.is_plain(s)), default=0)
+    stats: dict[str, Attribute] = {}
+    for name in sorted(known, key=lambda s: not noted.is_plain(s)) if top else ():
+        expected = here.set(name)
+        here.stats[name] = counts[name] * NODES / top
+        if steps := round(math.log(here.stats[name] / expected, STEP)):
+            size = max(1, round(noted.set(name) * STEP**steps))
+            noted.stats[name] = size
+            stats[name] = IntegerAttr(size, i64)
+    if stats:
+        func.attributes[STATS] = DictionaryAttr(stats)
 
 
 def _constant_sizes(func: FuncOp) -> dict[str, float]:

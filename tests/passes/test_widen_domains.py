@@ -37,6 +37,33 @@ def test_random_programs(seed):
     same_meaning(wide, changed(wide, *rest), seeds=(0, 1), tolerance=1e-7)
 
 
+READOUT = """
+func.func @main(%B : !inter.set<B>, %N : !inter.set<N, batch: B>,
+    %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 5xf32>) -> !inter.rows<B, 5xf32> {
+  %m = inter.at %g[src], %x : !inter.rows<g, 5xf32>
+  %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 5xf32>
+  %o = inter.reduce sum %h over %N along batch : !inter.rows<B, 5xf32>
+  func.return %o : !inter.rows<B, 5xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("counts", "stats"),
+    [
+        ({"B": 32, "N": 1000, "g": 4000}, {"B": 1562}),  # graphs of nodes; four edges are usual
+        ({"B": 900, "N": 1000, "g": 60_000}, {"g": 6_400_000}),
+        ({"B": 900, "N": 1000, "g": 300}, {"g": 12_500}),
+        ({"B": 0, "N": 1000, "g": 0}, None),
+    ],
+)
+def test_an_unusual_shape_is_noted(counts, stats):
+    _, func = parse(READOUT)
+    note_sizes(func, counts)
+    found = func.attributes.get("inter.stats")
+    assert (found and {k: v.value.data for k, v in found.data.items()}) == stats
+
+
 LINEAR = """
 func.func @main(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 5xf32>,
     %W : !inter.rows<unit, 5x4xf32>) -> !inter.rows<N, 4xf32> {
