@@ -132,13 +132,14 @@ func.func @pairs(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src:
 
 // -----
 
-// The relation's weight over a number: a quotient of rows that nothing may read would be typed on
-// the whole set, so the sums of the pairs are divided.
+// The relation's weight over a number, with more relations than edges: a quotient of rows that
+// nothing may read would be typed on the whole set, so the sums of the pairs are divided.
 // CHECK-LABEL: func.func @pair_quotient
 // CHECK: %[[A:.*]] = inter.reduce sum %e over %g along (rel, src) : !inter.rows<g[rel, src], 4xf32>
 // CHECK-NEXT: %[[B:.*]] = inter.mul %{{.*}}, %[[A]] : !inter.rows<g[rel, src], 4xf32>
 // CHECK-NEXT: %o = inter.div %[[B]], %c : !inter.rows<g[rel, src], 4xf32>
-func.func @pair_quotient(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src)>, %e : !inter.rows<g, 4xf32>, %p : !inter.rows<R, f32>) -> !inter.rows<g[rel, src], 4xf32> {
+func.func @pair_quotient(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src)>, %e : !inter.rows<g, 4xf32>, %p : !inter.rows<R, f32>) -> !inter.rows<g[rel, src], 4xf32>
+    attributes {inter.stats = {R = 1000 : i64, g = 100 : i64}} {
   %c = inter.const 8.0 : !inter.rows<unit, f32>
   %r = inter.at %g[rel], %p : !inter.rows<g, f32>
   %s = inter.div %r, %c : !inter.rows<g, f32>
