@@ -38,7 +38,7 @@ from .verify_sets import verify_sets
 
 def widen_domains(func: FuncOp, few: float = FEW) -> int:
     """Moves row-wise values of `func` to the rows that read them where these are `few` times
-    fewer; returns how many values moved. Linear in ops and reads."""
+    fewer; returns how many values moved."""
     env = verify_sets(func)
     widening = _Widening(env, Sizes.of(func, env), few)
     moved = 0
