@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +21,6 @@ FUNCTIONS = (
     "exp expm1 log log1p tanh erf sigmoid softplus gelu gelu_tanh"  # in the order of the header
 ).split()
 TYPES = {"f32": (F32, np.float32, np.uint32), "f64": (F64, np.float64, np.uint64)}
-INSTRUCTIONS = {"native": {"sse2"}, "x86-64-v3": {"avx2", "fma", "bmi2"}, "x86-64": {"sse2"}}
-"""What -march may be here, and the processor's flags that it needs."""
-CLANGS = ("clang", *(f"clang-{k}" for k in range(30, 11, -1)))
 MOST = 2.0
 """The error that the header states."""
 SEAMS = (1.0, 0.5, 0.625, 0.84375, np.sqrt(0.5), np.sqrt(2.0), np.log(2) / 2)
@@ -91,27 +85,6 @@ def widths(elem: str, vector_bytes: int) -> list[int]:
 
 def type_name(elem: str, width: int) -> str:
     return elem if width == 1 else f"{elem}x{width}"
-
-
-@pytest.fixture(
-    params=[(cc, march) for cc in ("", "clang") for march in INSTRUCTIONS], ids="-".join
-)
-def march(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The instruction set of a test; the compiler is the usual one, then clang."""
-    cc, name = request.param
-    flags = set(Path("/proc/cpuinfo").read_text().split()) if os.name == "posix" else set[str]()
-    if not INSTRUCTIONS[name] <= flags:
-        pytest.skip(f"this processor cannot run -march={name}")
-    if cc:
-        found = next(filter(shutil.which, CLANGS), None)
-        if found is None:
-            pytest.skip("clang is not on the PATH")
-        monkeypatch.setenv("CC", found)
-        try:
-            toolchain.compiler(name)
-        except toolchain.NoCompiler as e:
-            pytest.skip(f"clang cannot build here: {e}")
-    return name
 
 
 @functools.cache

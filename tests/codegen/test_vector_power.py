@@ -10,9 +10,7 @@ import pytest
 from gnnc.codegen.openmp import prelude
 from gnnc.runtime import toolchain
 
-from .test_vector_math import MOST, march, pointer, type_name, widths
-
-__all__ = ["march"]
+from .test_vector_math import MOST, pointer, type_name, widths
 
 RUN = r"""
 #define RUN(T, W)                                                                      \
