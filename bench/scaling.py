@@ -1,4 +1,5 @@
-"""How the epoch of a compiled GCN grows with the number of edges, and shrinks with threads."""
+"""How the epoch of a compiled GCN grows with the number of edges, and shrinks with threads. Numbers
+of threads take turns, so that a slow spell of the machine meets all of them."""
 
 from __future__ import annotations
 
@@ -16,15 +17,19 @@ import numpy as np
 from ..frontend.children import Child, Message, OutOfMemory
 from ..frontend.memory import available
 from ..frontend.report import bytes_text, seconds_text, table
+from .graphs import COMPILED
 
 EDGES = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8)
 FIT_FROM = 10**5
 """Below it, what a call costs whatever the graph is a large part of an epoch."""
+TURNS = 3
+SHAPE = ("features", "hidden", "classes", "layers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--edges", nargs="+", type=_count, default=list(EDGES), metavar="E")
+    parser.add_argument("--contestant", choices=COMPILED, default="gnnc")
     parser.add_argument("--threads", nargs="+", type=int, default=_powers(cores), metavar="T")
     parser.add_argument("--degree", type=_count, default=10, help="edges a node")
     parser.add_argument("--features", type=int, default=16)
@@ -64,7 +69,7 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
         "points": points,
         "slopes": {str(t): slope(points, t) for t in args.threads},
         "stopped": stopped,
-        **{k: getattr(args, k) for k in ("degree", "features", "hidden", "classes", "layers")},
+        **{k: getattr(args, k) for k in ("contestant", "degree", *SHAPE)},
     }
     if args.plot and points:
         draw(result, Path(args.plot))
@@ -73,17 +78,22 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
 
 def _points(args: argparse.Namespace, edges: int) -> list[Message]:
     """One graph with each number of threads."""
-    shape = {k: getattr(args, k) for k in ("features", "hidden", "classes", "layers")}
+    shape = {k: getattr(args, k) for k in ("contestant", *SHAPE)}
     nodes = max(2, edges // args.degree)
-    found: list[Message] = []
+    turns: dict[int, list[Message]] = {t: [] for t in args.threads}
     with Child("gnnc.bench.scaling_child", memory_limit=available() * 9 // 10) as child:
         child.ask({"nodes": nodes, "edges": edges, **shape})
-        for threads in args.threads:
-            answer = child.ask({"threads": threads, "seconds": args.seconds})
-            median = statistics.median(answer["seconds"])
-            print(f"{edges:,} edges, {_threads(threads)}: {seconds_text(median)}", file=sys.stderr)
-            sizes = {"edges": edges, "nodes": nodes, "threads": threads}
-            found.append({**sizes, "epoch_seconds": median, **answer})
+        for _ in range(TURNS):
+            for threads, answers in turns.items():
+                share = {"threads": threads, "seconds": args.seconds / TURNS}
+                answers.append(child.ask(share))
+    found: list[Message] = []
+    for threads, answers in turns.items():
+        seconds = [s for a in answers for s in a["seconds"]]
+        median = statistics.median(seconds)
+        print(f"{edges:,} edges, {_threads(threads)}: {seconds_text(median)}", file=sys.stderr)
+        point = {"edges": edges, "nodes": nodes, "threads": threads, "epoch_seconds": median}
+        found.append({**answers[0], **point, "seconds": seconds, "memory": answers[-1]["memory"]})
     return found
 
 
@@ -121,8 +131,9 @@ def report(result: Message, *, markdown: bool = False) -> str:
             ]
         )
     title = (
-        f"gcn, {result['layers']} layers of {result['hidden']}: {result['degree']} edges a node, "
-        f"{result['features']} features, {result['classes']} classes"
+        f"{result['contestant']}: gcn, {result['layers']} layers of {result['hidden']}; "
+        f"{result['degree']} edges a node, {result['features']} features, "
+        f"{result['classes']} classes"
     )
     notes = [
         f"{_threads(int(t))}: epoch ~ edges^{s:.2f} from {FIT_FROM:,} edges on"
@@ -135,7 +146,7 @@ def report(result: Message, *, markdown: bool = False) -> str:
 
 def plot(result: Message, folder: Path) -> str | None:
     """Draws a result into a file of the folder and returns its name; None without matplotlib."""
-    name = f"scaling-{result['layers']}x{result['hidden']}.svg"
+    name = f"scaling-{result['contestant']}-{result['layers']}x{result['hidden']}.svg"
     try:
         draw(result, folder / name)
     except ImportError as error:

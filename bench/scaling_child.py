@@ -1,8 +1,8 @@
 """The child process of `gnnc bench scaling`: a compiled GCN on one graph, with chosen threads.
 
-The first question, `{"nodes": .., "edges": .., "features": .., "hidden": .., "classes": ..,
-"layers": ..}`, draws the graph and makes the model; `{"threads": t, "seconds": s}` trains with t
-threads for about s seconds, at least `LEAST` epochs.
+The first question, `{"contestant": .., "nodes": .., "edges": .., "features": .., "hidden": ..,
+"classes": .., "layers": ..}`, draws the graph and makes the model; `{"threads": t, "seconds": s}`
+trains with t threads for about s seconds, at least `LEAST` epochs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import time
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from gnnc.bench.contestants import gnnc
+from gnnc.bench.contestants import CONTESTANTS
 from gnnc.bench.tasks import PlainTask
 from gnnc.frontend.children import Message, serve
 from gnnc.frontend.memory import Watermark
 
-LEAST, MOST = 3, 50
+LEAST, MOST = 2, 50
 ALPHA = 0.6
 PIECE = 1 << 22
 """Edges drawn at a time, so that drawing needs little memory beside its result."""
@@ -46,14 +45,22 @@ class Scaled:
     """A compiled GCN on a drawn graph."""
 
     def __init__(
-        self, nodes: int, edges: int, features: int, hidden: int, classes: int, layers: int
+        self,
+        contestant: str,
+        nodes: int,
+        edges: int,
+        features: int,
+        hidden: int,
+        classes: int,
+        layers: int,
     ):
         random = np.random.default_rng(0)
         x = torch.from_numpy(random.standard_normal((nodes, features), np.float32))
         y = torch.from_numpy(random.integers(0, classes, nodes))
         widths = [features, *[hidden] * (layers - 1), classes]
         torch.manual_seed(0)
-        self.prepared = gnnc(PlainTask("gcn", widths, y, x, large_power_law(nodes, edges)))
+        task = PlainTask("gcn", widths, y, x, large_power_law(nodes, edges))
+        self.prepared = CONTESTANTS[contestant](task)
         self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
         self.mark = Watermark.set()
 
@@ -61,8 +68,7 @@ class Scaled:
         """Seconds of one training step."""
         start = time.perf_counter()
         self.optimizer.zero_grad()
-        loss = F.cross_entropy(self.prepared.model(*self.prepared.inputs), self.prepared.y)
-        loss.backward()
+        self.prepared.loss().backward()
         self.optimizer.step()
         return time.perf_counter() - start
 

@@ -6,7 +6,7 @@ The one file of the runtime that imports torch.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ TORCH = {
     "i1": torch.bool,
 }
 
+TYPESTR = {name: np.dtype(DTYPES[name]).str for name in TORCH}
+
 threads.follow(torch.get_num_threads)
 
 
@@ -34,12 +36,12 @@ def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
     size = math.prod(shape) * TORCH[dtype].itemsize
     if size < SMALL:
         return torch.empty(shape, dtype=TORCH[dtype])
-    typestr = np.dtype(DTYPES[dtype]).str
-    return torch.from_numpy(np.asarray(pool.take(size).shaped(shape, typestr)))
+    return torch.from_numpy(np.asarray(pool.take(size).shaped(shape, TYPESTR[dtype])))
 
 
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Call one phase: inputs by name, contiguous with a leading row axis; the outputs by name.
+    """Call one phase: inputs by name, with a leading row axis, which those of a single row may
+    lack; the outputs by name.
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
@@ -48,10 +50,11 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
     keep: list[Tensor] = []
     for b in phase.phase.inputs:
         x = values[b.name]
-        if x.dtype != TORCH[b.dtype] or tuple(x.shape[1:]) != b.row:
+        row = x.shape if b.domain is None and x.dim() == len(b.row) else x.shape[1:]
+        if x.dtype != TORCH[b.dtype] or row != b.row:
             raise ValueError(
                 f"{b.name}: the program takes rows of shape {b.row} and type {b.dtype}, "
-                f"got {tuple(x.shape[1:])} and {x.dtype}"
+                f"got {tuple(row)} and {x.dtype}"
             )
         x = x.contiguous()
         keep.append(x)
@@ -80,7 +83,8 @@ class Signature:
 
     `inputs` are the rows arguments in order, `gradients` maps an argument to the output of
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
-    those kept for @backward.
+    those kept for @backward, `wanted` what @backward reads. `single` are the arguments of one row
+    that come without a row axis, as their gradients go.
     """
 
     def __init__(
@@ -90,12 +94,20 @@ class Signature:
         saved: Sequence[str],
         gradients: Mapping[str, str],
         cotangents: Mapping[str, str],
+        wanted: Collection[str],
+        single: Collection[str],
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
         self.saved = tuple(saved)
-        self.gradients = dict(gradients)
-        self.cotangents = dict(cotangents)
+        self.gradients = tuple((gradients.get(n), n in single) for n in inputs)
+        self.cotangents = tuple(cotangents.get(n) for n in results)
+        # computed here once: these lines would be run at every call
+        self.kept_inputs = tuple(n for n in inputs if n in wanted)
+        outputs = dict.fromkeys((*saved, *results))
+        self.kept_outputs = tuple(n for n in outputs if n in wanted)
+        self.kept = self.kept_inputs + self.kept_outputs
+        self.constant = tuple(n for n in results if n not in cotangents)
 
 
 class CompiledCall(torch.autograd.Function):
@@ -105,29 +117,29 @@ class CompiledCall(torch.autograd.Function):
     def forward(
         ctx: Any, graph: OnGraph, signature: Signature, *inputs: Tensor
     ) -> tuple[Tensor, ...]:
-        values = dict(zip(signature.inputs, inputs, strict=True)) | graph.rows
-        out = run_phase(graph.phases["forward"], values)
-        backward = graph.phases.get("backward")
-        wanted = {b.name for b in backward.phase.inputs} if backward is not None else set[str]()
-        kept = [n for n in signature.inputs if n in wanted]
-        saved = [n for n in dict.fromkeys((*signature.saved, *signature.results)) if n in wanted]
-        results = tuple(out[n] for n in signature.results)
-        by_name = dict(zip(signature.inputs, inputs, strict=True))
-        ctx.save_for_backward(*(by_name[n] for n in kept), *(out[n] for n in saved))
-        ctx.names = [*kept, *saved]
+        given = dict(zip(signature.inputs, inputs, strict=True))
+        out = run_phase(graph.phases["forward"], given | graph.rows)
+        kept = [given[n] for n in signature.kept_inputs]
+        ctx.save_for_backward(*kept, *(out[n] for n in signature.kept_outputs))
         ctx.graph, ctx.signature = graph, signature
-        pairs = zip(signature.results, results, strict=True)
-        ctx.mark_non_differentiable(*(y for n, y in pairs if n not in signature.cotangents))
-        return results
+        if signature.constant:
+            ctx.mark_non_differentiable(*(out[n] for n in signature.constant))
+        return tuple(out[n] for n in signature.results)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
         graph, signature = ctx.graph, ctx.signature
-        values = dict(zip(ctx.names, ctx.saved_tensors, strict=True)) | graph.rows
-        for name, d in zip(signature.results, cotangents, strict=True):
-            if name in signature.cotangents and d is not None:
-                values[signature.cotangents[name]] = d
+        values = dict(zip(signature.kept, ctx.saved_tensors, strict=True)) | graph.rows
+        for name, d in zip(signature.cotangents, cotangents, strict=True):
+            if name is not None and d is not None:
+                values[name] = d
         out = run_phase(graph.phases["backward"], values)
-        grads = [out.get(signature.gradients.get(n, "")) for n in signature.inputs]
-        return None, None, *grads
+        return None, None, *(gradient(out, *g) for g in signature.gradients)
+
+
+def gradient(out: Mapping[str, Tensor], name: str | None, single: bool) -> Tensor | None:
+    """The gradient of an argument, where it has one."""
+    if name is None:
+        return None
+    return out[name].squeeze(0) if single else out[name]

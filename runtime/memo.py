@@ -28,8 +28,8 @@ def version_key(tensor: Any) -> Hashable | None:
         version = tensor._version
     except (AttributeError, RuntimeError):  # torch raises RuntimeError for inference tensors
         return None
-    stride, device = tuple(tensor.stride()), str(tensor.device)
-    return (tensor.data_ptr(), tuple(tensor.shape), stride, str(tensor.dtype), device, version)
+    layout = (tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+    return (tensor.data_ptr(), *layout, version)
 
 
 def owner_of(tensor: Any) -> object:

@@ -12,7 +12,6 @@ import ctypes
 import math
 import mmap
 import threading
-import weakref
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +46,11 @@ class Lease:
 
     def __init__(self, pool: Pool, region: Region) -> None:
         self.address = region.address
-        self._finalizer = weakref.finalize(self, pool.give, region)
-        self._finalizer.atexit = False
+        self._give, self._region = pool.give, region
+
+    def __del__(self) -> None:
+        # nothing to look up in modules, which may be gone at the end of the process
+        self._give(self._region)
 
     def shaped(self, shape: tuple[int, ...], typestr: str) -> Leased:
         """The start of the region as an array; `typestr` is NumPy's, as ``"<f4"``."""
@@ -93,13 +95,14 @@ class Pool:
         Raises:
             MemoryError: the system has no more.
         """
+        length = rounded(size)
         with self._lock:
             self._collect()
-            region = self._fitting(size)
+            region = self._fitting(size, length)
             if region is None:
-                self._trim(self._most - self._in_use - rounded(size))
+                self._trim(self._most - self._in_use - length)
                 self._mapped += 1
-                region = new_region(rounded(size), self._mapped % COLOURS * COLOUR)
+                region = new_region(length, self._mapped % COLOURS * COLOUR)
             self._in_use += region.size
             self._most = max(self._most, self._in_use)
         return Lease(self, region)
@@ -121,17 +124,18 @@ class Pool:
             self._in_use -= region.size
             self._free.append(region)
 
-    def _fitting(self, size: int) -> Region | None:
+    def _fitting(self, size: int, length: int) -> Region | None:
         """The shortest free region that will do; among equals the one used last, which the caches
         may still hold. A much longer one does where no more comes into use than was before: the
         phases of a program ask for different lengths in turns, and would else map and unmap them.
         """
-        longest = max(WASTE * rounded(size), self._most - self._in_use)
-        fits = [r for r in reversed(self._free) if size <= r.size <= longest]
-        if not fits:
-            return None
-        best = min(fits, key=lambda r: r.size)
-        self._free.remove(best)
+        longest = max(WASTE * length, self._most - self._in_use)
+        best: Region | None = None
+        for region in reversed(self._free):
+            if size <= region.size <= longest and (best is None or region.size < best.size):
+                best = region
+        if best is not None:
+            self._free.remove(best)
         return best
 
     def _trim(self, most: int) -> None:

@@ -122,6 +122,8 @@ class PhaseOnGraph:
         sizes_of = {SCRATCH: scratch, **{key: slots[key] for key in self.large}}
         # the longest first: a short one would take a region that a longer one fits in
         self.regions = sorted(sizes_of.items(), key=lambda item: -item[1])
+        self.pointers = ctypes.c_void_p * max(len(self.fixed), 1)
+        self.start = bytes(self.pointers(*self.fixed))
 
     @staticmethod
     def literal(b: Mapping[str, Any]) -> NDArray[Any]:
@@ -131,7 +133,7 @@ class PhaseOnGraph:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
         array.
         """
-        pointers = (ctypes.c_void_p * max(len(self.fixed), 1))(*self.fixed)
+        pointers = self.pointers.from_buffer_copy(self.start)
         # a region each, so that the next phase finds them whatever it needs them for
         leases = {key: pool.take(size) for key, size in self.regions}
         scratch = leases[SCRATCH]

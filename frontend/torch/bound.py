@@ -63,23 +63,23 @@ class BoundProgram:
         outputs = {b.name for b in phases["forward"].outputs}
         saved = [n for n in outputs if n not in results]
         gradients: dict[str, str] = {}
-        cotangents: dict[str, str] = {}
         if "backward" in phases:
             for b in phases["backward"].outputs:
                 gradients[self.program.gradients[b.name]] = b.name
-            wanted = {b.name for b in phases["backward"].inputs}
-            cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
-        return Signature(
-            [r.name for r in self.imported.rows], results, saved, gradients, cotangents
-        )
+        wanted = self.read_by_backward()
+        cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
+        inputs = [r.name for r in self.imported.rows]
+        single = {r.name for r in self.imported.rows if is_single(r.source)}
+        return Signature(inputs, results, saved, gradients, cotangents, wanted, single)
+
+    def read_by_backward(self) -> set[str]:
+        backward = self.program.phases.get("backward")
+        return set() if backward is None else {b.name for b in backward.inputs}
 
     def read_late(self) -> set[str]:
         """The arguments that @backward reads and the call itself changes: a counter, say."""
-        if "backward" not in self.program.phases:
-            return set()
-        wanted = {b.name for b in self.program.phases["backward"].inputs}
         changed = {u.argument for u in self.imported.updates}
-        return wanted & changed
+        return self.read_by_backward() & changed
 
     def graphs(self) -> list[OnGraph]:
         """The graphs that something is prepared for, the one used last at the end."""
@@ -135,27 +135,35 @@ class BoundProgram:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         names = [argument_name(p) for p in self.imported.placeholders]
         sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
-        rows = {r.name: self.rows_of(r, args).detach().numpy() for r in self.structure_rows}
+        rows = {r.name: self.one_or_more(r, args).numpy() for r in self.structure_rows}
         graph = self.program.on_graph(sets, rows)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         return graph
 
+    def one_or_more(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument with a row axis in any case, as the steps of the structure take it."""
+        x = self.rows_of(r, args).detach()
+        return x.unsqueeze(0) if is_single(r.source) else x
+
     # ------------------------------------------------------------ rows
 
     def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
-        """An argument with its row axis in front."""
+        """An argument with its row axis in front, if it has one."""
         source = r.source
         if isinstance(source, FromTensor):
             x: Tensor = args[source.placeholder]
-            if source.row_axis is None:
-                return x.reshape(1, *r.shape)
             x = x.movedim(source.row_axis, 0) if source.row_axis else x
             return x.contiguous()
         if isinstance(source, FromSize):
             return torch.tensor([source.size(args)], dtype=torch.int64)
         assert isinstance(source, DropoutKey)
         return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+
+
+def is_single(source: FromTensor | FromSize | DropoutKey) -> bool:
+    """Whether a tensor is one row as it stands."""
+    return isinstance(source, FromTensor) and source.row_axis is None
 
 
 def set_data(
@@ -198,11 +206,13 @@ class Outputs:
         self.leaves, self.structure = pytree.tree_flatten(
             outputs, is_leaf=lambda x: isinstance(x, LEAVES)
         )
+        # what Dynamo's graphs return; to unflatten takes ten times as long, at every call
+        self.is_tuple = type(outputs) is tuple and all(isinstance(x, LEAVES) for x in outputs)
 
     def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
         """That structure, of the results and arguments of a call."""
         leaves = [self.leaf(x, tensors, args) for x in self.leaves]
-        return pytree.tree_unflatten(leaves, self.structure)
+        return tuple(leaves) if self.is_tuple else pytree.tree_unflatten(leaves, self.structure)
 
     @staticmethod
     def leaf(x: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:

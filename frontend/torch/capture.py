@@ -38,17 +38,27 @@ Notice = Callable[[str], None]
 # and the limit would be for all of them together
 _APART = "isolate_recompiles" in inspect.signature(torch.compile).parameters
 _ISOLATED: dict[str, Any] = {"isolate_recompiles": True} if _APART else {}
-# Dynamo asks for these before it compiles; beyond the limit (8 by default, and 256 for all
+# marks for a profiler around what the code that Dynamo makes does before the graph: they cost each
+# call as much as its guards
+_MARKS = "record_runtime_overhead"
+_NO_MARKS: dict[str, Any] = {_MARKS: False} if hasattr(torch._dynamo.config, _MARKS) else {}
+# Dynamo asks for its limits before it compiles; beyond them (8 by default, and 256 for all
 # callables of one code) it would run eagerly without a word
 _VARIANTS = 64 if _APART else 1024
-_WHILE_CALLED = torch._dynamo.config.patch(
-    recompile_limit=_VARIANTS,
-    accumulated_recompile_limit=2**20,
-    fail_on_recompile_limit_hit=True,
-    suppress_errors=False,
-)
+_LIMITS: dict[str, Any] = {
+    "accumulated_recompile_limit": 2**20,
+    "fail_on_recompile_limit_hit": True,
+}
+if "recompile_limit" in inspect.signature(torch.compile).parameters:
+    _ISOLATED["recompile_limit"] = _VARIANTS
+else:
+    _LIMITS["recompile_limit"] = _VARIANTS
+_WHILE_CALLED = torch._dynamo.config.patch(**_LIMITS)
 _DYNAMO = torch._dynamo.config.patch(
-    capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True, specialize_float=True
+    capture_scalar_outputs=True,
+    capture_dynamic_output_shape_ops=True,
+    specialize_float=True,
+    **_NO_MARKS,
 )
 # sizes of 0 and 1 are like all others; then a dimension of 1 that broadcasts cannot be traced
 _ANY_SIZE = fx_config.patch(use_duck_shape=False, backed_size_oblivious=True)
@@ -132,11 +142,13 @@ def _frame_fell_back(record: logging.LogRecord) -> bool:
     return False
 
 
+_dynamo_log = logging.getLogger(convert_frame.__name__)
+
+
 def _watch_compilations() -> None:
     """Registers the above; `torch._dynamo.reset()` forgets the callbacks."""
-    logger = logging.getLogger(convert_frame.__name__)
-    if _frame_fell_back not in logger.filters:
-        logger.addFilter(_frame_fell_back)
+    if _frame_fell_back not in _dynamo_log.filters:
+        _dynamo_log.addFilter(_frame_fell_back)
     handler = torch._dynamo.callback.callback_handler
     if _settings_on not in handler.start_callbacks:
         handler.register_start_callback(_settings_on)
@@ -190,12 +202,13 @@ def dynamo_compile(
     def call(*args: Any, **kwargs: Any) -> Any:
         substitutes.install()
         _watch_compilations()
-        reason = why_eager(args, kwargs)
+        tensors = list(tensors_in((args, kwargs)))
+        reason = why_eager(tensors)
         if reason is not None:
             tell(reason)
             return fn(*args, **kwargs)
         nonlocal any_size
-        plain_args, plain_kwargs = unwrap((args, kwargs))
+        plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
         while True:
             try:
                 with _tracing(_Call(any_size, fullgraph, tell)):
@@ -221,18 +234,24 @@ def dynamo_compile(
 def _tracing(call: _Call) -> Iterator[None]:
     """What holds while a compiled callable runs, and perhaps compiles."""
     before, _here.call = _here.call, call
+    # to enter settings takes as long as Dynamo's guards: those that hold already are left alone
+    suppressed = torch._dynamo.config.suppress_errors
     try:
         with substitutes.activated(), _WHILE_CALLED:
+            if suppressed:
+                torch._dynamo.config.suppress_errors = False
             yield
     finally:
         _here.call = before
+        if torch._dynamo.config.suppress_errors != suppressed:
+            torch._dynamo.config.suppress_errors = suppressed
 
 
-def why_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """A reason to run this call eagerly that is seen from its arguments, or None."""
+def why_eager(tensors: Sequence[Tensor]) -> str | None:
+    """A reason to run a call with these tensors eagerly, or None."""
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return "runs eagerly under autocast: gnnc compiles float32 and float64"
-    if any(x.layout in _SPARSE for x in _tensors((args, kwargs))):
+    if any(x.layout in _SPARSE for x in tensors):
         return (
             "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
             "(a 2 x E tensor) to compile it"
@@ -240,26 +259,28 @@ def why_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     return None
 
 
-def _tensors(x: Any) -> Iterator[Tensor]:
+def tensors_in(x: Any) -> Iterator[Tensor]:
     """The tensors in plain containers (pytree would take five times as long, at every call)."""
     if isinstance(x, Tensor):
         yield x
     elif isinstance(x, dict):
         for y in x.values():
-            yield from _tensors(y)
+            yield from tensors_in(y)
     elif isinstance(x, tuple | list):
         for y in x:
-            yield from _tensors(y)
+            yield from tensors_in(y)
 
 
-def unwrap(tree: Any) -> Any:
-    """`tree` with every EdgeIndex as the plain tensor it holds (Dynamo would recompile the
-    subclass for each size), and index tensors without columns as `with_usual_strides` says."""
-    module = sys.modules.get("torch_geometric.edge_index")
+def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
+    """`tree` (of these tensors) with every EdgeIndex as the plain tensor it holds (Dynamo would
+    recompile the subclass for each size), and index tensors without columns as
+    `with_usual_strides` says."""
     # looked for first: to map a tree takes ten times as long, at every call
-    if module is not None and any(isinstance(x, module.EdgeIndex) for x in _tensors(tree)):
+    module = sys.modules.get("torch_geometric.edge_index")
+    if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
         tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
-    if any(_has_odd_strides(x) for x in _tensors(tree)):
+        tensors = list(tensors_in(tree))
+    if any(_has_odd_strides(x) for x in tensors):
         tree = pytree.tree_map_only(_has_odd_strides, with_usual_strides, tree)
     return tree
 

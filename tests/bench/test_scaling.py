@@ -57,7 +57,7 @@ def test_report(result: Message):
 def test_plot(result: Message, tmp_path: Path):
     pytest.importorskip("matplotlib")
     name = scaling.plot(result, tmp_path)
-    assert name == "scaling-2x16.svg"
+    assert name == "scaling-gnnc-2x16.svg"
     assert (tmp_path / name).read_text().rstrip().endswith("</svg>")
 
 
@@ -90,10 +90,12 @@ def test_graph():
     assert not (edge_index[0] == edge_index[1]).all()
 
 
-def test_trains_in_a_child():
-    args = arguments("--edges", "300", "--threads", "1", "--seconds", "0.01")
+@pytest.mark.parametrize("contestant", ["gnnc", "gnnc-step"])
+def test_trains_in_a_child(contestant: str):
+    args = arguments("--contestant", contestant, "--edges", "300", "--threads", "1")
+    args.seconds = 0.01
     (found,) = scaling.measure(args)
     (point,) = found["points"]
     assert point["nodes"] == 30
-    assert len(point["seconds"]) >= 3
+    assert len(point["seconds"]) >= 2 * scaling.TURNS
     assert found["stopped"] is None

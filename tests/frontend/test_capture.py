@@ -28,10 +28,10 @@ def as_traced(gm: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]
 
 
 def hit_limit_at(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    patch = torch._dynamo.config.patch(
-        recompile_limit=limit, fail_on_recompile_limit_hit=True, suppress_errors=False
-    )
+    patch = torch._dynamo.config.patch(recompile_limit=limit, fail_on_recompile_limit_hit=True)
     monkeypatch.setattr(capture, "_WHILE_CALLED", patch)
+    if "recompile_limit" in capture._ISOLATED:
+        monkeypatch.setitem(capture._ISOLATED, "recompile_limit", limit)
 
 
 def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch):

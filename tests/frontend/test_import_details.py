@@ -14,7 +14,7 @@ pytest.importorskip("torch_geometric")
 from torch import Tensor, fx, nn  # noqa: E402
 
 from gnnc.frontend.torch import substitutes  # noqa: E402
-from gnnc.frontend.torch.capture import dynamo_compile, why_eager  # noqa: E402
+from gnnc.frontend.torch.capture import dynamo_compile, tensors_in, why_eager  # noqa: E402
 from gnnc.frontend.torch.evaluate import evaluate  # noqa: E402
 from gnnc.frontend.torch.importer import (  # noqa: E402
     ImportCrash,
@@ -318,7 +318,7 @@ def test_an_untraceable_call_runs_eagerly_and_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         x, adjacency = zoo.csr(9, 20)
-    assert "sparse adjacency" in str(why_eager((x, {"a": [adjacency]}), {}))
+    assert "sparse adjacency" in str(why_eager(list(tensors_in((x, {"a": [adjacency]})))))
     call = dynamo_compile(lambda a, b: b @ a, lambda gm, _: gm.forward, notice=told.append)
     for _ in range(2):
         assert torch.equal(call(x, adjacency), adjacency @ x)

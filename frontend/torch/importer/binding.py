@@ -32,13 +32,15 @@ class Size:
     names: tuple[tuple[str, int, int | None], ...] = ()
 
     def __call__(self, args: Sequence[Any]) -> int:
-        if not self.names:
-            return int(self.text)
         values = [
             args[position] if dim is None else args[position].shape[dim]
             for _, position, dim in self.names
         ]
-        return int(_compiled(self.text, tuple(n for n, _, _ in self.names))(*values))
+        return int(self._compute(*values))
+
+    @functools.cached_property
+    def _compute(self) -> Callable[..., int]:
+        return _compiled(self.text, tuple(n for n, _, _ in self.names))
 
 
 @dataclass(frozen=True)
