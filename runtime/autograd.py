@@ -41,7 +41,7 @@ def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
 
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Call one phase: inputs by name, with a leading row axis, which those of a single row may
-    lack; the outputs by name.
+    lack; the outputs by name, single rows without it.
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
@@ -61,7 +61,8 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
         addresses[b.slot] = x.data_ptr()
     out: dict[str, Tensor] = {}
     for b in phase.phase.outputs:
-        out[b.name] = y = empty((phase.rows[b.slot], *b.row), b.dtype)
+        shape = b.row if b.domain is None else (phase.rows[b.slot], *b.row)
+        out[b.name] = y = empty(shape, b.dtype)
         addresses[b.slot] = y.data_ptr()
     phase.call(addresses)
     return out
@@ -83,8 +84,7 @@ class Signature:
 
     `inputs` are the rows arguments in order, `gradients` maps an argument to the output of
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
-    those kept for @backward, `wanted` what @backward reads. `single` are the arguments of one row
-    that come without a row axis, as their gradients go.
+    those kept for @backward, `wanted` what @backward reads.
     """
 
     def __init__(
@@ -95,14 +95,13 @@ class Signature:
         gradients: Mapping[str, str],
         cotangents: Mapping[str, str],
         wanted: Collection[str],
-        single: Collection[str],
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
         self.saved = tuple(saved)
-        self.gradients = tuple((gradients.get(n), n in single) for n in inputs)
-        self.cotangents = tuple(cotangents.get(n) for n in results)
         # computed here once: these lines would be run at every call
+        self.gradients = tuple(gradients.get(n) for n in inputs)
+        self.cotangents = tuple(cotangents.get(n) for n in results)
         self.kept_inputs = tuple(n for n in inputs if n in wanted)
         outputs = dict.fromkeys((*saved, *results))
         self.kept_outputs = tuple(n for n in outputs if n in wanted)
@@ -135,11 +134,4 @@ class CompiledCall(torch.autograd.Function):
             if name is not None and d is not None:
                 values[name] = d
         out = run_phase(graph.phases["backward"], values)
-        return None, None, *(gradient(out, *g) for g in signature.gradients)
-
-
-def gradient(out: Mapping[str, Tensor], name: str | None, single: bool) -> Tensor | None:
-    """The gradient of an argument, where it has one."""
-    if name is None:
-        return None
-    return out[name].squeeze(0) if single else out[name]
+        return None, None, *(None if n is None else out[n] for n in signature.gradients)

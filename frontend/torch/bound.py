@@ -69,8 +69,7 @@ class BoundProgram:
         wanted = self.read_by_backward()
         cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
         inputs = [r.name for r in self.imported.rows]
-        single = {r.name for r in self.imported.rows if is_single(r.source)}
-        return Signature(inputs, results, saved, gradients, cotangents, wanted, single)
+        return Signature(inputs, results, saved, gradients, cotangents, wanted)
 
     def read_by_backward(self) -> set[str]:
         backward = self.program.phases.get("backward")
@@ -135,16 +134,17 @@ class BoundProgram:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         names = [argument_name(p) for p in self.imported.placeholders]
         sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
-        rows = {r.name: self.one_or_more(r, args).numpy() for r in self.structure_rows}
+        rows = {r.name: self.with_row_axis(r, args).numpy() for r in self.structure_rows}
         graph = self.program.on_graph(sets, rows)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         return graph
 
-    def one_or_more(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
-        """An argument with a row axis in any case, as the steps of the structure take it."""
+    def with_row_axis(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument as the steps of the structure take it, a single row with an axis as well."""
         x = self.rows_of(r, args).detach()
-        return x.unsqueeze(0) if is_single(r.source) else x
+        single = isinstance(r.source, FromTensor) and r.source.row_axis is None
+        return x.unsqueeze(0) if single else x
 
     # ------------------------------------------------------------ rows
 
@@ -159,11 +159,6 @@ class BoundProgram:
             return torch.tensor([source.size(args)], dtype=torch.int64)
         assert isinstance(source, DropoutKey)
         return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
-
-
-def is_single(source: FromTensor | FromSize | DropoutKey) -> bool:
-    """Whether a tensor is one row as it stands."""
-    return isinstance(source, FromTensor) and source.row_axis is None
 
 
 def set_data(
@@ -184,7 +179,7 @@ def set_data(
 def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
     """A result as the tensor that the user's code would have made."""
     if b.row_axis is None:
-        return y.reshape(b.dims)
+        return y if y.shape == b.dims else y.reshape(b.dims)
     if b.row_axis == 0 and b.merge == 1 and y.shape[1:] == b.dims[1:]:
         return y
     n = y.shape[0]
