@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from gnnc.bench.contestant import Contest
 from gnnc.bench.contestants import CONTESTANTS, Prepared
 from gnnc.bench.graphs import GRAPHS, MODELS, PlainGraph, described
 from gnnc.bench.race import CONTESTANTS as NAMES
@@ -41,6 +42,15 @@ def gradients(model: nn.Module) -> list[torch.Tensor]:
 def test_names():
     assert tuple(CONTESTANTS) == NAMES
     assert list(CONVOLUTIONS) == PLAIN
+
+
+def test_a_turn_begins_with_an_epoch_that_is_not_counted():
+    contest = Contest("pyg", "gcn", GRAPHS["tiny"].question(None), hidden=8, layers=2)
+    steps: list[None] = []
+    contest.optimizer.register_step_post_hook(lambda *_: steps.append(None))
+    answer = contest.turn(2)
+    assert len(steps) == 3
+    assert len(answer["seconds"]) == len(answer["losses"]) == 2
 
 
 OTHERS = [n for n in NAMES if n not in ("pyg", "dgl")]

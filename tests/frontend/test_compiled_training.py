@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import gnnc
@@ -292,3 +293,38 @@ def test_some_outputs_unused() -> None:
         else:
             assert p.grad is None
             assert q.grad is None or not q.grad.any()
+
+
+class SingleRows(nn.Module):
+    """Parameters of many shapes, none of which counts nodes or edges, and such results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = SAGEConv(WIDTH, 6)
+        self.scalar = nn.Parameter(torch.tensor(0.3))
+        self.one = nn.Parameter(torch.randn(1))
+        self.row = nn.Parameter(torch.randn(1, 6))
+        self.transposed = nn.Parameter(torch.randn(5, 6).t())
+        self.block = nn.Parameter(torch.randn(2, 3, 1))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
+        y = self.conv(x, edge_index) * self.scalar + self.one + self.row
+        z = y @ self.transposed
+        return {"y": y, "z": [z, z.sum(), self.block.sum() * 2]}, y.mean(0, keepdim=True)
+
+
+def test_single_rows_keep_their_shapes() -> None:
+    eager = SingleRows()
+    model = gnnc.compile(copy.deepcopy(eager))
+    x, edge_index = graph()
+    for _ in range(2):
+        gradients: list[list[Tensor]] = []
+        results: list[list[Tensor]] = []
+        for net in (eager, model):
+            results.append(tree_flatten(net(x, edge_index))[0])
+            loss = sum(((y * y).sum() for y in results[-1]), torch.zeros(()))
+            gradients.append(list(torch.autograd.grad(loss, list(net.parameters()))))
+        pairs = [*zip(*results, strict=True), *zip(*gradients, strict=True)]
+        assert all(found.shape == expected.shape for expected, found in pairs)
+        assert all(close(found, expected) for expected, found in pairs)
+    assert not gnnc.explain(model).fallbacks
