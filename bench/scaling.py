@@ -23,7 +23,9 @@ EDGES = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7,
 FIT_FROM = 10**5
 """Below it, what a call costs whatever the graph is a large part of an epoch."""
 TURNS = 3
+"""Of each number of threads on one graph."""
 SHAPE = ("features", "hidden", "classes", "layers")
+"""The options that say what is trained."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +79,7 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
 
 
 def _points(args: argparse.Namespace, edges: int) -> list[Message]:
-    """One graph with each number of threads."""
+    """One graph with each number of threads, in turns."""
     shape = {k: getattr(args, k) for k in ("contestant", *SHAPE)}
     nodes = max(2, edges // args.degree)
     turns: dict[int, list[Message]] = {t: [] for t in args.threads}

@@ -84,7 +84,8 @@ class Signature:
 
     `inputs` are the rows arguments in order, `gradients` maps an argument to the output of
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
-    those kept for @backward, `wanted` what @backward reads.
+    those kept for @backward, `wanted` what @backward reads. From these follow `kept`, the names of
+    what a call keeps until its backward, in order, and `constant`, the results without a gradient.
     """
 
     def __init__(

@@ -30,6 +30,7 @@ from torch.fx.experimental import _config as fx_config
 from . import substitutes
 
 log = logging.getLogger("gnnc")
+_dynamo_log = logging.getLogger(convert_frame.__name__)
 
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 Notice = Callable[[str], None]
@@ -140,9 +141,6 @@ def _frame_fell_back(record: logging.LogRecord) -> bool:
         return "hit config" not in record.msg
     call.tell(f"a part runs eagerly, {_cause(failure)}")
     return False
-
-
-_dynamo_log = logging.getLogger(convert_frame.__name__)
 
 
 def _watch_compilations() -> None:

@@ -92,8 +92,8 @@ def test_graph():
 
 @pytest.mark.parametrize("contestant", ["gnnc", "gnnc-step"])
 def test_trains_in_a_child(contestant: str):
-    args = arguments("--contestant", contestant, "--edges", "300", "--threads", "1")
-    args.seconds = 0.01
+    shape = ("--contestant", contestant, "--edges", "300", "--threads", "1")
+    args = arguments(*shape, "--seconds", "0.01")
     (found,) = scaling.measure(args)
     (point,) = found["points"]
     assert point["nodes"] == 30
