@@ -16,8 +16,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from .heap import give_back
-
 SMALL = 256 * 1024
 """Below this many bytes the C library's allocator keeps memory by itself."""
 
@@ -182,8 +180,7 @@ pool = Pool()
 
 
 def release_memory() -> None:
-    """Give memory that is kept for the next call back to the system: that of compiled programs, and
-    freed memory of the C library. What is in use stays.
+    """Give memory that compiled programs keep for their next call back to the system. What is in
+    use stays.
     """
     pool.release()
-    give_back()

@@ -13,7 +13,6 @@ from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...passes.machine import note_sizes
-from ...runtime.heap import keep_freed_memory
 from ...runtime.toolchain import NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
@@ -32,9 +31,6 @@ def compile(target: Any = None, /, **options: Any) -> Any:
     compiled function is returned. What cannot be compiled runs in torch; `gnnc.explain` says what,
     where and why.
 
-    From the first call on, glibc's heap keeps up to 128 MiB of freed memory for the process, unless
-    the environment has settings of its own for it (`MALLOC_TRIM_THRESHOLD_` and others).
-
     Args:
         target: an `nn.Module`, a subclass of it, or a function of tensors.
         **options: see `gnnc.Options`.
@@ -43,7 +39,6 @@ def compile(target: Any = None, /, **options: Any) -> Any:
         TypeError: `target` is neither, or an option is not known.
     """
     chosen = Options(**options)
-    keep_freed_memory()
     if target is None:
         return lambda given: compile_target(given, chosen)
     return compile_target(target, chosen)
