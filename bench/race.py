@@ -14,8 +14,9 @@ from typing import Any
 from ..frontend.children import Child, ChildFailed, Message, OutOfMemory, Refused
 from ..frontend.memory import available
 from ..frontend.report import bytes_text, seconds_text, table
+from ..runtime.heap import PLAIN_TORCH
 from . import real
-from .graphs import GRAPHS, MODELS, described, tasks, title
+from .graphs import COMPILED, GRAPHS, MODELS, described, tasks, title
 
 CONTESTANTS = ("gnnc", "gnnc-step", "pyg", "pyg-sparse", "pyg-fast", "dgl", "floor")
 NEW_GRAPHS = 3
@@ -144,7 +145,11 @@ def race(
                 print(f"{name} is out: {error}", file=sys.stderr)
 
         for name, entry in entries.items():
-            child = Child("gnnc.bench.contestant", memory_limit=limit)
+            child = Child(
+                "gnnc.bench.contestant",
+                memory_limit=limit,
+                environment=None if entry["contestant"] in COMPILED else PLAIN_TORCH,
+            )
             children[name] = stack.enter_context(child)
             ask(name, {**asked, "graph": chosen.question, **entry})
         for _ in range(args.rounds):

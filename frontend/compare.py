@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..runtime.heap import PLAIN_TORCH
 from .children import Child, ChildFailed, Message, Refused
 from .report import bytes_text, seconds_text, table, write_json
 
@@ -81,7 +82,7 @@ def compare(settings: Message, seeds: int) -> Message:
     """
     answers: dict[str, list[Message]] = {way: [] for way in WAYS}
     module = "gnnc.frontend.train"
-    with Child(module) as eager, Child(module) as compiled:
+    with Child(module, environment=PLAIN_TORCH) as eager, Child(module) as compiled:
         for seed in range(seeds):
             for way, child in zip(WAYS, (eager, compiled), strict=True):
                 question = {**settings, "seed": seed, "compiled": way == "compiled"}
