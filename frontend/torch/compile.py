@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import mmap
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,6 @@ from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...passes.machine import note_sizes
-from ...runtime import heap
 from ...runtime.toolchain import NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
@@ -41,20 +39,9 @@ def compile(target: Any = None, /, **options: Any) -> Any:
         TypeError: `target` is neither, or an option is not known.
     """
     chosen = Options(**options)
-    settle_memory()
     if target is None:
         return lambda given: compile_target(given, chosen)
     return compile_target(target, chosen)
-
-
-@functools.cache
-def settle_memory() -> None:
-    """Where torch asks for huge pages, keep blocks that are too short for them from its way of
-    doing so.
-    """
-    block = torch.empty(heap.SHORT, dtype=torch.uint8)
-    if block.data_ptr() % mmap.PAGESIZE == 0:  # else torch aligns to 64 bytes
-        heap.keep_short_blocks()
 
 
 def compile_target(target: Any, options: Options) -> Any:
