@@ -2,10 +2,10 @@
 
 A loss that is not compiled makes three or four arrays as long as the result of the model, and frees
 them in every epoch. The C library returns such blocks to the system, so each epoch maps and clears
-them page by page again; of 27 MB each, that was nearly a fifth of the epoch of a GCN. Huge pages take one
-page fault where small ones take 512, and nothing more is kept. torch asks the system for them, in
-blocks of 2 MiB and more, where an environment variable says so when it allocates its first tensor
-(pytorch/pytorch#93888).
+them page by page again; of 27 MB each, that was nearly a fifth of the epoch of a GCN. Huge pages
+take one page fault where small ones take 512, and nothing more is kept. torch asks the system for
+them, in blocks of 2 MiB and more, where an environment variable says so when it allocates its first
+tensor (pytorch/pytorch#93888).
 """
 
 from __future__ import annotations
