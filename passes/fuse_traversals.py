@@ -1,8 +1,9 @@
 """fuse-traversals: merge nests so that what one computes for another stays in registers.
 
-Three rewrites, each exact and in its own file: *inline* (fusion/inline.py) dissolves nests into
-those that read them, *merge* (fusion/merge.py) joins nests over the same rows, *simplify*
-(fusion/simplify.py) tidies look-ups, loops and stores.
+Four rewrites, each in its own file: *inline* (fusion/inline.py) dissolves nests into those that
+read them, *merge* (fusion/merge.py) joins nests over the same rows, *simplify* (fusion/simplify.py)
+tidies look-ups, loops and stores, *quotients* (fusion/quotients.py) stores rows once that were
+stored twice. The first three are exact; the last may change the last bit.
 
 Before: one nest a value, every value in a buffer. After: `gather -> sum -> bias, relu -> next
 product` is one nest.
@@ -21,6 +22,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from .fusion.inline import inline_producers
 from .fusion.merge import merge_nests
+from .fusion.quotients import keep_quotients
 from .fusion.simplify import simplify
 
 
@@ -35,6 +37,7 @@ class FuseTraversalsPass(ModulePass):
             if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
                 fuse(func)
         CommonSubexpressionElimination().apply(ctx, op)
+        keep_quotients(op)
         for func in op.body.block.ops:
             if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
                 simplify(func)

@@ -29,6 +29,10 @@ STACK_BYTES = 256 * 1024
 """What they may take of a thread's stack, however wide they are."""
 PARTIAL_BYTES = 16 * 1024 * 1024
 """What the partial sums of all chunks of one nest may take."""
+NEAR_PARTIAL_BYTES = 1024 * 1024
+"""What they take at most of the second level while enough chunks remain to share among threads:
+every chunk clears its own and all are read in the end."""
+ENOUGH_CHUNKS = 64
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class SchedulePass(ModulePass):
                 partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
             elif isinstance(op, TotalOp):
                 partial += element_bytes(element(op.value.type)) * length(op.value)
-        return max(4, min(self.chunks, PARTIAL_BYTES // max(partial, 1)))
+        near = max(ENOUGH_CHUNKS, NEAR_PARTIAL_BYTES // max(partial, 1))
+        return max(4, min(self.chunks, near, PARTIAL_BYTES // max(partial, 1)))
 
 
 def outer_bytes(op: OuterOp) -> int:

@@ -141,3 +141,32 @@ def test_look_ups_of_members_stream():
     )
     tables = [op for op in phase(module).body.block.ops if isinstance(op, MembersOp | MemberMapOp)]
     assert [type(t) for t in tables] == [MemberMapOp]
+
+
+def test_the_gradient_of_a_mean_is_stored_once():
+    """Two layers of means with a weight for the node itself: what flows back into the first is
+    stored divided by the sizes of the groups, and not once more as it is."""
+    weights = ", ".join(
+        f"%W{k} : !inter.rows<unit, 3x3xf64> {{inter.needs_grad}}" for k in range(4)
+    )
+    module = after(
+        program(
+            f"{X}, {weights}",
+            "%o1 : !inter.rows<N, 3xf64>",
+            "".join(
+                f"""
+%s{k} = inter.at %g[src], {x} : !inter.rows<g, 3xf64>
+%m{k} = inter.reduce mean %s{k} over %g along dst : !inter.rows<N, 3xf64>
+%l{k} = inter.contract "k,kf->f" %m{k}, %W{2 * k} : !inter.rows<N, 3xf64>
+%r{k} = inter.contract "k,kf->f" {x}, %W{2 * k + 1} : !inter.rows<N, 3xf64>
+%h{k} = inter.add %l{k}, %r{k} : !inter.rows<N, 3xf64>
+%o{k} = inter.tanh %h{k} : !inter.rows<N, 3xf64>
+"""
+                for k, x in enumerate(("%x", "%o0"))
+            ),
+        ),
+        f"{FULL},lower-to-intra",
+    )
+    once = after(module, "fuse-traversals")
+    same_meaning(module, once, seeds=SEEDS)
+    assert temporaries(once, "backward") == [("N", 3), ("N", 3)]  # one a layer

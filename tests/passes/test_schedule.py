@@ -5,7 +5,7 @@ from xdsl.context import Context
 from xdsl.utils.exceptions import PassFailedException
 
 from gnnc.dialects.interp.check import same_meaning
-from gnnc.passes.schedule import PARTIAL_BYTES, SchedulePass
+from gnnc.passes.schedule import ENOUGH_CHUNKS, PARTIAL_BYTES, SchedulePass
 
 from .lowered import INFER, TRAIN, after, nests
 from .programs import PROGRAMS as LAYERS
@@ -48,6 +48,14 @@ def test_large_partial_sums_mean_fewer_chunks():
         (one,) = schedules(linear(width), phases=TRAIN, name="backward")
         most = max(4, PARTIAL_BYTES // (4 * width * width))
         assert 4 <= one["chunks"] <= min(256, most)
+
+
+def test_chunks_that_still_suffice_keep_partial_sums_near():
+    (narrow, wide) = (
+        schedules(linear(width), phases=TRAIN, name="backward")[0]["chunks"] for width in (16, 64)
+    )
+    assert narrow == 256
+    assert wide == ENOUGH_CHUNKS
 
 
 def test_options_are_kept():
