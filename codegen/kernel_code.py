@@ -359,11 +359,8 @@ class KernelCode:
         if ops or copies:
             with self.out.block("for (int r = 0; r < rows; ++r)"):
                 self.out.line("const int64_t i = i0 + r;")
-                if (
-                    gathers
-                ):  # while rows are gathered there is time to fetch those that products stream
-                    for at, size in self.streamed(stage):
-                        self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size});")
+                for at, size in self.streamed(stage):  # meanwhile, what products read in place
+                    self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size});")
                 self.row_stage(ops, copies)
         for op in stage.products:
             if isinstance(op, rows.MatmulOp):

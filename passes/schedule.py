@@ -1,8 +1,9 @@
 """schedule: how each nest is cut into chunks, blocks and vectors on a target.
 
 Attaches `{schedule = {vector_bytes, block, grain, chunks, row_cost, prefetch}}` to every nest: rows
-of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`), `chunks` bounds their
-number (partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
+of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`; twice as much where
+chunks share sums of groups, up to two of which each hands over), `chunks` bounds their number
+(partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
 that they stay in the near caches. The numbers depend on widths only, never on a graph, so one
 program serves all graphs and any number of threads.
 """
@@ -65,7 +66,7 @@ class SchedulePass(ModulePass):
         values = {
             "vector_bytes": self.vector_bytes,
             "block": self.block_rows(nest),
-            "grain": self.grain,
+            "grain": self.grain * (2 if sums_by_group(nest) else 1),
             "chunks": self.most_chunks(nest),
             "row_cost": self.row_cost + products(nest) // 512,
             "prefetch": self.prefetch,
@@ -110,6 +111,11 @@ class SchedulePass(ModulePass):
                 partial += element_bytes(element(op.value.type)) * length(op.value)
         near = max(ENOUGH_CHUNKS, NEAR_PARTIAL_BYTES // max(partial, 1))
         return max(4, min(self.chunks, near, PARTIAL_BYTES // max(partial, 1)))
+
+
+def sums_by_group(nest: TraverseOp) -> bool:
+    """Whether sums of outer products are kept by group."""
+    return any(isinstance(op, OuterOp) and bool(op.at) for op in nest.body.block.ops)
 
 
 def outer_bytes(op: OuterOp) -> int:
