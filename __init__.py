@@ -7,7 +7,7 @@ tests run where PyTorch is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .runtime.heap import use_huge_pages
+from .runtime.heap import heap
 
 if TYPE_CHECKING:
     from .frontend.compiler import Options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "Options", "compile", "explain", "release_memory"]
 __version__ = "0.1.0"
 
-use_huge_pages()  # here, because it has to come before torch's first tensor
+heap.share()  # here, because it has to come before torch's first tensor
 
 _HOMES = {
     "Graph": ".runtime.graph",

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from . import threads
-from .pool import SMALL, pool
+from .pool import SMALL, take
 from .program import DTYPES, OnGraph, PhaseOnGraph
 
 TORCH = {
@@ -36,7 +36,7 @@ def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
     size = math.prod(shape) * TORCH[dtype].itemsize
     if size < SMALL:
         return torch.empty(shape, dtype=TORCH[dtype])
-    return torch.from_numpy(np.asarray(pool.take(size).shaped(shape, TYPESTR[dtype])))
+    return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
 
 
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,9 +1,10 @@
 """Memory for results, saved values and scratch that is kept when it is freed, for the next call.
 
 Fresh memory is mapped and cleared page by page on its first touch, which costs as much as the
-kernels that fill it. Regions are private anonymous mappings, with huge pages where the system has
-them, since gathers touch rows all over a buffer. A pool never holds more than was in use at one
-time.
+kernels that fill it. Blocks come from the heap that torch uses too (runtime/heap.py) where it lends
+them; else from a pool of regions. Those are private anonymous mappings, with huge pages where the
+system has them, since gathers touch rows all over a buffer. A pool never holds more than was in use
+at one time.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from .heap import HUGE_PAGE, heap
+
 SMALL = 256 * 1024
 """Below this many bytes the C library's allocator keeps memory by itself."""
 
-HUGE_PAGE = 2 * 1024 * 1024
 COLOURS, COLOUR = 29, 4096 + 5 * 64
 """Long regions begin so many bytes after one another's place in a huge page: streams that keep the
 same distance from the start of several buffers would meet in the same sets of the caches.
@@ -39,34 +41,52 @@ class Region:
     size: int
 
 
-class Lease:
-    """A region in somebody's hands; it goes back to its pool when the last reference to the lease
-    dies. NumPy and torch arrays hold one through ``__array_interface__``.
+class Memory:
+    """Memory from `address` on in somebody's hands; it goes back when the last reference to this
+    object dies. NumPy and torch arrays hold one through ``__array_interface__``.
     """
 
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def shaped(self, shape: tuple[int, ...], typestr: str) -> Leased:
+        """Its start as an array; `typestr` is NumPy's, as ``"<f4"``."""
+        return Leased(self, shape, typestr)
+
+
+class Lease(Memory):
+    """A region of a pool."""
+
     def __init__(self, pool: Pool, region: Region) -> None:
-        self.address = region.address
+        super().__init__(region.address)
         self._give, self._region = pool.give, region
 
     def __del__(self) -> None:
         # nothing to look up in modules, which may be gone at the end of the process
         self._give(self._region)
 
-    def shaped(self, shape: tuple[int, ...], typestr: str) -> Leased:
-        """The start of the region as an array; `typestr` is NumPy's, as ``"<f4"``."""
-        return Leased(self, shape, typestr)
+
+class Block(Memory):
+    """A block of the heap."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self._free = heap.library.free
+
+    def __del__(self) -> None:
+        self._free(self.address)
 
 
 class Leased:
     """What NumPy reads to make an array on a lease."""
 
-    def __init__(self, lease: Lease, shape: tuple[int, ...], typestr: str) -> None:
-        self.lease = lease
+    def __init__(self, memory: Memory, shape: tuple[int, ...], typestr: str) -> None:
+        self.memory = memory
         self.__array_interface__: dict[str, Any] = {
             "version": 3,
             "shape": shape,
             "typestr": typestr,
-            "data": (lease.address, False),
+            "data": (memory.address, False),
         }
 
 
@@ -179,8 +199,18 @@ pool = Pool()
 """The pool of all programs of this process."""
 
 
+def take(size: int) -> Memory:
+    """At least `size` bytes for a program, aligned to a page at least; their content is undefined.
+
+    Raises:
+        MemoryError: the system has no more.
+    """
+    return Block(heap.block(size)) if heap.lends(size) else pool.take(size)
+
+
 def release_memory() -> None:
     """Give memory that compiled programs keep for their next call back to the system. What is in
     use stays.
     """
     pool.release()
+    heap.trim()

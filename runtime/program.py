@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import structure, threads, toolchain
-from .pool import SMALL, pool
+from .pool import SMALL, take
 from .sets import SetData
 from .tables import Tables, contiguous
 
@@ -135,7 +135,7 @@ class PhaseOnGraph:
         """
         pointers = self.pointers.from_buffer_copy(self.start)
         # a region each, so that the next phase finds them whatever it needs them for
-        leases = {key: pool.take(size) for key, size in self.regions}
+        leases = {key: take(size) for key, size in self.regions}
         scratch = leases[SCRATCH]
         for k, offset in self.small:
             pointers[k] = scratch.address + offset

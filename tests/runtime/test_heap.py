@@ -1,4 +1,4 @@
-"""What a loss outside compiled code frees costs few page faults in the next epoch."""
+"""torch and compiled programs serve each other with what they free, and take few page faults."""
 
 import os
 import platform
@@ -13,23 +13,25 @@ from gnnc.runtime.heap import HUGE_PAGES, PLAIN_TORCH
 PAGES = 1024 * 1024 // os.sysconf("SC_PAGESIZE")
 """Small pages in a MiB."""
 
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+
 EPOCHS = """
 import resource
 import gnnc
 import torch
 import torch.nn.functional as F
-from gnnc.runtime.heap import use_huge_pages
+from gnnc.runtime.heap import heap
 
 def faults(megabytes):
     x = torch.ones(megabytes * 4096, 64, requires_grad=True)
     y = torch.zeros(len(x), dtype=torch.int64)
-    for _ in range(25):  # the heap settles
+    for _ in range(60):  # the heap settles
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         F.cross_entropy(x, y).backward()
         x.grad = None
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-print(faults(3), faults(24), use_huge_pages())
+print(faults(3), faults(24), faults(48), heap.shared)
 """
 
 
@@ -53,17 +55,93 @@ def huge_pages_are_given() -> bool:
     return setting.exists() and "[never]" not in setting.read_text()
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+@glibc
 @pytest.mark.skipif(not huge_pages_are_given(), reason="this system has no transparent huge pages")
 def test_later_epochs_map_huge_pages_or_none():
-    short, long, done = answer(EPOCHS)
-    assert done == "True"
+    short, middle, long, shared = answer(EPOCHS)
+    assert shared == "True"
     assert int(short) < PAGES
+    assert int(middle) < PAGES
     # three arrays; the ends of each lie in small pages
-    assert int(long) < 3 * 24 * PAGES / 4
+    assert int(long) < 3 * 48 * PAGES / 4
 
 
-ASKED = "from gnnc.runtime.heap import use_huge_pages; print(use_huge_pages())"
+IN_TURNS = """
+import gnnc
+import torch
+from gnnc.runtime.heap import LONGEST
+from gnnc.runtime.pool import take
+
+places = []
+for _ in range(3):
+    block = take(LONGEST)
+    places.append(block.address)
+    del block
+    tensor = torch.empty(LONGEST, dtype=torch.uint8)
+    places.append(tensor.data_ptr())
+    del tensor
+print(max(places) - min(places) < LONGEST / 4)
+"""
+
+
+@glibc
+def test_torch_takes_what_a_program_freed_and_the_other_way_round():
+    assert answer(IN_TURNS) == ["True"]
+
+
+KINDS = """
+import threading
+import gnnc
+from gnnc.runtime.heap import LONGEST
+from gnnc.runtime.pool import pool, take
+
+found = []
+def ask(size):
+    found.append(type(take(size)).__name__)
+
+ask(1000), ask(LONGEST), ask(LONGEST + 1)
+thread = threading.Thread(target=ask, args=(LONGEST,))
+thread.start()
+thread.join()
+print(*found)
+"""
+
+
+@glibc
+def test_long_blocks_and_those_of_other_threads_come_from_the_pool():
+    assert answer(KINDS) == ["Block", "Block", "Lease", "Lease"]
+
+
+RELEASED = """
+import gnnc
+import numpy as np
+from gnnc.runtime.heap import LONGEST
+from gnnc.runtime.pool import take
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1])
+
+arrays = [np.asarray(take(LONGEST).shaped((LONGEST,), "|u1")) for _ in range(4)]
+for x in arrays:
+    x[:] = 7
+kept, after = arrays[2], resident()
+del arrays, x
+freed = after - resident()
+gnnc.release_memory()
+print(freed, after - resident(), LONGEST // 4096, bool((kept == 7).all()))
+"""
+
+
+@glibc
+def test_memory_is_kept_until_it_is_released():
+    freed, released, block, whole = answer(RELEASED)
+    assert int(freed) < int(block) / 2
+    assert int(released) > 2.5 * int(block)
+    assert whole == "True"
+
+
+ASKED = "from gnnc.runtime.heap import heap; print(heap.shared)"
 
 
 def test_torch_with_tensors_is_left_alone():
