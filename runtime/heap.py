@@ -15,6 +15,7 @@ of 2 MiB and more, where an environment variable says so when it allocates its f
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import sys
@@ -41,14 +42,20 @@ _USERS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
 _NEEDED = ("mallopt", "malloc_trim", "posix_memalign", "madvise")
 
 
+@functools.cache
+def libc() -> ctypes.CDLL:
+    """The C library of this process."""
+    library = ctypes.CDLL(None)
+    library.free.argtypes = [ctypes.c_void_p]
+    library.free.restype = None
+    return library
+
+
 class Heap:
     """The heap of this process; `shared` where it keeps long blocks for torch and for us."""
 
     def __init__(self) -> None:
         self.shared = False
-        self.library = ctypes.CDLL(None)
-        self.library.free.argtypes = [ctypes.c_void_p]
-        self.library.free.restype = None
 
     def share(self) -> None:
         """Let torch ask for huge pages where the user has not set its variable, and glibc keep long
@@ -72,10 +79,10 @@ class Heap:
             return False
         if "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
             return False
-        if not all(hasattr(self.library, name) for name in _NEEDED):
+        if not all(hasattr(libc(), name) for name in _NEEDED):
             return False
         # the first call ends glibc's own adjustment of both, and leaves the second at 128 KiB
-        mallopt = self.library.mallopt
+        mallopt = libc().mallopt
         return bool(mallopt(_MMAP_THRESHOLD, BOUND)) and bool(mallopt(_TRIM_THRESHOLD, KEPT))
 
     def lends(self, size: int) -> bool:
@@ -87,7 +94,7 @@ class Heap:
 
     def block(self, size: int) -> int:
         """The address of so many bytes, aligned to a page, in huge pages where they are many. Their
-        content is undefined; `library.free` takes them back.
+        content is undefined; `free` of the C library takes them back.
 
         Raises:
             MemoryError: the system has no more.
@@ -96,17 +103,17 @@ class Heap:
         long = size >= HUGE_PAGE
         alignment = ctypes.c_size_t(HUGE_PAGE if long else mmap.PAGESIZE)
         length = ctypes.c_size_t(max(size, 1))
-        if self.library.posix_memalign(ctypes.byref(address), alignment, length):
+        if libc().posix_memalign(ctypes.byref(address), alignment, length):
             raise MemoryError(f"no memory for a buffer of {size} bytes")
         assert address.value is not None
         if long and hasattr(mmap, "MADV_HUGEPAGE"):
-            self.library.madvise(address, length, mmap.MADV_HUGEPAGE)
+            libc().madvise(address, length, mmap.MADV_HUGEPAGE)
         return address.value
 
     def trim(self) -> None:
         """Return free memory to the system."""
         if self.shared:
-            self.library.malloc_trim(ctypes.c_size_t(0))
+            libc().malloc_trim(ctypes.c_size_t(0))
 
 
 def torch_will_ask() -> bool:

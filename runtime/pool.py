@@ -17,7 +17,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from .heap import HUGE_PAGE, heap
+from .heap import HUGE_PAGE, heap, libc
 
 SMALL = 256 * 1024
 """Below this many bytes the C library's allocator keeps memory by itself."""
@@ -71,7 +71,7 @@ class Block(Memory):
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
-        self._free = heap.library.free
+        self._free = libc().free
 
     def __del__(self) -> None:
         self._free(self.address)
