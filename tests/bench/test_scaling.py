@@ -90,7 +90,7 @@ def test_graph():
     assert not (edge_index[0] == edge_index[1]).all()
 
 
-@pytest.mark.parametrize("contestant", ["gnnc", "gnnc-step"])
+@pytest.mark.parametrize("contestant", ["gnnc", pytest.param("gnnc-step", marks=pytest.mark.long)])
 def test_trains_in_a_child(contestant: str):
     shape = ("--contestant", contestant, "--edges", "300", "--threads", "1")
     args = arguments(*shape, "--seconds", "0.01")
