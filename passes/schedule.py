@@ -34,6 +34,7 @@ NEAR_PARTIAL_BYTES = 1024 * 1024
 """What they take at most of the second level while enough chunks remain to share among threads:
 every chunk clears its own and all are read in the end."""
 ENOUGH_CHUNKS = 64
+"""For some tens of threads, with chunks of different cost."""
 
 
 @dataclass(frozen=True)
