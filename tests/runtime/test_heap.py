@@ -75,21 +75,32 @@ import torch
 from gnnc.runtime.heap import LONGEST
 from gnnc.runtime.pool import take
 
-places = []
-for _ in range(3):
+ROUNDS = 40
+
+def overlaps(place, places):
+    return any(abs(place - other) < LONGEST for other in places)
+
+of_program, of_torch, taken_over = [], [], 0
+for _ in range(ROUNDS):
     block = take(LONGEST)
-    places.append(block.address)
+    taken_over += overlaps(block.address, of_torch)
+    of_program.append(block.address)
     del block
     tensor = torch.empty(LONGEST, dtype=torch.uint8)
-    places.append(tensor.data_ptr())
+    taken_over += overlaps(tensor.data_ptr(), of_program)
+    of_torch.append(tensor.data_ptr())
     del tensor
-print(max(places) - min(places) < LONGEST / 4)
+print(taken_over / (2 * ROUNDS))
 """
 
 
 @glibc
 def test_torch_takes_what_a_program_freed_and_the_other_way_round():
-    assert answer(IN_TURNS) == ["True"]
+    """Not each time: where small blocks settle in the gap that alignment leaves, what lies behind
+    it is too short for another block of that length.
+    """
+    (share,) = answer(IN_TURNS)
+    assert float(share) > 0.5
 
 
 KINDS = """
