@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from .frontend.compiler import Options
     from .frontend.torch.compile import compile
     from .frontend.torch.report import explain
+    from .frontend.torch.step import train_step
     from .runtime.graph import Graph
     from .runtime.pool import release_memory
 
-__all__ = ["Graph", "Options", "compile", "explain", "release_memory"]
+__all__ = ["Graph", "Options", "compile", "explain", "release_memory", "train_step"]
 __version__ = "0.1.0"
 
 heap.share()  # here, because it has to come before torch's first tensor
@@ -27,6 +28,7 @@ _HOMES = {
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",
     "release_memory": ".runtime.pool",
+    "train_step": ".frontend.torch.step",
 }
 
 

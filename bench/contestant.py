@@ -30,7 +30,7 @@ _NO_MEMORY = ("can't allocate memory", "std::bad_alloc")
 
 
 class Contest:
-    """A prepared contestant: model, data, optimizer, and the memory it started from."""
+    """A prepared contestant: model, data, how it trains, and the memory it started from."""
 
     def __init__(
         self,
@@ -45,16 +45,13 @@ class Contest:
         torch.manual_seed(0)
         self.prepared = CONTESTANTS[contestant](self.task, **options)
         self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
+        self.training = self.prepared.training(self.optimizer)
         warm_up()
         self.mark = Watermark.set()
 
     def epoch(self, other: Task | None = None) -> float:
         """One whole training step; returns the loss before it."""
-        self.optimizer.zero_grad()
-        loss = self.prepared.loss(other)
-        loss.backward()
-        self.optimizer.step()
-        return loss.item()
+        return self.training.step(other).item()
 
     def train(self, epochs: int) -> Message:
         """Seconds and loss of each epoch, and the memory in bytes above that before training."""
@@ -97,7 +94,7 @@ class Contest:
         """What of a compiled model runs in torch after all, and why."""
         if self.prepared.inputs_of is None:
             return {}
-        return {"in_torch": gnnc.explain(self.prepared.model).fallbacks}
+        return {"in_torch": gnnc.explain(self.training.compiled).fallbacks}
 
 
 def main() -> None:

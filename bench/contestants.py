@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from ..frontend.children import Refused
 from ..frontend.models import Net, warm_up
@@ -30,15 +31,52 @@ class Prepared:
     y: Tensor | None
     inputs_of: Callable[[Task], tuple[Any, ...]] | None = None
 
+    def inputs_on(self, other: Task | None) -> tuple[Any, ...]:
+        """What the model is called on, on another graph where one is given."""
+        if other is None:
+            return self.inputs
+        assert self.inputs_of is not None
+        return self.inputs_of(other)
+
     def loss(self, other: Task | None = None) -> Tensor:
         """The mean cross-entropy over all rows of the result, on another graph where one is
         given."""
-        inputs = self.inputs
-        if other is not None:
-            assert self.inputs_of is not None
-            inputs = self.inputs_of(other)
-        out = self.model(*inputs)
+        out = self.model(*self.inputs_on(other))
         return out if self.y is None else F.cross_entropy(out, self.y)
+
+    def training(self, optimizer: Optimizer) -> Training:
+        """How it trains."""
+
+        def step(other: Task | None) -> Tensor:
+            optimizer.zero_grad()
+            loss = self.loss(other)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return Training(step, self.model)
+
+
+@dataclass(frozen=True)
+class Training:
+    """`step` trains one step, on another graph where one is given, and returns the loss before it;
+    `compiled` is what `gnnc.explain` knows, if gnnc compiled it."""
+
+    step: Callable[[Task | None], Tensor]
+    compiled: Any
+
+
+@dataclass(frozen=True)
+class PreparedWhole(Prepared):
+    """A contestant whose step is one compiled function, with these options."""
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def training(self, optimizer: Optimizer) -> Training:
+        import gnnc
+
+        compiled = gnnc.train_step(self.model, optimizer, **self.options)
+        return Training(lambda other: compiled(*self.inputs_on(other)), compiled)
 
 
 class Step(nn.Module):
@@ -99,6 +137,16 @@ def gnnc_step(task: Task, **options: Any) -> Prepared:
     return Prepared(compiled, inputs, None, lambda other: (other.y, *other.inputs))
 
 
+def gnnc_train(task: Task, **options: Any) -> Prepared:
+    """Loss, gradients and Adam's update as one compiled function."""
+    import gnnc
+
+    model = Step(task.model())
+    warm_up(gnnc.compile)
+    inputs = (task.y, *task.inputs)
+    return PreparedWhole(model, inputs, None, lambda other: (other.y, *other.inputs), options)
+
+
 def dgl(task: Task) -> Prepared:
     """DGL's layers on a DGL graph."""
     from . import dgl_shim
@@ -122,6 +170,7 @@ def floor(task: Task) -> Prepared:
 CONTESTANTS: dict[str, Callable[..., Prepared]] = {
     "gnnc": gnnc,
     "gnnc-step": gnnc_step,
+    "gnnc-train": gnnc_train,
     "pyg": pyg,
     "pyg-sparse": pyg_sparse,
     "pyg-fast": pyg_fast,

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..frontend.children import Message, Refused
 
-COMPILED = ("gnnc", "gnnc-step")
-"""The contestants that gnnc compiles: a model in a training script, and with its loss inside."""
+COMPILED = ("gnnc", "gnnc-step", "gnnc-train")
+"""The contestants that gnnc compiles: a model in a training script, with its loss inside, and with
+the optimizer's update as well."""
 
 
 @dataclass(frozen=True)

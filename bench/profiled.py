@@ -55,12 +55,13 @@ class Profile:
             with patch.dict(os.environ, {DUMP_VARIABLE: folder}):
                 self.contest.train(WARM_UP)
             dumps = sorted(Path(folder).glob("*/*.mlir"))
-            report = gnnc.explain(self.contest.prepared.model)
+            report = gnnc.explain(self.contest.training.compiled)
             if report.fallbacks or len(report.programs) != 1:
                 raise Refused(f"the model is not one compiled program:\n{report}")
             text = dumps[-1].read_text()
         (self.bound,) = report.programs
-        self.phases = [self.bound.program.phases[name] for name in PHASES]
+        phases = self.bound.program.phases  # a whole step has no backward phase
+        self.phases = [phases[name] for name in PHASES if name in phases]
         self.functions = phase_functions(text)
 
     def kernels(self) -> Message:

@@ -60,16 +60,15 @@ class Scaled:
         widths = [features, *[hidden] * (layers - 1), classes]
         torch.manual_seed(0)
         task = PlainTask("gcn", widths, y, x, large_power_law(nodes, edges))
-        self.prepared = CONTESTANTS[contestant](task)
-        self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
+        prepared = CONTESTANTS[contestant](task)
+        optimizer = torch.optim.Adam(prepared.model.parameters(), lr=0.01)
+        self.training = prepared.training(optimizer)
         self.mark = Watermark.set()
 
     def epoch(self) -> float:
         """Seconds of one training step."""
         start = time.perf_counter()
-        self.optimizer.zero_grad()
-        self.prepared.loss().backward()
-        self.optimizer.step()
+        self.training.step(None)
         return time.perf_counter() - start
 
     def train(self, threads: int, seconds: float) -> Message:

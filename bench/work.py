@@ -87,6 +87,8 @@ class _Counter:
         op = v.owner
         if isinstance(op, bindings.SumSizesOp):
             return self.size(op.left) + self.size(op.right)
+        if isinstance(op, bindings.PiecesOp):
+            return op.count.data
         assert isinstance(op, bindings.SizeOp)
         return self.domain_rows(op.domain)
 

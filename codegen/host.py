@@ -65,7 +65,8 @@ def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
             "bytes": c.bytes,
         }
         if isinstance(op, bindings.InputOp):
-            return out | {"kind": "input", "name": op.buffer.data}
+            given = {} if op.gives is None else {"gives": op.gives.data}
+            return out | {"kind": "input", "name": op.buffer.data} | given
         if isinstance(op, bindings.OutputOp):
             return out | {"kind": "output", "name": op.buffer.data, "domain": domain_of(op.domain)}
         if isinstance(op, bindings.AllocOp):
@@ -88,6 +89,8 @@ def readable_name(op: object, used: set[str]) -> str:
     match op:
         case bindings.SizeOp():
             stem = "one" if op.domain is None else f"n_{op.domain}"
+        case bindings.PiecesOp():
+            stem = "pieces"
         case bindings.InputOp():  # a prefix, for the user may have named a tensor `exp` or `v12`
             stem = f"in_{op.buffer.data}"
         case bindings.OutputOp():

@@ -12,10 +12,16 @@ def describe_nest(kernel: str, nest: rows.TraverseOp) -> dict[str, Any]:
     """`kernel`, the `domain` of its rows (None: a single row), and `products`: `kind`, `spec`, and
     the `size` of each letter in the normal form of intra.matmul and intra.outer.
 
-    A nest over several sets one after the other has no domain of its own and gives `domain: []`.
+    A nest over several sets one after the other has no domain of its own and gives `domain: []`;
+    one over pieces does a single row.
     """
-    size = nest.size.owner
-    domain = domain_of(size.domain) if isinstance(size, bindings.SizeOp) else []
+    match nest.size.owner:
+        case bindings.SizeOp(domain=over):
+            domain = domain_of(over)
+        case bindings.PiecesOp():
+            domain = None
+        case _:
+            domain = []
     products = [
         {"kind": op.name.removeprefix("intra."), "spec": op.spec.data, "size": op.sizes()}
         for op in nest.walk()

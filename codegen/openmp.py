@@ -116,6 +116,8 @@ class PhasePrinter:
                 else:
                     self.host.line(f"const int64_t {name} = n[{len(self.phase.sizes)}];")
                     self.phase.sizes.append([op.domain.set_name.data, list(op.domain.key_names)])
+            case bindings.PiecesOp():
+                self.host.line(f"const int64_t {name} = {op.count.data};")
             case bindings.ViewOp():
                 self.host.line(f"{self.pointer(v)}{name} = {self.names[op.buffer]};")
                 if (required := op.required()) is not None:

@@ -28,6 +28,18 @@ REMADE = (rows.LookupOp, rows.LoadOp, rows.FirstOp, rows.ConstOp, rows.LengthOp,
 """Ops repeated in every stage that uses them: cheaper than a block-local copy."""
 
 
+POINTWISE = (
+    rows.ApplyOp,
+    rows.BroadcastOp,
+    rows.CastOp,
+    rows.ConstOp,
+    rows.ReshapeOp,
+    rows.SliceOp,
+)
+"""Ops that wait until somebody needs them where all they read is looked up: nothing of them has to
+be kept until then."""
+
+
 def is_remade(op: Operation) -> bool:
     """Whether the op and all it reads are look-ups of the row: nothing to keep from stage to
     stage.
@@ -46,6 +58,7 @@ def split_stages(nest: rows.TraverseOp) -> list[Stage]:
     level: dict[Operation, int] = {}
     for op in block.ops:
         level[op] = max((_ready(x, op, level) for x in _inputs(op)), default=0)
+    wait(list(block.ops), level)
     stages = [Stage() for _ in range(max(level.values(), default=0) + 1)]
     for op in block.ops:
         if isinstance(op, rows.MatmulOp | rows.OuterOp):
@@ -55,6 +68,20 @@ def split_stages(nest: rows.TraverseOp) -> list[Stage]:
     for stage in stages:
         stage.ops = with_lookups(stage.ops)
     return stages
+
+
+def wait(ops: list[Operation], level: dict[Operation, int]) -> None:
+    """Moves pointwise ops on what is looked up to the first stage that uses them."""
+    waiting: set[Operation] = set()
+    for op in ops:
+        makers = [x.op for x in _inputs(op) if isinstance(x, OpResult) and x.op in level]
+        if isinstance(op, POINTWISE) and all(m in waiting or is_remade(m) for m in makers):
+            waiting.add(op)
+    for op in reversed(ops):
+        tops = [_top(u.operation) for r in op.results for u in r.uses]
+        users = [level[top] for top in tops if top in level]  # a fusion may leave uses behind
+        if op in waiting and users:
+            level[op] = max(level[op], min(users))
 
 
 def _inputs(op: Operation) -> list[SSAValue]:
@@ -125,9 +152,12 @@ def crossing(stages: list[Stage]) -> list[OpResult]:
 def _leaves(
     user: Operation, members: set[Operation], stage: Stage, k: int, stages: list[Stage]
 ) -> bool:
-    top = user
-    while top.parent_op() is not None and not isinstance(top.parent_op(), rows.TraverseOp):
-        up = top.parent_op()
-        assert up is not None
-        top = up
+    top = _top(user)
     return top not in members or isinstance(top, rows.MatmulOp | rows.OuterOp)
+
+
+def _top(op: Operation) -> Operation:
+    """The op of the nest itself that `op` is, or is inside of."""
+    while (up := op.parent_op()) is not None and not isinstance(up, rows.TraverseOp):
+        op = up
+    return op

@@ -17,6 +17,7 @@ _CLASSES = {
     "infer-domains": ("infer_domains", "InferDomainsPass"),
     "widen-domains": ("widen_domains", "WidenDomainsPass"),
     "autodiff": ("autodiff", "AutodiffPass"),
+    "update-parameters": ("update_parameters", "UpdateParametersPass"),
     "seed-loss": ("seed_loss", "SeedLossPass"),
     "expand-softmax": ("expand_softmax", "ExpandSoftmaxPass"),
     "plan-saves": ("plan_saves", "PlanSavesPass"),
@@ -24,6 +25,8 @@ _CLASSES = {
     "split-phases": ("split_phases", "SplitPhasesPass"),
     "lower-to-intra": ("lower_to_intra", "LowerToIntraPass"),
     "fuse-traversals": ("fuse_traversals", "FuseTraversalsPass"),
+    "spread-rows": ("spread_rows", "SpreadRowsPass"),
+    "update-in-place": ("update_in_place", "UpdateInPlacePass"),
     "schedule": ("schedule", "SchedulePass"),
     "plan-memory": ("plan_memory", "PlanMemoryPass"),
 }

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.builder import Builder
 from ..dialects.inter.types import RowsType, is_float, rows
-from .derivatives import differentiate, passes_gradient
+from .derivatives import STOPS, differentiate, passes_gradient
 from .reverse import Reverse
 from .signature import (
     COTANGENT,
@@ -42,14 +42,15 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     """Differentiates `func` in place.
 
     Cotangent arguments are named `d_<result>` and carry `inter.cotangent`; gradients are named
-    `d_<argument>`, have exactly its type and carry `inter.grad = "<argument>"`. The forward ops
-    stay as they are, the backward ones follow them; what turns out to be unused is for dce. Raises
+    `d_<argument>`, have exactly its type and carry `inter.grad = "<argument>"`; an argument that no
+    result is made of (`attached_arguments`) has none. The forward ops stay as they are, the
+    backward ones follow them; what turns out to be unused is for dce. Raises
     PassFailedException where no argument wants a gradient, where the function is differentiated
     already, and where an op on the way has no derivative.
     """
     env = verify_sets(func)
     args, attrs = list(func.body.block.args), arg_attributes(func)
-    wanted = _wanted(func, args, attrs)
+    wanted, attached = _wanted(func, args, attrs), attached_arguments(func)
     ret, outcomes = return_of(func), result_attributes(func)
     results = list(ret.operands)
     body = [op for op in func.body.block.ops if isinstance(op, ValueOp)]
@@ -71,13 +72,32 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
         if r.has(op.results[0]):
             differentiate(r, op)
 
-    gradients = [_gradient(r, a) for a in wanted]
-    for name in wanted.values():
+    given = {a: name for a, name in wanted.items() if name in attached}
+    gradients = [_gradient(r, a) for a in given]
+    for name in given.values():
         own = names.fresh(f"d_{name}")
         outcomes.append({NAME: StringAttr(own), GRAD: StringAttr(name)})
     func.body.block.add_op(ReturnOp(*results, *gradients))
     func.arg_attrs, func.res_attrs = _array(attrs), _array(outcomes)
     func.update_function_type()
+
+
+def attached_arguments(func: FuncOp) -> set[str]:
+    """The names of the arguments that a float result is made of, `inter.stop` apart: those to which
+    torch gives a gradient, be it 0, and not none. An optimizer leaves the others alone."""
+    results = zip(return_of(func).operands, result_attributes(func), strict=True)
+    made_of = {
+        v
+        for v, outcome in results
+        if isinstance(v.type, RowsType) and is_float(v.type.elem) and UPDATE not in outcome
+    }
+    for op in reversed([op for op in func.body.block.ops if isinstance(op, ValueOp)]):
+        if op.results[0] in made_of and type(op) not in STOPS:
+            made_of.update(
+                x for x in op.operands if isinstance(x.type, RowsType) and is_float(x.type.elem)
+            )
+    args = zip(func.body.block.args, arg_attributes(func), strict=True)
+    return {name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(args) if a in made_of}
 
 
 def _wanted(
@@ -115,7 +135,7 @@ def _reached(body: Sequence[ValueOp], start: Iterable[SSAValue]) -> set[SSAValue
 
 
 def _gradient(r: Reverse, a: SSAValue) -> SSAValue:
-    """The cotangent of an argument, stored as the argument is; zeros where nothing reads it."""
+    """The cotangent of an argument, stored as the argument is."""
     t = rows(a)
     return r.b.widen(r.cotangent(a) if r.has(a) else r.zero(a, t.dims), t.dom)
 

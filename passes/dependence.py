@@ -30,6 +30,9 @@ RECOMPUTE = "inter.recompute"
 SEEDED = "inter.seeded"
 """On a function: its gradients are scaled by the cotangent at their end (seed-loss sets it)."""
 
+UPDATED = "inter.updated"
+"""On a function: its gradients are used up by updates of parameters (update-parameters sets it)."""
+
 FREE = frozenset({"inter.const", "inter.table", "inter.index", "inter.iota", "inter.size"})
 """Ops that cost nothing: every phase that uses such a value makes it itself."""
 RANDOM = "inter.dropout"
@@ -87,6 +90,11 @@ def cotangents(func: FuncOp) -> list[SSAValue]:
     """The arguments that autodiff appended."""
     args = zip(func.body.block.args, arg_attributes(func), strict=True)
     return [a for a, attrs in args if COTANGENT in attrs]
+
+
+def has_backward(func: FuncOp) -> bool:
+    """Whether gradients are a part of the function."""
+    return bool(cotangents(func)) or UPDATED in func.attributes
 
 
 def ancestors(

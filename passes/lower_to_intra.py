@@ -32,6 +32,7 @@ from .machine import Sizes
 from .signature import (
     GRAD,
     NAME,
+    UPDATE,
     Names,
     arg_attributes,
     body_ops,
@@ -44,6 +45,8 @@ from .signature import (
 STRUCTURE = "structure"
 PHASE = "intra.phase"
 GRADIENTS = "intra.gradients"
+UPDATES = "intra.updates"
+"""On a phase: for each output that updates an argument the name of that."""
 
 
 @dataclass(frozen=True)
@@ -187,11 +190,10 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
     out = FuncOp(func.sym_name.data, ([], []), Region(block))
     out.attributes[PHASE] = UnitAttr()
     pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
-    gradients = {
-        name_of(v, a, f"result{k}"): a[GRAD] for k, (v, a) in enumerate(pairs) if GRAD in a
-    }
-    if gradients:
-        out.attributes[GRADIENTS] = DictionaryAttr(gradients)
+    results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
+    for kind, mark in ((GRADIENTS, GRAD), (UPDATES, UPDATE)):
+        if of := {name: a[mark] for name, a in results if mark in a}:
+            out.attributes[kind] = DictionaryAttr(of)
     return out
 
 

@@ -17,6 +17,7 @@ EXPAND = ("expand-softmax",)
 
 DIFFERENTIATE = (
     "autodiff",
+    "update-parameters",
     "seed-loss",
     *CLEAN,
     "dce-sets",
@@ -28,7 +29,7 @@ DIFFERENTIATE = (
 """Add the backward program and decide what it keeps."""
 
 PHASES = ("hoist-invariants", "split-phases")
-LOWER = ("lower-to-intra", "fuse-traversals")
+LOWER = ("lower-to-intra", "fuse-traversals", "spread-rows", "update-in-place")
 
 
 def pipeline(training: bool, vector_bytes: int) -> str:

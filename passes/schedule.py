@@ -18,7 +18,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ..dialects.intra.rows import LoadOp, MatmulOp, OuterOp, TotalOp, TraverseOp
+from ..dialects.intra.bindings import PiecesOp
+from ..dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
 from ..dialects.intra.syntax import element, element_bytes, length
 
 CACHE_BYTES = 96 * 1024
@@ -69,7 +70,7 @@ class SchedulePass(ModulePass):
             "block": self.block_rows(nest),
             "grain": self.grain * (2 if sums_by_group(nest) else 1),
             "chunks": self.most_chunks(nest),
-            "row_cost": self.row_cost + products(nest) // 512,
+            "row_cost": self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             "prefetch": self.prefetch,
         }
         return DictionaryAttr({k: IntegerAttr(v, i64) for k, v in values.items()})
@@ -117,6 +118,18 @@ class SchedulePass(ModulePass):
 def sums_by_group(nest: TraverseOp) -> bool:
     """Whether sums of outer products are kept by group."""
     return any(isinstance(op, OuterOp) and bool(op.at) for op in nest.body.block.ops)
+
+
+def pieces(nest: TraverseOp) -> int:
+    """Numbers that a nest over pieces of a row loads and stores for each: they may be long."""
+    if not isinstance(nest.size.owner, PiecesOp):
+        return 0
+    moved = (
+        op.result if isinstance(op, LoadOp) else op.value
+        for op in nest.body.block.ops
+        if isinstance(op, LoadOp | StoreOp)
+    )
+    return sum(length(v) for v in moved)
 
 
 def outer_bytes(op: OuterOp) -> int:

@@ -17,6 +17,11 @@ CONSTANT = "inter.constant"
 UPDATE = "inter.update"
 GRAD = "inter.grad"
 SAVED = "inter.saved"
+OPTIMIZER = "inter.optimizer"
+"""On an argument: the rule that updates it (passes/optimizers.py)."""
+STATE_OF = "inter.state_of"
+"""On an argument: it belongs to the update of the argument of this name. What the rule keeps comes
+first, in its order, then the numbers of the step."""
 
 Attributes = Mapping[str, Attribute]
 

@@ -41,13 +41,15 @@ def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
 
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Call one phase: inputs by name, with a leading row axis, which those of a single row may
-    lack; the outputs by name, single rows without it.
+    lack; the outputs by name, single rows without it. An output may be an input, which was written
+    to.
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
     """
     addresses: dict[int, int] = {}
     keep: list[Tensor] = []
+    out: dict[str, Tensor] = {}
     for b in phase.phase.inputs:
         x = values[b.name]
         row = x.shape if b.domain is None and x.dim() == len(b.row) else x.shape[1:]
@@ -59,7 +61,8 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
         x = x.contiguous()
         keep.append(x)
         addresses[b.slot] = x.data_ptr()
-    out: dict[str, Tensor] = {}
+        if b.gives is not None:
+            out[b.gives] = x
     for b in phase.phase.outputs:
         shape = b.row if b.domain is None else (phase.rows[b.slot], *b.row)
         out[b.name] = y = empty(shape, b.dtype)

@@ -30,7 +30,7 @@ SCRATCH = "scratch"
 @dataclass(frozen=True)
 class Buffer:
     """A buffer that the caller provides: its place in the argument array, row shape, element type
-    and domain.
+    and domain. An input that `gives` a name holds the output of that name after the call.
     """
 
     slot: int
@@ -38,6 +38,7 @@ class Buffer:
     row: tuple[int, ...]
     dtype: str
     domain: list[Any] | None
+    gives: str | None
 
 
 class Phase:
@@ -67,7 +68,7 @@ class Phase:
 
     def named(self, kind: str) -> list[Buffer]:
         return [
-            Buffer(k, b["name"], tuple(b["row"]), b["dtype"], b.get("domain"))
+            Buffer(k, b["name"], tuple(b["row"]), b["dtype"], b.get("domain"), b.get("gives"))
             for k, b in enumerate(self.buffers)
             if b["kind"] == kind
         ]

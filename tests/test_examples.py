@@ -8,6 +8,8 @@ from types import ModuleType
 import pytest
 import torch
 
+import gnnc
+
 ROOT = Path(__file__).parent.parent
 CORA = "planetoid/Cora/raw"
 
@@ -21,10 +23,11 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def test_readme_example():
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_readme_examples():
+    texts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    compiled, step = texts
     names: dict[str, object] = {}
-    exec(code, names)
+    exec(compiled, names)
     model = names["model"]
     assert isinstance(model, torch.nn.Module)
     edge_index = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]])
@@ -32,6 +35,10 @@ def test_readme_example():
     out.sum().backward()
     assert out.shape == (3, 7)
     assert all(p.grad is not None for p in model.parameters())
+    names |= {"x": torch.randn(3, 1433), "edge_index": edge_index, "y": torch.tensor([0, 1, 2])}
+    exec(step, names)
+    assert float(names["loss"]) < 0.1  # type: ignore[arg-type]
+    assert gnnc.explain(names["step"]).fallbacks == []
 
 
 def test_readme_links():

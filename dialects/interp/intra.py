@@ -110,6 +110,10 @@ class IntraFunctions(InterpreterFunctions):
     def size(self, interp: Interpreter, op: bindings.SizeOp, args: Any) -> PythonValues:
         return (tables.size(self.world, op.domain),)
 
+    @impl(bindings.PiecesOp)
+    def pieces(self, interp: Interpreter, op: bindings.PiecesOp, args: Any) -> PythonValues:
+        return (op.count.data,)
+
     @impl(bindings.SumSizesOp)
     def sum_sizes(self, interp: Interpreter, op: bindings.SumSizesOp, args: Any) -> PythonValues:
         return (args[0] + args[1],)
@@ -123,6 +127,9 @@ class IntraFunctions(InterpreterFunctions):
         want = (tables.size(self.world, op.domain), *buffer_dims(op.result))
         if x.shape != want:
             raise ValueError(f"buffer {name!r} has shape {x.shape}, the phase needs {want}")
+        if op.gives is not None:
+            x = x.copy()  # the caller's own stays, to be compared with
+            self.memory.outputs[op.gives.data] = x
         return (x,)
 
     @impl(bindings.OutputOp)
@@ -155,7 +162,7 @@ class IntraFunctions(InterpreterFunctions):
     @impl(bindings.ViewOp)
     def view(self, interp: Interpreter, op: bindings.ViewOp, args: Any) -> PythonValues:
         x, dims = args[0], buffer_dims(op.result)
-        count = tables.size(self.world, op.domain)
+        count = tables.size(self.world, op.domain) if op.pieces is None else op.pieces.data
         if x.size != count * int(np.prod(dims)):
             raise ValueError(
                 f"{len(x)} rows of {x.shape[1:]} are no {count} rows of {dims}: the set "

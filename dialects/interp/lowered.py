@@ -145,6 +145,7 @@ def result_buffers(module: ModuleOp) -> set[str]:
         if PHASE in func.attributes:
             ops = func.body.block.ops
             names |= {op.buffer.data for op in ops if isinstance(op, OutputOp)}
+            names |= {op.gives.data for op in ops if isinstance(op, InputOp) and op.gives}
         elif func.sym_name.data in PHASES:
             names |= set(result_names(func))
     return names

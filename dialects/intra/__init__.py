@@ -12,6 +12,7 @@ Intra = Dialect(
     "intra",
     [
         bindings.SizeOp,
+        bindings.PiecesOp,
         bindings.IndexMapOp,
         bindings.PairIndexOp,
         bindings.OffsetsOp,

@@ -99,6 +99,18 @@ class SizeOp(BindingOp):
     result = result_def(IndexType)
 
 
+@irdl_op_definition
+class PiecesOp(BindingOp):
+    """The number of pieces that a single row is cut into."""
+
+    name = "intra.pieces"
+    count = prop_def(IntAttr)
+    result = result_def(IndexType)
+
+    def verify_(self) -> None:
+        need(self.count.data > 0, "a row has one piece or more")
+
+
 # ---------------------------------------------------------------- index tables
 
 
@@ -240,9 +252,11 @@ class NamedBuffer(BindingOp):
 
 @irdl_op_definition
 class InputOp(NamedBuffer):
-    """Rows that the kernels read."""
+    """Rows that the kernels read. With `gives` they are written as well: in the end they are the
+    output of that name."""
 
     name = "intra.input"
+    gives = opt_prop_def(StringAttr)
 
 
 @irdl_op_definition
@@ -311,12 +325,14 @@ class ViewOp(BindingOp):
     """The same memory with another row shape.
 
     `domain` is where the rows of the result lie. Where the number of rows changes (a single row
-    `3x8` seen as 3 rows `8`, or back), the set that gets or had the rows must have that many.
+    `3x8` seen as 3 rows `8`, or back), the set that gets or had the rows must have that many; or
+    they are as many `pieces` of the single row, and of no set.
     """
 
     name = "intra.view"
     buffer = operand_def(MemRefType)
     domain = opt_prop_def(DomainAttr)
+    pieces = opt_prop_def(IntAttr)
     result = result_def(MemRefType)
 
     def verify_(self) -> None:
@@ -330,6 +346,12 @@ class ViewOp(BindingOp):
             a % b == 0 or b % a == 0,
             f"rows of {a} numbers cannot be seen as rows of {b}: one must divide the other",
         )
+        if self.pieces is not None:
+            need(self.domain is None, "pieces of a single row are rows of no set: drop the domain")
+            need(
+                a == b * self.pieces.data,
+                f"{self.pieces.data} pieces of {b} numbers are no row of {a}",
+            )
 
     def required(self) -> tuple[DomainAttr, int] | None:
         """(a domain, how many rows it must have), None where the view asks nothing of the caller.
@@ -370,6 +392,8 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
     if not isinstance(buffer, OpResult):
         return None
     op = buffer.op
+    if isinstance(op, ViewOp) and op.pieces is not None:
+        return None
     if isinstance(op, NamedBuffer | AllocOp | ViewOp):
         return (op.domain,)
     return (None,) if isinstance(op, TableOp) else None

@@ -135,7 +135,8 @@ def need_number(value: SSAValue) -> None:
 def need_writable(buffer: SSAValue) -> None:
     """Raises VerifyException for a buffer that the caller owns or that is a constant."""
     at = root(buffer)
-    fixed = isinstance(at, OpResult) and isinstance(at.op, InputOp | TableOp)
+    op = at.op if isinstance(at, OpResult) else None
+    fixed = isinstance(op, TableOp) or (isinstance(op, InputOp) and op.gives is None)
     need(not fixed, "inputs and tables are only read: write to an intra.output or intra.alloc")
 
 

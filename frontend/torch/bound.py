@@ -5,6 +5,7 @@ back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -53,6 +54,7 @@ class BoundProgram:
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
         self.copied = self.read_late()
+        self.in_place = self.written()
         self.outputs = Outputs(imported.outputs)
 
     def make_signature(self) -> Signature:
@@ -80,6 +82,11 @@ class BoundProgram:
         changed = {u.argument for u in self.imported.updates}
         return self.read_by_backward() & changed
 
+    def written(self) -> list[int]:
+        """The placeholders that @forward writes to."""
+        given = {b.name for b in self.program.phases["forward"].inputs if b.gives is not None}
+        return [u.placeholder for u in self.imported.updates if u.argument in given]
+
     def graphs(self) -> list[OnGraph]:
         """The graphs that something is prepared for, the one used last at the end."""
         return self.memo.values()
@@ -95,6 +102,7 @@ class BoundProgram:
         """
         self.imported.check(args)
         graph = self.on_graph(args)
+        given, args = args, self.apart(args) if self.in_place else args
         rows = [self.rows_of(r, args) for r in self.imported.rows]
         if self.copied:
             pairs = zip(self.imported.rows, rows, strict=True)
@@ -103,19 +111,45 @@ class BoundProgram:
             results = CompiledCall.apply(graph, self.signature, *rows)
         else:
             values = dict(zip(self.signature.inputs, rows, strict=True)) | graph.rows
-            with torch.no_grad():
-                out = run_phase(graph.phases["forward"], values)
+            out = run_phase(graph.phases["forward"], values)
             results = tuple(out[n] for n in self.signature.results)
         tensors = [tensor_of(b, y) for b, y in zip(self.imported.results, results, strict=False)]
         if self.imported.updates:
-            self.update(args, results[len(tensors) :])
-        return self.outputs.rebuild(tensors, args)
+            self.update(given, results[len(tensors) :])
+        return self.outputs.rebuild(tensors, given)
 
-    @torch.no_grad()
+    def apart(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, with copies of those that are written to and lie in one piece of memory
+        with others: what is read of these must not change meanwhile."""
+        pieces: list[tuple[int, int, int]] = []
+        for i, x in enumerate(args):
+            if isinstance(x, Tensor) and x.numel():
+                storage = x.untyped_storage()
+                start = storage.data_ptr()
+                pieces.append((start, start + storage.nbytes(), i))
+        pieces.sort()
+        overlapping: set[int] = set()
+        for (_, end, i), (start, _, j) in pairwise(pieces):
+            if start < end:
+                overlapping |= {i, j}
+        copied = overlapping.intersection(self.in_place)
+        if not copied:
+            return args
+        return [x.detach().clone() if i in copied else x for i, x in enumerate(args)]
+
     def update(self, args: Sequence[Any], results: Sequence[Tensor]) -> None:
-        """Copy what the program changed into the placeholders: running statistics, say."""
+        """Copy what the program changed into the placeholders (running statistics, say), unless it
+        wrote there."""
+        there: list[Tensor] = []
         for u, y in zip(self.imported.updates, results, strict=True):
-            args[u.placeholder].copy_(tensor_of(u.result, y))
+            x = args[u.placeholder]
+            if y is x or y.data_ptr() == x.data_ptr():
+                there.append(x)
+                continue
+            with torch.no_grad():
+                x.copy_(tensor_of(u.result, y))
+        if there:
+            torch.autograd.graph.increment_version(there)
 
     # ------------------------------------------------------------ structure
 

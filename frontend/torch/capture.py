@@ -155,7 +155,7 @@ def _watch_compilations() -> None:
 
 _SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
-_UNTRACEABLE = (
+UNTRACEABLE = (
     dynamo_errors.InternalTorchDynamoError,
     dynamo_errors.Unsupported,
     dynamo_errors.UserError,
@@ -213,7 +213,7 @@ def dynamo_compile(
                     return compiled(*plain_args, **plain_kwargs)
             except dynamo_errors.BackendCompilerFailed as failure:
                 raise failure.inner_exception from None
-            except _UNTRACEABLE as failure:
+            except UNTRACEABLE as failure:
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
                 if fullgraph and (limit or not any_size):
                     raise

@@ -17,7 +17,7 @@ from ...runtime.toolchain import NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
 from .capture import dynamo_compile
-from .importer import Unsupported, first_sizes, import_graph
+from .importer import Imported, Unsupported, first_sizes, import_graph
 from .report import Report, remember
 
 log = logging.getLogger("gnnc")
@@ -117,22 +117,42 @@ def compile_whole(
     Raises:
         Unsupported: the importer has no rule for a node.
     """
-    training = torch.is_grad_enabled()
-    needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
-    imported = import_graph(graph, needs_grad, float_masks=False)
+    imported = imported_graph(graph, examples)
     differentiated = any(r.needs_grad for r in imported.rows)
-    note_sizes(imported.function, first_sizes(imported, examples))
     try:
-        program = compile_module(imported.module, differentiated, options)
+        return bind(imported, differentiated, options, report)
     except DiagnosticException as error:
         if options.fullgraph:
             raise
         return eager(graph, f"the graph cannot be compiled: {error}", report)
+
+
+def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
+    """The graph as a program, with the sizes that sets have in `examples`.
+
+    Raises:
+        Unsupported: the importer has no rule for a node.
+    """
+    training = torch.is_grad_enabled()
+    needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
+    imported = import_graph(graph, needs_grad, float_masks=False)
+    note_sizes(imported.function, first_sizes(imported, examples))
+    return imported
+
+
+def bind(imported: Imported, training: bool, options: Options, report: Report) -> BoundProgram:
+    """Compile a program (it is consumed) and note it in the report.
+
+    Raises:
+        DiagnosticException: a pass refused it.
+    """
+    program = compile_module(imported.module, training, options)
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
-    report.programs.append(BoundProgram(imported, program))
-    return report.programs[-1]
+    bound = BoundProgram(imported, program)
+    report.programs.append(bound)
+    return bound
 
 
 def compile_parts(

@@ -24,7 +24,12 @@ from ...dialects.inter.shapes import (
 )
 from ...dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ...dialects.inter.values import AtOp, CastOp
-from ..dependence import closure, cotangents, dependants, invariant_arguments
+from ..dependence import (
+    closure,
+    dependants,
+    has_backward,
+    invariant_arguments,
+)
 from ..machine import DEGREE, Sizes
 from ..signature import NEEDS_GRAD, arg_attributes, body_ops
 from ..value_facts import Facts
@@ -53,7 +58,7 @@ class LinearFunction:
         self.facts = Facts()
         self.typed: dict[tuple[SSAValue, SSAValue, int], tuple[SSAValue, SSAValue, str]] = {}
         self._least: dict[SSAValue, Dom] = {}
-        self.joint = bool(cotangents(func))
+        self.joint = has_backward(func)
         reads = [op for op in body_ops(func) if isinstance(op, AtOp)]
         self.vanilla = any(r.type.dom != r.infer(self.env) for r in reads)
 

@@ -272,6 +272,62 @@ def test_a_buffer_that_counts() -> None:
         assert_interchangeable(eager, model, (x.requires_grad_(), edge_index))
 
 
+def test_a_buffer_whose_new_value_has_a_part_in_the_gradient() -> None:
+    """It is saved for backward, so it is no tensor that the call edits."""
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(WIDTH))
+            self.register_buffer("mean", torch.zeros(WIDTH))
+
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            with torch.no_grad():
+                self.mean.mul_(0.9).add_(0.1 * x.mean(0))
+            h = x * (self.weight * self.mean)
+            return torch.zeros_like(h).index_add(0, edge_index[1], h[edge_index[0]])
+
+    eager = Scaled()
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    x, edge_index = graph()
+    for _ in range(3):
+        grads = []
+        for model in (eager, compiled):
+            model.zero_grad()
+            model(x, edge_index).square().sum().backward()
+            assert model.weight.grad is not None
+            grads.append(model.weight.grad.clone())
+        assert close(*grads)
+        assert close(eager.mean, compiled.mean)
+
+
+def test_buffers_that_products_and_masks_update() -> None:
+    """What is stored late, or copied out of turn, is not written over what it is made from."""
+
+    class Buffers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("cov", torch.randn(64, 64) / 8)
+            self.register_buffer("mask", torch.rand(NODES, WIDTH) < 0.5)
+
+        def forward(self, x: Tensor, new: Tensor, other: Tensor) -> Tensor:
+            y = torch.where(self.mask, x, 0.0) + torch.where(new, x, 0.0)
+            self.mask.copy_(new)
+            self.cov.copy_(self.cov @ other)
+            return y
+
+    eager = Buffers()
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    x, _ = graph()
+    other = torch.randn(64, 64) / 8
+    with torch.no_grad():
+        for k in range(3):
+            new = (torch.arange(x.numel()).view_as(x) * (k + 3)) % 5 < 2
+            assert close(compiled(x, new, other), eager(x, new, other))
+            assert torch.equal(compiled.mask, eager.mask)
+            assert close(compiled.cov, eager.cov)
+
+
 def test_some_outputs_unused() -> None:
     class Two(nn.Module):
         def __init__(self) -> None:

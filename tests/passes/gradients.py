@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from gnnc.dialects.inter.types import RowsType, SetType, is_float
@@ -14,7 +14,14 @@ from gnnc.dialects.interp.graphs import random_arguments
 from gnnc.passes.autodiff import autodiff
 from gnnc.passes.dce_sets import dce_sets
 from gnnc.passes.reverse import Reverse
-from gnnc.passes.signature import NEEDS_GRAD, UPDATE, arg_attributes, result_attributes
+from gnnc.passes.signature import (
+    GRAD,
+    NEEDS_GRAD,
+    UPDATE,
+    arg_attributes,
+    name_of,
+    result_attributes,
+)
 from gnnc.passes.unify_sets import unify_sets
 from gnnc.passes.verify_sets import verify_sets
 
@@ -54,12 +61,14 @@ def slopes(
     low: float = 0.0,
 ) -> list[tuple[str, float, float]]:
     """For each wanted gradient, the slope of sum(cotangent * result) along a random direction: its
-    argument's name, the slope by autodiff, and by central differences of the plain program."""
+    argument's name, the slope by autodiff (0 where it gives no gradient), and by central
+    differences of the plain program."""
     module, func = parse(text)
     plain = module.clone()
     name = func.sym_name.data
     args = arguments(func, graph, seed, low)
-    wanted = [i for i, d in enumerate(arg_attributes(func)) if NEEDS_GRAD in d]
+    marks = zip(func.body.block.args, arg_attributes(func), strict=True)
+    wanted = {name_of(a, d, f"arg{i}"): i for i, (a, d) in enumerate(marks) if NEEDS_GRAD in d}
     unread = {i for i, a in enumerate(func.body.block.args) if not any(a.uses)}
     smooth = [
         isinstance(t, RowsType) and is_float(t.elem) and UPDATE not in d
@@ -84,16 +93,20 @@ def slopes(
     for a, b in zip(results, got[: len(results)], strict=True):
         np.testing.assert_allclose(b, a, atol=1e-12)
     out: list[tuple[str, float, float]] = []
-    for i, gradient in zip(wanted, got[len(results) :], strict=True):
-        assert gradient.shape == args[i].shape
+    gradients = dict.fromkeys(wanted, np.zeros(()))
+    for attrs, gradient in zip(result_attributes(func), got, strict=True):
+        if isinstance(of := attrs.get(GRAD), StringAttr):
+            assert gradient.shape == args[wanted[of.data]].shape
+            gradients[of.data] = gradient
+    for argument, i in wanted.items():
+        gradient = gradients[argument]
         assert np.all(np.isfinite(gradient))
         step = r.standard_normal(args[i].shape)
         slope = 0.0
         if i not in unread:
             ends = [loss(*args[:i], args[i] + e * step, *args[i + 1 :]) for e in (1e-5, -1e-5)]
             slope = (ends[0] - ends[1]) / 2e-5
-        hint = func.body.block.args[i].name_hint or str(i)
-        out.append((hint, float((gradient * step).sum()), slope))
+        out.append((argument, float((gradient * step).sum()), slope))
     return out
 
 

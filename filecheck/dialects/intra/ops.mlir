@@ -34,6 +34,13 @@ func.func @bindings() attributes {intra.phase} {
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x8x4xf32>
   // CHECK-NEXT: %v = intra.view %x {domain = #intra.domain<N>} : memref<?x32xf32>
   %v = intra.view %x {domain = #intra.domain<N>} : memref<?x32xf32>
+  // CHECK-NEXT: %pn = intra.pieces {count = 4} : index
+  // CHECK-GENERIC: %pn = "intra.pieces"() <{count = #builtin.int<4>}> : () -> index
+  %pn = intra.pieces {count = 4} : index
+  // CHECK-NEXT: %lone = intra.input {buffer = "lone"} : memref<?x8x4xf32>
+  %lone = intra.input {buffer = "lone"} : memref<?x8x4xf32>
+  // CHECK-NEXT: %pv = intra.view %lone {pieces = 4} : memref<?x8xf32>
+  %pv = intra.view %lone {pieces = 4} : memref<?x8xf32>
   // CHECK-NEXT: %y = intra.output {buffer = "y"} : memref<?xi64>
   %y = intra.output {buffer = "y"} : memref<?xi64>
   // CHECK-NEXT: %t = intra.table {value = [1.000000e+00 : f64, 2.000000e+00 : f64]} : memref<?x2xf64>

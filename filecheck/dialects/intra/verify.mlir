@@ -76,6 +76,32 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: 4 pieces of 2 numbers are no row of 6
+func.func @f() attributes {intra.phase} {
+  %x = intra.alloc : memref<?x6xf32>
+  %y = intra.view %x {pieces = 4} : memref<?x2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: pieces of a single row are rows of no set: drop the domain
+func.func @f() attributes {intra.phase} {
+  %x = intra.alloc : memref<?x6xf32>
+  %y = intra.view %x {domain = #intra.domain<N>, pieces = 3} : memref<?x2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: a row has one piece or more
+func.func @f() attributes {intra.phase} {
+  %n = intra.pieces {count = 0} : index
+  func.return
+}
+
+// -----
+
 // CHECK: a view keeps the element type: store a cast into another buffer instead
 func.func @f() attributes {intra.phase} {
   %x = intra.alloc : memref<?x6xf64>

@@ -1,0 +1,139 @@
+"""torch's optimizers in terms of the rules of passes/optimizers.py: which rule a parameter follows,
+what torch keeps for it, and the numbers of the next step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from ...passes.optimizers import COUNT, RULES
+
+Group = Mapping[str, Any]
+
+
+class NotOneStep(RuntimeError):
+    """A step of training cannot be one program; the message says why."""
+
+
+def rule_of(optimizer: Optimizer, group: Group) -> str:
+    """The rule that a group of parameters follows, a key of `RULES`.
+
+    Raises:
+        NotOneStep: there is none for this optimizer, or one of its options.
+    """
+    kind = type(optimizer)
+    if kind not in (Adam, AdamW, SGD):
+        raise NotOneStep(f"{kind.__name__} has no rule: there are Adam, AdamW and SGD")
+    for option in ("maximize", "differentiable", "capturable"):
+        if group.get(option):
+            raise NotOneStep(f"{kind.__name__} with {option}=True has no rule")
+    if kind is SGD:
+        if not group["momentum"]:
+            return "sgd"
+        return "nesterov" if group["nesterov"] else "momentum"
+    return "amsgrad" if group["amsgrad"] else "adam"
+
+
+def count_type(optimizer: Optimizer, parameter: Tensor, group: Group) -> torch.dtype:
+    """The type in which the steps of a parameter are counted: that of the count that there is, else
+    the one that torch chooses."""
+    count = optimizer.state.get(parameter, {}).get(COUNT)
+    if isinstance(count, Tensor) and count.dtype in (torch.float32, torch.float64):
+        return count.dtype
+    double = torch.get_default_dtype() == torch.float64 and not group.get("fused")
+    return torch.float64 if double else torch.float32
+
+
+def state_of(
+    optimizer: Optimizer, parameter: Tensor, rule: str, count: torch.dtype
+) -> dict[str, Any]:
+    """What `optimizer` keeps for a parameter, made as its first step would make it; the buffer of
+    SGD is None before that. A count of steps of another type than `count` becomes one of that.
+
+    Raises:
+        NotOneStep: there is state, but not all that the rule needs.
+    """
+    names = RULES[rule].state
+    if not names:
+        return {}
+    state = optimizer.state[parameter]
+    if isinstance(optimizer, SGD):
+        state.setdefault("momentum_buffer", None)
+        return state
+    if not state:
+        state[COUNT] = torch.zeros((), dtype=count)
+        for name in names[1:]:
+            state[name] = torch.zeros_like(parameter)
+    if missing := [name for name in names if name not in state]:
+        raise NotOneStep(f"the optimizer's state has no {missing[0]} for a parameter")
+    if not isinstance(state[COUNT], Tensor) or state[COUNT].dtype != count:
+        state[COUNT] = torch.as_tensor(state[COUNT]).to(count)
+    return state
+
+
+def numbers_of(optimizer: Optimizer, group: Group, steps: float, first: bool) -> list[float]:
+    """The numbers of the next step after so many, in the order that the rule of `group` has them.
+    `first`: nothing is kept of an earlier one."""
+    rate, decay = float(group["lr"]), float(group["weight_decay"])
+    if isinstance(optimizer, SGD):
+        if not group["momentum"]:
+            return [rate, decay]
+        undamped = 1.0 if first else 1.0 - group["dampening"]
+        return [rate, decay, group["momentum"], undamped]
+    beta1, beta2 = (float(b) for b in group["betas"])
+    step = steps + 1
+    # AdamW of older versions of torch has no such option
+    decoupled = group.get("decoupled_weight_decay", type(optimizer) is AdamW)
+    return [
+        rate / (1 - beta1**step),
+        0.0 if decoupled else decay,
+        1 - rate * decay if decoupled else 1.0,
+        1 - beta1,
+        beta2,
+        1 - beta2,
+        1 / math.sqrt(1 - beta2**step),
+        group["eps"],
+    ]
+
+
+class Counts:
+    """How many steps tensors count, remembered as long as nobody else writes to them: to read a
+    tensor takes longer."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tensor, int, float]] = {}
+
+    def of(self, count: Tensor) -> float:
+        known = self._known.get(id(count))
+        if known is not None and known[0] is count and known[1] == count._version:
+            return known[2]
+        return float(count)
+
+    def note(self, count: Tensor, value: float) -> None:
+        """`count` holds `value` now."""
+        self._known[id(count)] = (count, count._version, value)
+
+
+class NumberRows:
+    """Rows of numbers for a call of a program, overwritten by the next: to make tensors anew takes
+    longer."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, torch.dtype, int], tuple[Tensor, NDArray[Any]]] = {}
+
+    def hold(self, place: int, dtype: torch.dtype, numbers: Sequence[float]) -> Tensor:
+        """The numbers as a tensor; rows of one call have different places."""
+        key = (place, dtype, len(numbers))
+        if key not in self._held:
+            row = torch.empty(len(numbers), dtype=dtype)
+            self._held[key] = (row, row.numpy())
+        row, array = self._held[key]
+        array[:] = numbers
+        return row
