@@ -1,0 +1,240 @@
+"""`gnnc.train_step`: what torch has to do, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, RMSprop
+from torch_geometric.nn import SAGEConv
+
+import gnnc
+
+from .train_steps import (
+    CLASSES,
+    OPTIMIZERS,
+    WIDTH,
+    MakeOptimizer,
+    N,
+    assert_same,
+    assert_same_state,
+    data,
+    fallbacks,
+    in_one_program,
+    loss_of,
+    plain_step,
+    sage,
+    train_both,
+    twins,
+)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "words"),
+    [
+        (lambda p: RMSprop(p, lr=0.01), "RMSprop has no rule"),
+        (lambda p: Adam(p, lr=0.01, maximize=True), "Adam with maximize=True has no rule"),
+        (lambda p: SGD(p, lr=0.01, maximize=True), "SGD with maximize=True has no rule"),
+    ],
+    ids=["rmsprop", "adam-maximize", "sgd-maximize"],
+)
+def test_other_optimizers_do_their_own_steps(optimizer: MakeOptimizer, words: str) -> None:
+    a, o, b, p, step = twins(sage, optimizer)
+    args = data()
+    for _ in range(3):
+        torch.testing.assert_close(step(*args), plain_step(a, o, *args), atol=1e-5, rtol=1e-5)
+    assert_same(a, b)
+    assert_same_state(o, p)
+    assert words in fallbacks(step)
+    assert all(q.grad is None for q in b.parameters())
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float64])
+def test_counts_of_another_type(kind: torch.dtype) -> None:
+    """A checkpoint may hold them, and come after steps that counted otherwise."""
+    a, o, b, p, step = twins(sage, OPTIMIZERS["adam"])
+    args = data()
+    plain_step(a, o, *args)
+    step(*args)
+    for model, optimizer in ((a, o), (b, p)):
+        for q in model.parameters():
+            optimizer.state[q]["step"] = torch.tensor(3.0, dtype=kind)
+    train_both(2, a, o, step, *args)
+    assert_same(a, b)
+    assert all(float(s["step"]) == 5 for s in p.state.values())
+    assert in_one_program(step)
+
+
+def test_state_that_lacks_something_is_left_to_torch() -> None:
+    """It is not made anew behind the user's back."""
+    _, _, b, p, step = twins(sage, OPTIMIZERS["adam"])
+    step(*data())
+    p.param_groups[0]["amsgrad"] = True
+    before = p.state_dict()["state"][0]["exp_avg"].clone()
+    with pytest.raises(KeyError, match="max_exp_avg_sq"):
+        step(*data())
+    assert torch.equal(before, p.state_dict()["state"][0]["exp_avg"])
+    assert "no max_exp_avg_sq" in fallbacks(step)
+
+
+def test_a_loss_that_edits_a_parameter_is_differentiated_by_torch() -> None:
+    model = SAGEConv(WIDTH, CLASSES)
+    x, edge_index, y = data()
+
+    def loss(x: Tensor) -> Tensor:
+        out = F.cross_entropy(model(x, edge_index), y)
+        with torch.no_grad():
+            model.lin_l.bias.clamp_(0)
+        return out
+
+    step = gnnc.train_step(loss, SGD(model.parameters(), lr=0.1))
+    before = [q.detach().clone() for q in model.parameters()]
+    step(x)
+    assert not any(torch.equal(q, r) for q, r in zip(model.parameters(), before, strict=True))
+    assert "not in one program" in fallbacks(step)
+
+
+def test_a_subclass_may_do_something_else() -> None:
+    class Mine(SGD):
+        pass
+
+    _, _, _, _, step = twins(sage, lambda p: Mine(p, lr=0.1))
+    step(*data())
+    assert "Mine has no rule" in fallbacks(step)
+
+
+def test_hooks_are_called() -> None:
+    a, o, b, p, step = twins(sage, OPTIMIZERS["adam"])
+    args = data()
+    seen: list[str] = []
+    step(*args)
+    plain_step(a, o, *args)
+    assert in_one_program(step)
+    handle = p.register_step_post_hook(lambda *_: seen.append("step"))
+    step(*args)
+    plain_step(a, o, *args)
+    handle.remove()
+    step(*args)
+    plain_step(a, o, *args)
+    assert seen == ["step"]
+    assert_same(a, b)
+
+
+def test_a_parameter_with_a_hook_is_differentiated_by_torch() -> None:
+    a, o, b, _, step = twins(sage, OPTIMIZERS["sgd"])
+    for model in (a, b):
+        model.second.lin_l.weight.register_hook(lambda g: 2 * g)
+    args = data()
+    train_both(2, a, o, step, *args)
+    assert_same(a, b)
+    assert "hook" in fallbacks(step)
+
+
+def test_an_input_that_wants_a_gradient_gets_one() -> None:
+    model = SAGEConv(WIDTH, CLASSES)
+    x, edge_index, y = data()
+    x.requires_grad_()
+    step = gnnc.train_step(loss_of(model), SGD(model.parameters(), lr=0.1))
+    want = torch.autograd.grad(loss_of(model)(x, edge_index, y), x)[0]
+    step(x, edge_index, y)
+    torch.testing.assert_close(x.grad, want)
+    assert "wants a gradient" in fallbacks(step)
+
+
+def test_a_loss_in_two_graphs_is_updated_once() -> None:
+    """A part of it is a number too, and must not be taken for the loss."""
+
+    def penalty(w: Tensor) -> Tensor:
+        total = w.square().sum()
+        torch._dynamo.graph_break()
+        return total
+
+    torch.manual_seed(0)
+    a = sage()
+    b = copy.deepcopy(a)
+    o, p = SGD(a.parameters(), lr=0.1), SGD(b.parameters(), lr=0.1)
+    args = data()
+
+    def loss(model: nn.Module) -> Callable[..., Tensor]:
+        return lambda *args: penalty(model.first.lin_l.weight) + loss_of(model)(*args)
+
+    step = gnnc.train_step(loss(b), p)
+    for _ in range(2):
+        o.zero_grad()
+        loss(a)(*args).backward()
+        o.step()
+        step(*args)
+    assert_same(a, b)
+    assert "not in one program" in fallbacks(step)
+
+
+def test_autocast_leaves_the_step_to_torch() -> None:
+    model = SAGEConv(WIDTH, CLASSES)
+    before = model.lin_l.weight.detach().clone()
+    step = gnnc.train_step(loss_of(model), SGD(model.parameters(), lr=0.1))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        step(*data())
+    assert not torch.equal(before, model.lin_l.weight)
+    assert "autocast" in fallbacks(step)
+
+
+def test_arguments_of_another_type_are_refused() -> None:
+    model = sage()
+    with pytest.raises(TypeError, match="loss must be a function"):
+        gnnc.train_step(3, SGD(model.parameters(), lr=0.1))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"optimizer must be a torch\.optim\.Optimizer, not list"):
+        gnnc.train_step(loss_of(model), list(model.parameters()))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="no_such_option"):
+        gnnc.train_step(loss_of(model), SGD(model.parameters(), lr=0.1), no_such_option=1)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [lambda y: y, lambda y: (y.sum(), y), lambda y: (y.sum(), y.argmax(1)), lambda y: 3.0],
+)
+def test_a_loss_of_several_numbers_is_refused(loss: Callable[[Tensor], Any]) -> None:
+    model = SAGEConv(WIDTH, CLASSES)
+    x, edge_index, _ = data()
+    before = copy.deepcopy(model.state_dict())
+    step = gnnc.train_step(lambda x, e: loss(model(x, e)), SGD(model.parameters(), lr=0.1))
+    with pytest.raises(TypeError, match="the loss must be a tensor of one number"):
+        step(x, edge_index)
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+
+
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_loss_without_parameters_is_an_error_as_in_torch(detached: bool) -> None:
+    model = SAGEConv(WIDTH, CLASSES)
+
+    def loss(x: Tensor, edge_index: Tensor) -> Tensor:
+        return (model(x, edge_index).detach() if detached else x).square().sum()
+
+    step = gnnc.train_step(loss, SGD(model.parameters(), lr=0.1))
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        step(*data()[:2])
+
+
+def test_a_wrong_index_changes_nothing() -> None:
+    a, _, b, p, step = twins(sage, OPTIMIZERS["momentum"])
+    x, edge_index, y = data()
+    step(x, edge_index, y)
+    before, state = copy.deepcopy(b.state_dict()), copy.deepcopy(p.state_dict())
+    edge_index = edge_index.clone()
+    edge_index[0, 3] = N
+    with pytest.raises(IndexError, match=r"is 60, but it must be between 0 and 59"):
+        step(x, edge_index, y)
+    assert all(torch.equal(before[k], v) for k, v in b.state_dict().items())
+    for k, kept in state["state"].items():
+        assert torch.equal(kept["momentum_buffer"], p.state_dict()["state"][k]["momentum_buffer"])
+
+
+def test_fullgraph_raises_in_place_of_falling_back() -> None:
+    model = sage()
+    step = gnnc.train_step(loss_of(model), RMSprop(model.parameters(), lr=0.1), fullgraph=True)
+    with pytest.raises(RuntimeError, match="RMSprop has no rule"):
+        step(*data())
