@@ -194,7 +194,7 @@ class StructurePlan:
         if x.set == UNIT:
             self.names[result] = self.names[op.x]
             return
-        if op.otherwise is None and x.keys and dom.keys == (f"{path}.{x.keys[0]}",):
+        if op.otherwise is None and self.is_same_key(s, path, x, dom):
             self.names[result] = self.names[op.x]  # a row for each row that the path finds
             return
         value = self.on(op.x, Dom(x.set))
@@ -206,6 +206,12 @@ class StructurePlan:
         chain = self.chain(s, path)
         rest = [] if op.otherwise is None else [self.on(op.otherwise, Dom(s))]
         self.step("at", [*chain, value, *rest], result, path=path.split("."))
+
+    def is_same_key(self, s: str, path: str, x: Dom, dom: Dom) -> bool:
+        """Whether rows on `x`, read through a path of `s`, are stored for what `dom` has as key."""
+        if len(x.keys) != 1 or len(dom.keys) != 1:
+            return False
+        return self.env.determines(s, dom.keys[0], f"{path}.{x.keys[0]}") == ""
 
     def index(self, op: values.IndexOp, result: SSAValue) -> None:
         s, path = set_name(op.set), op.path.data

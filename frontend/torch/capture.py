@@ -27,7 +27,7 @@ from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo import exc as dynamo_errors
 from torch.fx.experimental import _config as fx_config
 
-from . import substitutes
+from . import graph_breaks, substitutes
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -92,6 +92,7 @@ def _settings_on(_: object) -> None:
         stack = ExitStack()
         stack.enter_context(_DYNAMO)
         stack.enter_context(_ANY_SIZE if _here.call.any_size else _SMALL_SIZES_APART)
+        stack.enter_context(graph_breaks.told(_here.call.tell))
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 

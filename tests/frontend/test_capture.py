@@ -76,9 +76,32 @@ def test_what_ran_is_not_repeated(monkeypatch: pytest.MonkeyPatch):
     assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 6.0))
     assert ran == ["first"]
     assert len(attempts) == 2  # the rest of `first`, then `second`, each on its own
-    (message,) = told
+    broken, message = told
+    assert "graph_break" in broken
     assert message.startswith("a part runs eagerly, Dynamo cannot trace it: ")
     assert "planted" in message
+
+
+def test_graph_breaks_are_told(caplog: pytest.LogCaptureFixture):
+    """Where, and why: a function with a loop is not compiled at all, others in two parts."""
+
+    def halved(x: Tensor) -> Tensor:
+        y = x + 1
+        return y * 2 if (y > 1).any() else y
+
+    def looped(x: Tensor) -> Tensor:
+        for k in range(3):
+            if (x > k).any():
+                x = x + 1
+        return x
+
+    for f, around in ((halved, False), (looped, True)):
+        told: list[str] = []
+        compiled = dynamo_compile(f, as_traced, notice=told.append)
+        assert torch.equal(compiled(torch.ones(3)), f(torch.ones(3)))
+        assert any(f"{__file__}:" in m and "Data-dependent branching" in m for m in told)
+        assert any("the function around it" in m for m in told) == around
+    assert not any("graph_breaks" in r.name for r in caplog.records)  # nobody has asked torch
 
 
 def test_threads_share_one_program():

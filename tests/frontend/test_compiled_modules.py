@@ -195,6 +195,30 @@ def test_an_unsupported_op_runs_in_torch_and_is_reported() -> None:
     assert "topk" in str(report)
 
 
+class Stacked(nn.Module):
+    """A sum for each of three kinds of edges, in one tensor whose rows are not in front."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, WIDTH, 4))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        group = edge_index.sum(0) % 3 * x.size(0) + edge_index[1]
+        sums = x.new_zeros(3 * x.size(0), WIDTH).index_add(0, group, x[edge_index[0]])
+        return torch.einsum("kni,kio->no", sums.view(3, -1, WIDTH), self.weight)
+
+
+def test_parts_of_a_graph_are_compiled_once_for_all_sizes() -> None:
+    """What counts rows is known from the whole graph; a part may not show it."""
+    eager = Stacked()
+    model = gnnc.compile(copy.deepcopy(eager))
+    for k in range(4):
+        x, edge_index = graph(k, 20 + k)
+        assert close(model(x, edge_index), eager(x, edge_index))
+    assert any("view" in f for f in gnnc.explain(model).fallbacks)
+    assert gnnc.explain(model).graphs == 2
+
+
 def test_fullgraph_raises_instead() -> None:
     model = gnnc.compile(Partly(), fullgraph=True)
     with pytest.raises(Exception, match="topk"):

@@ -12,13 +12,10 @@ from torch import Tensor
 
 import gnnc
 
+from .function_checks import check, drawn
+
 ROWS, CLASSES = 23, 5
 REDUCTIONS = ("mean", "sum", "none")
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
 def shares(*shape: int, seed: int = 1) -> Tensor:
@@ -31,32 +28,6 @@ def classes(ignored: int | None = None, rows: int = ROWS) -> Tensor:
     if ignored is not None:
         y[::3] = ignored
     return y
-
-
-def gradients(losses: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
-    """The losses, then the gradients of a combination of them."""
-    mine = [x.detach().clone().requires_grad_(x.requires_grad) for x in args]
-    out = losses(*mine)
-    total = sum((y * torch.cos(torch.arange(y.numel()).view(y.shape) + k)).sum() for k, y in out)
-    assert isinstance(total, Tensor)
-    total.backward()
-    return [y.detach() for _, y in out] + [x.grad for x in mine if x.grad is not None]
-
-
-def numbered(f: Callable[..., list[Tensor]]) -> Callable[..., list[tuple[int, Tensor]]]:
-    return lambda *args: list(enumerate(f(*args)))
-
-
-def check(f: Callable[..., list[Tensor]], *args: Tensor) -> None:
-    """`f` gives several losses, which are compiled together."""
-    compiled = gnnc.compile(f)
-    want, got = gradients(numbered(f), args), gradients(numbered(compiled), args)
-    assert len(got) == len(want)
-    for x, y in zip(got, want, strict=True):
-        assert x.shape == y.shape and x.dtype == y.dtype
-        assert torch.allclose(x, y, rtol=1e-9, atol=1e-11, equal_nan=True)
-    report = gnnc.explain(compiled)
-    assert report.fallbacks == [] and report.kernels
 
 
 # ---------------------------------------------------------------- classes
@@ -188,6 +159,33 @@ def test_differences() -> None:
     with torch.no_grad():
         t[0], t[1] = 2 * x[0], 2 * x[1] + 1.0  # where the pieces meet
     check(losses, x, t)
+
+
+def test_ranks() -> None:
+    def losses(a: Tensor, b: Tensor, t: Tensor) -> list[Tensor]:
+        loss = F.margin_ranking_loss
+        return [loss(2 * a, b, t, margin=m, reduction=r) for r in REDUCTIONS for m in (0.0, 0.7)]
+
+    a, b, t = drawn(ROWS), drawn(ROWS, seed=4), drawn(ROWS, seed=5).detach().sign()
+    with torch.no_grad():
+        a[0], b[0], a[1], b[1], t[1] = 0.0, 0.0, 0.0, -0.7, 1.0  # at the margin
+    check(losses, a, b, t)
+
+
+@pytest.mark.filterwarnings("ignore:reduction:UserWarning")
+def test_divergence() -> None:
+    def losses(x: Tensor, t: Tensor) -> list[Tensor]:
+        out = []
+        for r in (*REDUCTIONS, "batchmean"):
+            out.append(F.kl_div((2 * x).log_softmax(1), t, reduction=r))
+            out.append(F.kl_div(2 * x, t.log_softmax(1), reduction=r, log_target=True))
+        return out
+
+    x, t = drawn(ROWS, CLASSES), shares(ROWS, CLASSES)
+    check(losses, x, t)
+    with torch.no_grad():
+        t[0] = 0.0
+    check(losses, x, t.detach())  # torch's gradient of a target of 0 is infinite
 
 
 def test_two_classes_by_logits() -> None:

@@ -251,13 +251,20 @@ class Context:
             return self.einsum("y,yz->z", a, b)
         if b.rank == 2:
             return self.einsum(f"{lead}y,yz->{lead}z", a, b)
-        if a.rank == b.rank and a.rank >= 3:
-            batch, n = lead[: a.rank - 2], lead[a.rank - 2]
-            for x, y in zip(a.dims[:-2], b.dims[:-2], strict=True):
-                if isinstance(x, int) and isinstance(y, int) and x != y:
-                    raise NoRule("a batched product that broadcasts")
-            return self.einsum(f"{batch}{n}y,{batch}yz->{batch}{n}z", a, b)
+        if a.rank > 1:
+            batch = lead[:-1]
+            (a, p), (b, q) = self._batched(a, b, batch), self._batched(b, a, batch)
+            return self.einsum(f"{p}xy,{q}yz->{batch}xz", a, b)
         raise NoRule(f"a product of tensors with {a.rank} and {b.rank} dimensions")
+
+    def _batched(self, x: Arr, other: Arr, batch: str) -> tuple[Arr, str]:
+        """A stack of matrices without the dimensions of size 1 that broadcast, and the letters of
+        those before its matrices, out of those of the result."""
+        theirs = [1] * x.rank + other.dims
+        kept = [k for k in range(x.rank - 2) if x.dims[k] != 1 or theirs[k - x.rank] == 1]
+        dims = [*(x.dims[k] for k in kept), *x.dims[-2:]]
+        letters = "".join(batch[k - (x.rank - 2)] for k in kept)
+        return Arr(dims, self.values.reshape(x.v, numbers(dims))), letters
 
     # -------------------------------------------------------------- indexing
 

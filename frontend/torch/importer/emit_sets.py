@@ -19,7 +19,16 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.types import Dom, set_name
 from .errors import NoRule
-from .maps import MapKey, Program, Use, inherits, named, plain_index, row_wise_operands
+from .maps import (
+    MapKey,
+    Program,
+    Use,
+    inherits,
+    named,
+    plain_index,
+    relation_pairs,
+    row_wise_operands,
+)
 from .signature import Signature
 from .values import Filter, Loops, Node, Set, Sized, Union
 
@@ -244,8 +253,9 @@ class SetEmitter(ABC):
         for (use, value), target in zip(values, codomains, strict=True):
             label = labels[use.index.number, use.codomain.number]
             new[label] = (value, set_name(target.values[-1]))
-        pairs = [("dst", "rel")] if {"dst", "rel"} <= {*new, *taken} else []
-        pairs += [("rel", "src")] if {"src", "rel"} <= {*new, *taken} else []
+        known = {key: place.label for key, place in stages.maps.items()}
+        known |= {k: label for k, label in labels.items() if label in new}
+        pairs = relation_pairs({label: uses[k].roles for k, label in known.items() if k in uses})
         hint = self.signature.name_of(s)
         stages.values.append(self.b.attach(stages.values[-1], new, pairs=pairs, name=hint))
         for use, target in zip(ready, codomains, strict=True):

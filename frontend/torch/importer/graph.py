@@ -33,6 +33,10 @@ from .tensors import Arr, Merge, Sym
 from .values import Node
 from .walk import Foreign, Walk
 
+ROWS = "gnnc_rows"
+"""The entry of a graph module's `meta` with the symbols that count rows in the graph that it is a
+part of."""
+
 
 def import_graph(
     gm: fx.GraphModule,
@@ -48,7 +52,7 @@ def import_graph(
     meaning in sets and rows, `ImportCrash` where the importer itself fails. Without `float_masks`
     rows chosen by a mask that depends on floats have none (see `Context`).
     """
-    walk = Walk(gm.graph, float_masks=float_masks).run()
+    walk = Walk(gm.graph, float_masks=float_masks, rows=gm.meta.get(ROWS, frozenset())).run()
     wanted = _grads(walk, needs_grad)
     try:
         return _Assembly(walk, wanted).build(name)

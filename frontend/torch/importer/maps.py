@@ -7,7 +7,7 @@ from use: reduced along `dst`, read through `src`, into a table of constant size
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -280,3 +280,13 @@ def named(uses: Iterable[Use], taken: Iterable[str]) -> dict[MapKey, str]:
             out[key] = label
             used.add(label)
     return out
+
+
+def relation_pairs(roles: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """The maps that make classes of edges, (relation, end), by what each label is used for: rows
+    that depend on both are the same for all edges of a pair."""
+    relations = [k for k in roles if k == "rel"]
+    relations += [k for k, use in roles.items() if "relation" in use]
+    relations += [k for k, use in roles.items() if "table" in use]
+    ends = [k for k, use in roles.items() if use & {"src", "dst", "gather", "reduce"}]
+    return [(r, k) for r in relations[:1] for k in ends if k != r]

@@ -8,6 +8,7 @@ symbols of tensors that met, the importer merges what meets by provenance.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 import sympy
 import torch
@@ -124,10 +125,10 @@ def made_from(s: Set, other: Set) -> bool:
 
 
 class Sizes:
-    """The sets of one graph."""
+    """The sets of one graph; `rows` are symbols known to count rows, whatever the graph shows."""
 
-    def __init__(self, graph: fx.Graph) -> None:
-        self.rows = row_symbols(graph)
+    def __init__(self, graph: fx.Graph, rows: AbstractSet[str] = frozenset()) -> None:
+        self.rows = row_symbols(graph) | rows
         self.told = _told(graph)
         self.by_size: dict[str, Set] = {}
         self.by_origin: dict[object, Set] = {}
@@ -151,6 +152,11 @@ class Sizes:
         if key not in self.by_size:
             self.by_size[key] = Set(expr)
         return self.by_size[key].find()
+
+    def rename(self, symbol: sympy.Expr, expr: sympy.Expr) -> None:
+        """A size that only running tells turns out to be another one."""
+        if symbol.is_Symbol and is_unbacked(symbol):
+            self.aliases[symbol] = self.canonical(expr)
 
     def is_rows(self, expr: sympy.Expr) -> bool:
         return any(str(s) in self.rows for s in expr.free_symbols)

@@ -10,7 +10,8 @@ from torch.fx.passes.split_module import split_module
 
 from .effects import edited
 from .errors import Unsupported, node_name
-from .graph import import_graph
+from .graph import ROWS, import_graph
+from .sizes import row_symbols
 from .walk import Walk
 
 WORTHWHILE = {
@@ -72,10 +73,11 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
         return None
     numbers = _in_order(gm.graph, refused) if _edits(gm.graph) else _by_level(gm.graph, refused)
     module = split_module(gm, gm, lambda node: numbers[node])
-    parts = []
+    parts, rows = [], frozenset(row_symbols(gm.graph))
     for name, child in module.named_children():
         if not isinstance(child, fx.GraphModule):
             continue
+        child.meta[ROWS] = rows
         number = int(name.rsplit("_", 1)[1])
         mine = tuple(e for n, e in refused.items() if numbers[n] == number)
         parts.append(Part(name, mine or _obstacles(child)))

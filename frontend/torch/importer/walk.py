@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,12 +44,13 @@ class Walk:
     placeholders that it edits.
 
     With `tolerant` a node without a meaning becomes an unknown input and is noted in `refused`;
-    otherwise it raises `Unsupported`. `float_masks`: see `Context`.
+    otherwise it raises `Unsupported`. `float_masks`: see `Context`; `rows`: see `Sizes`.
     """
 
     graph: fx.Graph
     tolerant: bool = False
     float_masks: bool = True
+    rows: AbstractSet[str] = frozenset()
     refused: dict[fx.Node, Unsupported] = field(default_factory=dict)
     returned: Any = None
     outputs: Any = None
@@ -57,7 +59,7 @@ class Walk:
     inputs: dict[fx.Node, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.context = Context(Sizes(self.graph), self.float_masks)
+        self.context = Context(Sizes(self.graph, self.rows), self.float_masks)
         self.aliases = Aliases(self.graph)
         self.meaning: dict[fx.Node, Any] = {}
         self.sites = 0

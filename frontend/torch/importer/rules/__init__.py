@@ -1,6 +1,7 @@
 """What each FX node means: one function a rule, found by the name of what the node calls."""
 
 from . import (  # noqa: F401
+    activations,
     constants,
     graph,
     indexing,
@@ -8,6 +9,7 @@ from . import (  # noqa: F401
     losses,
     pointwise,
     reductions,
+    scatters,
     shapes,
 )
 from .registry import RULES, Call

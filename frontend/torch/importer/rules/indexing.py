@@ -1,13 +1,14 @@
-"""Rules that read and write by index."""
+"""Rules that read by index."""
 
 from typing import Any
 
 import sympy
 
 from ..errors import NoRule
+from ..picks import pick
 from ..sizes import expression
 from ..tensors import Arr, Sym
-from ..values import Filter, Set, Union
+from ..values import Set, Union
 from .registry import Call, rule
 
 
@@ -22,41 +23,51 @@ def _getitem(c: Call) -> Any:
 
 
 def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
+    """Numbers first, which leave out their dimension wherever tensors stand, as in torch."""
+    index = _without_ellipsis(x, index)
+    for k in reversed(range(len(index))):
+        if isinstance(index[k], int) and not isinstance(index[k], bool):
+            x = c.ctx.select(x, sum(i is not None for i in index[:k]), index[k])
+            index = (*index[:k], *index[k + 1 :])
+    if sum(isinstance(i, Arr) for i in index) > 1:
+        return _paired(c, x, index)
     dim = 0
     for i in index:
         if i is None:
             x = c.ctx.unsqueeze(x, dim)
-            dim += 1
-        elif i is Ellipsis:
-            dim = x.rank - sum(j is not None for j in index[index.index(Ellipsis) + 1 :])
         elif isinstance(i, slice):
             x = _slice(c, x, dim, i)
-            dim += 1
-        elif isinstance(i, int) and not isinstance(i, bool):
-            x = c.ctx.select(x, dim, i)
         elif isinstance(i, Arr):
-            if sum(isinstance(j, Arr | int) for j in index) > 1:
-                x = _paired(c, x, dim, i, index)
-                return x
             x = _by_tensor(c, x, dim, i)
-            dim += 1
         elif isinstance(i, list | tuple) and all(isinstance(j, int) for j in i):
             literal = Arr([len(i)], c.ctx.values.literal(tuple(i), (len(i),), "i64"))
             x = c.ctx.gather(x, dim, literal)
-            dim += 1
         else:
             raise NoRule(f"an index of type {type(i).__name__}")
+        dim += 1
     return x
 
 
-def _paired(c: Call, x: Arr, dim: int, i: Arr, index: tuple[Any, ...]) -> Arr:
-    """`x[i, 0]`: an index tensor beside constants, which name one column each."""
-    rest = index[index.index(i) + 1 :]
-    if dim != 0 or i.elem == "i1" or not all(isinstance(j, int) for j in rest):
-        raise NoRule("several index tensors at once")
-    for j in reversed(range(len(rest))):
-        x = c.ctx.select(x, 1 + j, rest[j])
-    return _by_tensor(c, x, 0, i)
+def _without_ellipsis(x: Arr, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index with whole slices in the place of `...`."""
+    places = [k for k, i in enumerate(index) if i is Ellipsis]
+    if not places:
+        return index
+    taken = sum(i is not None and i is not Ellipsis for i in index)
+    return (
+        *index[: places[0]],
+        *[slice(None)] * (x.rank - taken),
+        *index[places[0] + 1 :],
+    )
+
+
+def _paired(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
+    """`x[i, j]`: two index tensors, which choose one number of two dimensions for each row."""
+    tensors = [(dim, i) for dim, i in enumerate(index) if isinstance(i, Arr)]
+    others = [i for i in index if not isinstance(i, Arr)]
+    if len(tensors) != 2 or any(i != slice(None) for i in others):
+        raise NoRule("two index tensors beside other indices, or more than two")
+    return pick(c.ctx, x, *tensors)
 
 
 def _by_tensor(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
@@ -155,13 +166,13 @@ def _embedding(c: Call) -> Arr:
 def _gather(c: Call) -> Arr:
     """`x.gather(dim, i)` with one index a row: a sum of the columns chosen by comparison."""
     dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    columns = _column_numbers(c, c.x, dim, i)
+    columns = column_numbers(c, c.x, dim, i)
     c.ctx.require_below(i, c.x.dims[dim])
     chosen = c.ctx.where(c.ctx.compare("eq", i, columns), c.x, 0, elem=c.x.elem)
     return c.ctx.total("sum", chosen, dim, True)
 
 
-def _column_numbers(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
+def column_numbers(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
     size = x.dims[dim]
     if not isinstance(size, int):
         raise NoRule("an index tensor with as many dimensions as the tensor it reads")
@@ -171,141 +182,3 @@ def _column_numbers(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
     shape[dim] = size
     values = c.ctx.values
     return Arr(list(shape), values.reshape(values.count_up(size, i.elem), shape))
-
-
-@rule("scatter")
-def _scatter(c: Call) -> Arr:
-    """`x.scatter(dim, i, value)` of one column a row, as one-hot code does."""
-    c.refuse("reduce")
-    dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    value = c.arg(3, "value") if "src" not in c.kwargs else c.kwargs["src"]
-    if isinstance(value, Arr) and value.rank and value.dims[dim] != 1:
-        raise NoRule("several columns written for each row")
-    columns = _column_numbers(c, c.x, dim, i)
-    c.ctx.require_below(i, c.x.dims[dim])
-    return c.ctx.where(c.ctx.compare("eq", i, columns), value, c.x, elem=c.x.elem)
-
-
-@rule("index_add", "scatter_add")
-def _index_add(c: Call) -> Arr:
-    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    source = c.tensor(3, "source" if c.name.startswith("index") else "src")
-    scale = c.kwargs.get("alpha", 1)
-    if scale != 1:
-        source = c.ctx.binary("mul", source, scale)
-    index = _one_index(c, index, dim)
-    added = _scattered(c, source, index, dim, "sum")
-    return c.ctx.binary("add", c.x, added)
-
-
-def _scattered(
-    c: Call, source: Arr, index: Arr, dim: int, kind: str, zero_ties: bool = False
-) -> Arr:
-    """A reduction into the rows of the tensor that the call edits."""
-    target = c.x.dims[dim]
-    if isinstance(target, Set):
-        return c.ctx.segment(source, index, dim, target.find().expr, kind, zero_ties)
-    if not isinstance(target, int) or c.x.axis is not None:
-        raise NoRule("a reduction into a column dimension")
-    # into a dimension of constant size: over a set of that size, and back to columns
-    over, i = c.ctx.group(index, source, dim)
-    rows = c.ctx.sizes.set_of(sympy.Integer(target))
-    v = c.ctx.values.reduce(kind, source.v, over, i, rows, zero_ties)
-    v = c.ctx.values.as_unit(v, rows, target)
-    order = list(range(1, len(v.shape)))
-    order.insert(dim, 0)
-    v = c.ctx.values.transpose(v, order)
-    return Arr(list(v.shape), v)
-
-
-def _one_index(c: Call, index: Arr, dim: int) -> Arr:
-    """A full index that repeats one number along the columns, as 1-d."""
-    if index.rank == 1:
-        return index
-    v = index.v
-    while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
-        v = v.args[0]
-    if index.axis != dim or v.shape not in ((), (1,) * len(v.shape)):
-        raise NoRule("an index that differs from column to column")
-    return Arr([index.home], c.ctx.values.reshape(v, ()))
-
-
-@rule("scatter_reduce", "index_reduce")
-def _scatter_reduce(c: Call) -> Arr:
-    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    source, kind = c.tensor(3, "src"), c.arg(4, "reduce")
-    include = c.arg(5, "include_self", True)
-    index = _one_index(c, index, dim)
-    start = c.x.v.attrs.get("value") if c.x.v.op == "const" else None
-    kind = {"sum": "sum", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min"}.get(kind)
-    if kind == "sum" and include:
-        return c.ctx.binary("add", c.x, _scattered(c, source, index, dim, "sum"))
-    if kind == "mul" and include and start == 1:
-        return _scattered(c, source, index, dim, "mul")
-    if kind in ("max", "min", "mean", "sum") and not include and start == 0:
-        ties = kind in ("max", "min")
-        return _scattered(c, source, index, dim, kind, zero_ties=ties)
-    raise NoRule("scatter_reduce that takes the old values in")
-
-
-@rule("setitem")
-def _setitem(c: Call) -> None:
-    base, index, value = c.args
-    if not isinstance(base, Arr):
-        raise NoRule("an assignment to an item of a value that is no tensor")
-    value = c.ctx.cast(c.ctx.lift(value), base.elem)
-    c.edits.append((c.node.args[0], _assigned(c, base, index, value)))
-
-
-def _assigned(c: Call, base: Arr, index: Any, value: Arr) -> Arr:
-    if isinstance(index, Arr) and index.elem == "i1":
-        return _assigned_mask(c, base, index, value)
-    parts = index if isinstance(index, tuple) else (index,)
-    for dim, i in enumerate(parts):
-        whole = isinstance(i, slice) and i == slice(None, None, None)
-        if whole:
-            continue
-        if not all(j == slice(None, None, None) for j in parts[dim + 1 :]):
-            break
-        return _assigned_columns(c, base, dim, i, value)
-    else:
-        return c.ctx.expand(value, base.dims)
-    raise NoRule("an assignment to these items")
-
-
-def _assigned_mask(c: Call, base: Arr, mask: Arr, value: Arr) -> Arr:
-    if mask.rank > base.rank:
-        raise NoRule("a mask with more dimensions than the tensor")
-    full = mask
-    for _ in range(base.rank - mask.rank):
-        full = c.ctx.unsqueeze(full, full.rank)
-    if value.rank == 0:
-        return c.ctx.where(full, value, base)
-    home = value.home
-    if home is None or not isinstance(home.origin, Filter) or home.origin.mask is not mask.v:
-        raise NoRule("an assignment of rows that were not chosen by the same mask")
-    v = c.ctx.values
-    put = v.make("scatter_parent", [value.v], base.home, value.v.shape, value.elem, subset=home)
-    return c.ctx.where(full, Arr(base.dims, put), base)
-
-
-def _assigned_columns(c: Call, base: Arr, dim: int, i: Any, value: Arr) -> Arr:
-    size = base.dims[dim]
-    if not isinstance(size, int):
-        raise NoRule("an assignment to rows of a set by their number")
-    if isinstance(i, int):
-        i = i + size if i < 0 else i
-        lo, hi = i, i + 1
-        shape = [*base.dims[:dim], *base.dims[dim + 1 :]]
-        piece = c.ctx.unsqueeze(c.ctx.expand(value, shape), dim)
-    elif isinstance(i, slice) and i.step in (None, 1):
-        lo, hi, _ = i.indices(size)
-        piece = c.ctx.expand(value, [*base.dims[:dim], hi - lo, *base.dims[dim + 1 :]])
-    else:
-        raise NoRule("an assignment to these columns")
-    pieces = [piece]
-    if lo > 0:
-        pieces.insert(0, c.ctx.narrow(base, dim, 0, lo))
-    if hi < size:
-        pieces.append(c.ctx.narrow(base, dim, hi, size))
-    return c.ctx.concat(pieces, dim)

@@ -32,11 +32,23 @@ def _addmm(c: Call) -> Arr:
 
 @rule("einsum")
 def _einsum(c: Call) -> Arr:
+    """Products from left to right; a letter is summed as soon as nobody else has it."""
     spec = c.args[0].replace(" ", "")
     xs = c.args[1:] if isinstance(c.args[1], Arr) else c.args[1]
-    if len(xs) != 2 or "->" not in spec or "." in spec:
-        raise NoRule(f"einsum {spec!r} of {len(xs)} tensors (write two, with `->`)")
-    return c.ctx.einsum(spec, *xs)
+    if len(xs) < 2 or "." in spec:
+        raise NoRule(f"einsum {spec!r} of {len(xs)} tensors (two or more, without an ellipsis)")
+    left, arrow, out = spec.partition("->")
+    if not arrow:  # in the order of the alphabet what occurs once
+        out = "".join(a for a in sorted({*left} - {","}) if left.count(a) == 1)
+    mine, *others = left.split(",")
+    x, *rest = xs
+    for k, (letters, y) in enumerate(zip(others, rest, strict=True)):
+        later = {*out, *"".join(others[k + 1 :])}
+        kept = "".join(a for a in dict.fromkeys(mine + letters) if a in later)
+        last = k == len(others) - 1
+        x = c.ctx.einsum(f"{mine},{letters}->{out if last else kept}", x, y)
+        mine = kept
+    return x
 
 
 @rule("outer", "ger")

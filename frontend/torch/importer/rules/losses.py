@@ -163,6 +163,32 @@ def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
     return ctx.where(ctx.compare("lt", size, delta), square, line)
 
 
+@rule("margin_ranking_loss")
+def _margin_ranking_loss(c: Call) -> Arr:
+    """max(0, -t (a - b) + margin)."""
+    ctx, target = c.ctx, c.tensor(2, "target")
+    reduction = _reduction(c, 6, (4, "size_average"), (5, "reduce"))
+    gap = ctx.binary("sub", c.tensor(1, "input2"), c.tensor(0, "input1"))
+    each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.arg(3, "margin", 0.0)))
+    each = ctx.where(ctx.compare("lt", each, 0), 0.0, each, elem=each.elem)
+    return _reduced(ctx, each, reduction)
+
+
+@rule("kl_div")
+def _kl_div(c: Call) -> Arr:
+    """t (log t - x), 0 where t is 0; `batchmean` divides the sum by the rows."""
+    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
+    if c.arg(5, "log_target", False):
+        each = ctx.binary("mul", ctx.unary("exp", target), ctx.binary("sub", target, x))
+    else:
+        none = ctx.compare("eq", target, 0)
+        log = ctx.unary("log", ctx.where(none, 1.0, target, elem=target.elem))
+        each = ctx.binary("mul", target, ctx.binary("sub", log, x))
+    if c.arg(4, "reduction", "mean") == "batchmean":
+        return ctx.binary("div", ctx.total("sum", each), ctx.count(x, 0))
+    return _reduced(ctx, each, _reduction(c, 4, (2, "size_average"), (3, "reduce")))
+
+
 # ---------------------------------------------------------------- two classes
 
 

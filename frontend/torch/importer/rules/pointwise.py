@@ -1,4 +1,4 @@
-"""Rules of pointwise functions, casts and copies."""
+"""Rules of arithmetic, comparisons, casts and copies."""
 
 import math
 from typing import Any
@@ -138,54 +138,20 @@ def _reciprocal(c: Call) -> Arr:
     return c.ctx.binary("div", 1.0, c.x)
 
 
-@rule("leaky_relu")
-def _leaky_relu(c: Call) -> Arr:
-    slope = c.arg(1, "negative_slope", 0.01)
-    return c.ctx.unary("leaky_relu", c.x, slope=float(slope))
+@rule("log2", "log10")
+def _log_of_base(c: Call) -> Arr:
+    base = math.log(2 if c.name == "log2" else 10)
+    return c.ctx.binary("mul", c.ctx.unary("log", c.x), 1 / base)
 
 
-@rule("elu")
-def _elu(c: Call) -> Arr:
-    return c.ctx.unary("elu", c.x, alpha=float(c.arg(1, "alpha", 1.0)))
+@rule("exp2")
+def _exp2(c: Call) -> Arr:
+    return c.ctx.unary("exp", c.ctx.binary("mul", c.x, math.log(2)))
 
 
-@rule("celu")
-def _celu(c: Call) -> Arr:
-    alpha = float(c.arg(1, "alpha", 1.0))
-    return c.ctx.binary(
-        "mul", c.ctx.unary("elu", c.ctx.binary("div", c.x, alpha), alpha=1.0), alpha
-    )
-
-
-@rule("selu")
-def _selu(c: Call) -> Arr:
-    y = c.ctx.unary("elu", c.x, alpha=1.6732632423543772848170429916717)
-    return c.ctx.binary("mul", y, 1.0507009873554804934193349852946)
-
-
-@rule("gelu")
-def _gelu(c: Call) -> Arr:
-    exact = c.arg(1, "approximate", "none") == "none"
-    return c.ctx.unary("gelu" if exact else "gelu_tanh", c.x)
-
-
-@rule("silu")
-def _silu(c: Call) -> Arr:
-    return c.ctx.binary("mul", c.x, c.ctx.unary("sigmoid", c.x))
-
-
-@rule("logsigmoid")
-def _logsigmoid(c: Call) -> Arr:
-    return c.ctx.unary("neg", c.ctx.unary("softplus", c.ctx.unary("neg", c.x)))
-
-
-@rule("softplus")
-def _softplus(c: Call) -> Arr:
-    beta, threshold = float(c.arg(1, "beta", 1.0)), float(c.arg(2, "threshold", 20.0))
-    scaled = c.x if beta == 1.0 else c.ctx.binary("mul", c.x, beta)
-    y = c.ctx.unary("softplus", scaled)
-    y = y if beta == 1.0 else c.ctx.binary("div", y, beta)
-    return c.ctx.where(c.ctx.compare("gt", scaled, threshold), c.x, y)
+@rule("ceil")
+def _ceil(c: Call) -> Arr:
+    return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
 
 
 @rule("clamp", "clip")
@@ -212,15 +178,6 @@ def _clamp_min(c: Call) -> Arr:
 def _clamp_max(c: Call) -> Arr:
     hi = c.arg(1, "max")
     return c.ctx.where(c.ctx.compare("gt", c.x, hi), hi, c.x)
-
-
-@rule("hardtanh")
-def _hardtanh(c: Call) -> Arr:
-    lo, hi = float(c.arg(1, "min_val", -1.0)), float(c.arg(2, "max_val", 1.0))
-    ctx = c.ctx
-    # torch's derivative is 0 at the bounds
-    y = ctx.where(ctx.compare("le", c.x, lo), lo, c.x)
-    return ctx.where(ctx.compare("ge", c.x, hi), hi, y)
 
 
 @rule("where")
@@ -255,6 +212,11 @@ def _isnan(c: Call) -> Arr:
 @rule("isinf")
 def _isinf(c: Call) -> Arr:
     return c.ctx.compare("eq", c.ctx.unary("abs", c.x), math.inf)
+
+
+@rule("isfinite")
+def _isfinite(c: Call) -> Arr:
+    return c.ctx.compare("lt", c.ctx.unary("abs", c.x), math.inf)
 
 
 @rule("detach")

@@ -1,0 +1,176 @@
+"""One column of each row, at a place that an index tells: `h[kind, node]` of `h = x @ w`.
+
+The choice goes down to where the columns come from. What is left is a row of `x` and a row of `w`,
+so the table of all nodes times all kinds need not exist; whether it pays is for passes to tell.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from dataclasses import dataclass
+
+import sympy
+
+from .context import Context
+from .errors import NoRule
+from .tensors import Arr
+from .values import Node, Set
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Rows of `over` that see the rows of `home` through `row`, and of each the place `place` in
+    one of its dimensions."""
+
+    ctx: Context
+    over: Set
+    home: Set | None
+    row: Node | None
+    place: Node
+
+    def whole(self, v: Node) -> Node:
+        """A value with all its columns."""
+        if v.set is None:
+            return v
+        assert self.row is not None and self.home is not None
+        return self.ctx.values.at(v, self.row, self.over, self.home)
+
+    def of(self, v: Node, dim: int) -> Node:
+        """A value without its row dimension `dim`, at the place in it.
+
+        Raises:
+            NoRule: the columns are computed together.
+        """
+        if v.set is None:
+            return self._of_table(v, dim)
+        match v.op:
+            case "pointwise" | "cast" | "stop":
+                return self._of_pointwise(v, dim)
+            case "contract":
+                return self._of_product(v, dim)
+            case "transpose":
+                return self._of_transposed(v, dim)
+            case "reshape":
+                return self._of_reshaped(v, dim)
+            case _:
+                raise NoRule("an index tensor for the rows of a set beside one for their columns")
+
+    def _of_table(self, v: Node, dim: int) -> Node:
+        """Values that are the same for all rows: a table of as many rows as there are places."""
+        values = self.ctx.values
+        order = [dim, *(i for i in range(len(v.shape)) if i != dim)]
+        rows = self.ctx.sizes.set_of(sympy.Integer(v.shape[dim]))
+        table = values.as_rows(values.transpose(v, order), rows)
+        return values.at(table, self.place, self.over, rows)
+
+    def _of_pointwise(self, v: Node, dim: int) -> Node:
+        """The same function of what it is computed from; an operand may lack the dimension."""
+        values, args = self.ctx.values, list[Node]()
+        for a in v.args:
+            own = dim - len(v.shape) + len(a.shape)
+            if own < 0:
+                args.append(self.whole(a))
+            elif a.shape[own] == v.shape[dim]:
+                args.append(self.of(a, own))
+            else:
+                args.append(self._without(self.whole(a), own))
+        if v.op == "cast":
+            return values.cast(args[0], v.elem)
+        if v.op == "stop":
+            return values.stop(args[0])
+        return values.pointwise(v.attrs["name"], args, v.elem, **v.attrs["params"])
+
+    def _of_product(self, v: Node, dim: int) -> Node:
+        left, out = v.attrs["spec"].split("->")
+        letter, args, specs = out[dim], list[Node](), list[str]()
+        for a, letters in zip(v.args, left.split(","), strict=True):
+            own = letters.find(letter)
+            args.append(self.whole(a) if own < 0 else self.of(a, own))
+            specs.append(letters.replace(letter, ""))
+        spec = f"{','.join(specs)}->{out.replace(letter, '')}"
+        return self.ctx.values.contract(spec, args[0], args[1])
+
+    def _of_transposed(self, v: Node, dim: int) -> Node:
+        order = list(v.attrs["order"])
+        own = order.pop(dim)
+        left = [i - (i > own) for i in order]
+        return self.ctx.values.transpose(self.of(v.args[0], own), left)
+
+    def _of_reshaped(self, v: Node, dim: int) -> Node:
+        """The dimension is one of what was reshaped, or a part of one."""
+        before, size, inner = math.prod(v.shape[:dim]), v.shape[dim], v.args[0]
+        rest = (*v.shape[:dim], *v.shape[dim + 1 :])
+        for own, n in enumerate(inner.shape):
+            start = math.prod(inner.shape[:own])
+            slower, left = divmod(before, start)
+            if left == 0 and n % (slower * size) == 0:
+                split = self._split(inner, own, (slower, size, n // (slower * size)))
+                return self.ctx.values.reshape(self.of(split, own + 1), rest)
+        raise NoRule("an index into columns that were reshaped from parts of several dimensions")
+
+    def _split(self, v: Node, dim: int, sizes: tuple[int, ...]) -> Node:
+        """A value with dimension `dim` as several, split where it comes from."""
+        values = self.ctx.values
+        if v.set is None or v.shape[dim] == 1:
+            return values.reshape(v, (*v.shape[:dim], *sizes, *v.shape[dim + 1 :]))
+        if v.op == "pointwise":
+            args = list[Node]()
+            for a in v.args:
+                own = dim - len(v.shape) + len(a.shape)
+                if own >= 0:
+                    a = self._split(a, own, sizes if a.shape[own] != 1 else (1,) * len(sizes))
+                args.append(a)
+            return values.pointwise(v.attrs["name"], args, v.elem, **v.attrs["params"])
+        if v.op == "contract":
+            left, out = v.attrs["spec"].split("->")
+            free = [c for c in string.ascii_letters if c not in v.attrs["spec"]]
+            letter, new = out[dim], "".join(free[: len(sizes)])
+            args = [
+                self._split(a, p.index(letter), sizes) if letter in p else a
+                for a, p in zip(v.args, left.split(","), strict=True)
+            ]
+            return values.contract(v.attrs["spec"].replace(letter, new), *args)
+        raise NoRule("an index into columns that are a part of a longer dimension")
+
+    def _without(self, v: Node, dim: int) -> Node:
+        return self.ctx.values.reshape(v, (*v.shape[:dim], *v.shape[dim + 1 :]))
+
+
+def pick(ctx: Context, x: Arr, first: tuple[int, Arr], second: tuple[int, Arr]) -> Arr:
+    """`x[.., i, .., j, ..]`: two 1-d index tensors with the dimensions of x that they are for.
+
+    Their rows come where the first was; in front, where dimensions lie between the two.
+    """
+    (p, i), (q, j) = first, second
+    for index in (i, j):
+        if index.rank != 1 or not isinstance(index.dims[0], Set) or index.elem == "i1":
+            raise NoRule("index tensors that are not one number a row each")
+    over = ctx.sizes.unify(i.home, j.home)
+    rest = [d for k, d in enumerate(x.dims) if k not in (p, q)]
+    position = p if q == p + 1 else 0
+    dims = [*rest[:position], over, *rest[position:]]
+    if x.axis is None:
+        return Arr(dims, _of_pairs(ctx, x, over, first, second))
+    if x.axis not in (p, q) or x.merged:
+        raise NoRule("two index tensors into the columns of rows")
+    (row, column), dim = ((i, j), q) if x.axis == p else ((j, i), p)
+    size = x.dims[dim]
+    assert isinstance(size, int)
+    ctx.require_below(column, size)
+    return Arr(dims, Pick(ctx, over, x.home, row.v, column.v).of(x.v, x.column(dim)))
+
+
+def _of_pairs(
+    ctx: Context, x: Arr, over: Set, first: tuple[int, Arr], second: tuple[int, Arr]
+) -> Node:
+    """A row of a constant table for each pair of numbers."""
+    (p, i), (q, j) = first, second
+    rows, columns = x.v.shape[p], x.v.shape[q]
+    ctx.require_below(i, rows)
+    ctx.require_below(j, columns)
+    order = [p, q, *(k for k in range(x.rank) if k not in (p, q))]
+    table = ctx.values.transpose(x.v, order)
+    table = ctx.values.reshape(table, (rows * columns, *table.shape[2:]))
+    pair = ctx.binary("add", ctx.binary("mul", i, columns), j)
+    return Pick(ctx, over, None, None, pair.v).of(table, 0)

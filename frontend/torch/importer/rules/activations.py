@@ -1,0 +1,157 @@
+"""Rules of activations. Where one has a kink, its derivative there is torch's."""
+
+from ..context import Context
+from ..errors import NoRule
+from ..tensors import Arr
+from .registry import Call, rule
+
+
+@rule("leaky_relu")
+def _leaky_relu(c: Call) -> Arr:
+    slope = c.arg(1, "negative_slope", 0.01)
+    return c.ctx.unary("leaky_relu", c.x, slope=float(slope))
+
+
+@rule("elu")
+def _elu(c: Call) -> Arr:
+    return c.ctx.unary("elu", c.x, alpha=float(c.arg(1, "alpha", 1.0)))
+
+
+@rule("celu")
+def _celu(c: Call) -> Arr:
+    alpha = float(c.arg(1, "alpha", 1.0))
+    return c.ctx.binary(
+        "mul", c.ctx.unary("elu", c.ctx.binary("div", c.x, alpha), alpha=1.0), alpha
+    )
+
+
+@rule("selu")
+def _selu(c: Call) -> Arr:
+    y = c.ctx.unary("elu", c.x, alpha=1.6732632423543772848170429916717)
+    return c.ctx.binary("mul", y, 1.0507009873554804934193349852946)
+
+
+@rule("gelu")
+def _gelu(c: Call) -> Arr:
+    exact = c.arg(1, "approximate", "none") == "none"
+    return c.ctx.unary("gelu" if exact else "gelu_tanh", c.x)
+
+
+@rule("silu")
+def _silu(c: Call) -> Arr:
+    return c.ctx.binary("mul", c.x, c.ctx.unary("sigmoid", c.x))
+
+
+@rule("logsigmoid", "log_sigmoid")
+def _logsigmoid(c: Call) -> Arr:
+    return c.ctx.unary("neg", c.ctx.unary("softplus", c.ctx.unary("neg", c.x)))
+
+
+@rule("softplus")
+def _softplus(c: Call) -> Arr:
+    beta, threshold = float(c.arg(1, "beta", 1.0)), float(c.arg(2, "threshold", 20.0))
+    scaled = c.x if beta == 1.0 else c.ctx.binary("mul", c.x, beta)
+    y = c.ctx.unary("softplus", scaled)
+    y = y if beta == 1.0 else c.ctx.binary("div", y, beta)
+    return c.ctx.where(c.ctx.compare("gt", scaled, threshold), c.x, y)
+
+
+@rule("mish")
+def _mish(c: Call) -> Arr:
+    return c.ctx.binary("mul", c.x, c.ctx.unary("tanh", c.ctx.unary("softplus", c.x)))
+
+
+@rule("softsign")
+def _softsign(c: Call) -> Arr:
+    return c.ctx.binary("div", c.x, c.ctx.binary("add", c.ctx.unary("abs", c.x), 1.0))
+
+
+@rule("tanhshrink")
+def _tanhshrink(c: Call) -> Arr:
+    return c.ctx.binary("sub", c.x, c.ctx.unary("tanh", c.x))
+
+
+@rule("glu")
+def _glu(c: Call) -> Arr:
+    dim = c.x.wrap(c.arg(1, "dim", -1))
+    size = c.x.dims[dim]
+    if not isinstance(size, int):
+        raise NoRule("halves of the rows of a set")
+    half = c.ctx.narrow(c.x, dim, 0, size // 2)
+    return c.ctx.binary(
+        "mul", half, c.ctx.unary("sigmoid", c.ctx.narrow(c.x, dim, size // 2, size))
+    )
+
+
+# ---------------------------------------------------------------- piece by piece
+
+
+@rule("prelu")
+def _prelu(c: Call) -> Arr:
+    """A slope for all, or one for each position of the second dimension."""
+    x, slope = c.x, c.tensor(1, "weight")
+    if slope.dims in ([1], []):
+        slope = Arr([], c.ctx.values.reshape(slope.v, ()))
+    else:
+        for _ in range(x.rank - 2):
+            slope = c.ctx.unsqueeze(slope, slope.rank)
+    below = c.ctx.binary("mul", slope, x)
+    return c.ctx.where(c.ctx.compare("gt", x, 0), x, below)
+
+
+@rule("hardtanh")
+def _hardtanh(c: Call) -> Arr:
+    lo, hi = float(c.arg(1, "min_val", -1.0)), float(c.arg(2, "max_val", 1.0))
+    return _between(c.ctx, c.x, lo, hi)
+
+
+@rule("relu6")
+def _relu6(c: Call) -> Arr:
+    return _between(c.ctx, c.x, 0.0, 6.0)
+
+
+@rule("hardsigmoid")
+def _hardsigmoid(c: Call) -> Arr:
+    line = c.ctx.binary("div", c.ctx.binary("add", c.x, 3.0), 6.0)
+    return _between(c.ctx, line, 0.0, 1.0, c.x, (-3.0, 3.0))
+
+
+@rule("hardswish")
+def _hardswish(c: Call) -> Arr:
+    x, ctx = c.x, c.ctx
+    curve = ctx.binary("div", ctx.binary("mul", x, ctx.binary("add", x, 3.0)), 6.0)
+    y = ctx.where(ctx.compare("le", x, -3.0), 0.0, curve)
+    return ctx.where(ctx.compare("ge", x, 3.0), x, y)
+
+
+def _between(
+    ctx: Context,
+    y: Arr,
+    lo: float,
+    hi: float,
+    x: Arr | None = None,
+    ends: tuple[float, float] | None = None,
+) -> Arr:
+    """y from `lo` to `hi`, which it is where x is beyond the ends, or at one: flat there."""
+    x, (first, last) = x or y, ends or (lo, hi)
+    y = ctx.where(ctx.compare("le", x, first), lo, y)
+    return ctx.where(ctx.compare("ge", x, last), hi, y)
+
+
+@rule("threshold")
+def _threshold(c: Call) -> Arr:
+    bound, value = c.arg(1, "threshold"), c.arg(2, "value")
+    return c.ctx.where(c.ctx.compare("gt", c.x, bound), c.x, value, elem=c.x.elem)
+
+
+@rule("hardshrink")
+def _hardshrink(c: Call) -> Arr:
+    near = c.ctx.compare("le", c.ctx.unary("abs", c.x), float(c.arg(1, "lambd", 0.5)))
+    return c.ctx.where(near, 0.0, c.x)
+
+
+@rule("softshrink")
+def _softshrink(c: Call) -> Arr:
+    x, ctx, width = c.x, c.ctx, float(c.arg(1, "lambd", 0.5))
+    y = ctx.where(ctx.compare("gt", x, width), ctx.binary("sub", x, width), 0.0)
+    return ctx.where(ctx.compare("lt", x, -width), ctx.binary("add", x, width), y)

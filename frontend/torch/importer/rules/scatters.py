@@ -1,0 +1,206 @@
+"""Rules that write by index: reductions into rows, and assignments to items."""
+
+from typing import Any
+
+import sympy
+import torch
+
+from ..errors import NoRule
+from ..sizes import expression
+from ..tensors import DTYPES, Arr, elem_of
+from ..values import FLOATS, Filter, Set
+from .indexing import column_numbers
+from .registry import Call, rule, size_expr
+
+
+@rule("scatter")
+def _scatter(c: Call) -> Arr:
+    """`x.scatter(dim, i, value)` of one column a row, as one-hot code does."""
+    c.refuse("reduce")
+    dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
+    value = c.arg(3, "value") if "src" not in c.kwargs else c.kwargs["src"]
+    if isinstance(value, Arr) and value.rank and value.dims[dim] != 1:
+        raise NoRule("several columns written for each row")
+    columns = column_numbers(c, c.x, dim, i)
+    c.ctx.require_below(i, c.x.dims[dim])
+    return c.ctx.where(c.ctx.compare("eq", i, columns), value, c.x, elem=c.x.elem)
+
+
+@rule("index_add", "scatter_add")
+def _index_add(c: Call) -> Arr:
+    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
+    source = c.tensor(3, "source" if c.name.startswith("index") else "src")
+    scale = c.kwargs.get("alpha", 1)
+    if scale != 1:
+        source = c.ctx.binary("mul", source, scale)
+    index = _one_index(c, index, dim)
+    added = _scattered(c, source, index, dim, "sum")
+    return c.ctx.binary("add", c.x, added)
+
+
+def _scattered(
+    c: Call, source: Arr, index: Arr, dim: int, kind: str, zero_ties: bool = False
+) -> Arr:
+    """A reduction into the rows of the tensor that the call edits."""
+    target = c.x.dims[dim]
+    if isinstance(target, Set):
+        return c.ctx.segment(source, index, dim, target.find().expr, kind, zero_ties)
+    if not isinstance(target, int) or c.x.axis is not None:
+        raise NoRule("a reduction into a column dimension")
+    # into a dimension of constant size: over a set of that size, and back to columns
+    over, i = c.ctx.group(index, source, dim)
+    rows = c.ctx.sizes.set_of(sympy.Integer(target))
+    v = c.ctx.values.reduce(kind, source.v, over, i, rows, zero_ties)
+    v = c.ctx.values.as_unit(v, rows, target)
+    order = list(range(1, len(v.shape)))
+    order.insert(dim, 0)
+    v = c.ctx.values.transpose(v, order)
+    return Arr(list(v.shape), v)
+
+
+def _one_index(c: Call, index: Arr, dim: int) -> Arr:
+    """A full index that repeats one number along the columns, as 1-d."""
+    if index.rank == 1:
+        return index
+    v = index.v
+    while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
+        v = v.args[0]
+    if index.axis != dim or v.shape not in ((), (1,) * len(v.shape)):
+        raise NoRule("an index that differs from column to column")
+    return Arr([index.home], c.ctx.values.reshape(v, ()))
+
+
+@rule("index_put")
+def _index_put(c: Call) -> Arr:
+    """`x[i] = y`, or with `accumulate` x[i] += y where a number may come again."""
+    indices, value = c.arg(1, "indices"), c.ctx.cast(c.tensor(2, "values"), c.x.elem)
+    if len(indices) != 1 or not isinstance(indices[0], Arr):
+        raise NoRule("an assignment by several index tensors")
+    (index,) = indices
+    if index.elem == "i1" or not c.arg(3, "accumulate", False):
+        return _assigned(c, c.x, index, value)
+    if index.home is not None and value.home is not None:
+        c.ctx.sizes.unify(index.home, value.home)
+    source = c.ctx.expand(value, [*index.dims, *c.x.dims[1:]])
+    return c.ctx.binary("add", c.x, _scattered(c, source, index, 0, "sum"))
+
+
+@rule("bincount")
+def _bincount(c: Call) -> Arr:
+    """How often each number occurs, or the sum of its weights."""
+    size = size_expr(c.arg(2, "minlength", 0))
+    if not c.ctx.sizes.is_rows(size):
+        raise NoRule("bincount without the number of rows as minlength")
+    # numbers beyond it would make the result longer; they are refused like any such index
+    c.ctx.sizes.rename(expression(c.out.shape[0]), size)
+    weights = c.arg(1, "weights", None)
+    if weights is None:
+        weights = Arr(c.x.dims, c.ctx.values.const(1, "i64"))
+    return c.ctx.segment(c.ctx.cast(weights, elem_of(c.out.dtype)), c.x, 0, size, "sum")
+
+
+@rule("scatter_reduce", "index_reduce")
+def _scatter_reduce(c: Call) -> Arr:
+    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
+    source = c.tensor(3, "src" if c.name.startswith("scatter") else "source")
+    kind, include = c.arg(4, "reduce"), c.arg(5, "include_self", True)
+    index = _one_index(c, index, dim)
+    start = c.x.v.attrs.get("value") if c.x.v.op == "const" else None
+    kind = {"sum": "sum", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min"}.get(kind)
+    if kind == "sum" and include:
+        return c.ctx.binary("add", c.x, _scattered(c, source, index, dim, "sum"))
+    if kind == "mul" and include and start == 1:
+        return _scattered(c, source, index, dim, "mul")
+    if kind in ("mean", "sum") and not include and start == 0:
+        return _scattered(c, source, index, dim, kind)
+    if kind in ("max", "min") and start is not None and c.x.elem in FLOATS:
+        return _extremum(c, source, index, dim, kind, start)
+    raise NoRule("scatter_reduce that takes the old values in")
+
+
+def _extremum(c: Call, source: Arr, index: Arr, dim: int, kind: str, start: float) -> Arr:
+    """The largest or smallest of each group, where all groups start from one number."""
+    ctx, include = c.ctx, c.arg(5, "include_self", True)
+    beyond = "lt" if kind == "max" else "gt"
+    if start == 0:
+        best = _scattered(c, source, index, dim, kind, zero_ties=True)
+        if not include:
+            return best
+        return ctx.where(ctx.compare(beyond, best, 0), 0.0, best, elem=best.elem)
+    if (start if kind == "min" else -start) < torch.finfo(DTYPES[c.x.elem]).max:
+        # a row may be as large, and would share its gradient with it
+        raise NoRule(f"scatter_reduce that starts from {start}, neither 0 nor the extreme number")
+    if dim:
+        raise NoRule("scatter_reduce into columns that starts from another number than 0")
+    best = _scattered(c, source, index, dim, kind)
+    ones = Arr([index.home], ctx.values.const(1.0, best.elem))
+    rows = _scattered(c, ones, index, 0, "sum")
+    for k in range(1, best.rank):
+        rows = ctx.unsqueeze(rows, k)
+    untouched = ctx.compare("eq", rows, 0)
+    if include:
+        untouched = ctx.binary("add", untouched, ctx.compare(beyond, best, start))
+    return ctx.where(untouched, start, best, elem=best.elem)
+
+
+@rule("setitem")
+def _setitem(c: Call) -> None:
+    base, index, value = c.args
+    if not isinstance(base, Arr):
+        raise NoRule("an assignment to an item of a value that is no tensor")
+    value = c.ctx.cast(c.ctx.lift(value), base.elem)
+    c.edits.append((c.node.args[0], _assigned(c, base, index, value)))
+
+
+def _assigned(c: Call, base: Arr, index: Any, value: Arr) -> Arr:
+    if isinstance(index, Arr) and index.elem == "i1":
+        return _assigned_mask(c, base, index, value)
+    parts = index if isinstance(index, tuple) else (index,)
+    for dim, i in enumerate(parts):
+        whole = isinstance(i, slice) and i == slice(None, None, None)
+        if whole:
+            continue
+        if not all(j == slice(None, None, None) for j in parts[dim + 1 :]):
+            break
+        return _assigned_columns(c, base, dim, i, value)
+    else:
+        return c.ctx.expand(value, base.dims)
+    raise NoRule("an assignment to these items")
+
+
+def _assigned_mask(c: Call, base: Arr, mask: Arr, value: Arr) -> Arr:
+    if mask.rank > base.rank:
+        raise NoRule("a mask with more dimensions than the tensor")
+    full = mask
+    for _ in range(base.rank - mask.rank):
+        full = c.ctx.unsqueeze(full, full.rank)
+    if value.rank == 0:
+        return c.ctx.where(full, value, base)
+    home = value.home
+    if home is None or not isinstance(home.origin, Filter) or home.origin.mask is not mask.v:
+        raise NoRule("an assignment of rows that were not chosen by the same mask")
+    v = c.ctx.values
+    put = v.make("scatter_parent", [value.v], base.home, value.v.shape, value.elem, subset=home)
+    return c.ctx.where(full, Arr(base.dims, put), base)
+
+
+def _assigned_columns(c: Call, base: Arr, dim: int, i: Any, value: Arr) -> Arr:
+    size = base.dims[dim]
+    if not isinstance(size, int):
+        raise NoRule("an assignment to rows of a set by their number")
+    if isinstance(i, int):
+        i = i + size if i < 0 else i
+        lo, hi = i, i + 1
+        shape = [*base.dims[:dim], *base.dims[dim + 1 :]]
+        piece = c.ctx.unsqueeze(c.ctx.expand(value, shape), dim)
+    elif isinstance(i, slice) and i.step in (None, 1):
+        lo, hi, _ = i.indices(size)
+        piece = c.ctx.expand(value, [*base.dims[:dim], hi - lo, *base.dims[dim + 1 :]])
+    else:
+        raise NoRule("an assignment to these columns")
+    pieces = [piece]
+    if lo > 0:
+        pieces.insert(0, c.ctx.narrow(base, dim, 0, lo))
+    if hi < size:
+        pieces.append(c.ctx.narrow(base, dim, hi, size))
+    return c.ctx.concat(pieces, dim)

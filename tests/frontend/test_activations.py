@@ -1,0 +1,75 @@
+"""Activations give torch's values and gradients, at their kinks too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import gnnc
+
+from .equality import assert_interchangeable
+from .function_checks import check, drawn
+from .layer_checks import perturbed
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    **{
+        f.__name__: f
+        for f in (F.relu, F.relu6, F.leaky_relu, F.elu, F.celu, F.selu, F.gelu, F.silu, F.mish)
+        + (F.hardsigmoid, F.hardswish, F.hardtanh, F.hardshrink, F.softshrink, F.tanhshrink)
+        + (F.softsign, F.softplus, F.logsigmoid, F.glu)
+    },
+    "celu-steep": lambda x: F.celu(x, 0.3),
+    "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "hardtanh-wide": lambda x: F.hardtanh(x, -3.0, 6.0),
+    "softshrink-wide": lambda x: F.softshrink(x, 3.0),
+    "hardshrink-wide": lambda x: F.hardshrink(x, 3.0),
+    "softplus-steep": lambda x: F.softplus(x, 2.0, 3.0),
+    "threshold": lambda x: F.threshold(x, 0.5, -7.0),
+    "glu-rows": lambda x: F.glu(x.view(-1, 2, 3), 1),
+    "exp2": torch.exp2,
+    "logs": lambda x: (x.abs() + 1).log2() + (x.abs() + 1).log10(),
+    "ceil": lambda x: x.ceil() * x,
+    "isfinite": lambda x: torch.where((1 / x).isfinite(), x, -1.0),
+}
+
+ROUNDED = {"hardsigmoid": 1e-6, "celu-steep": 1e-6}
+"""torch's derivatives have a constant that is a float32 in both precisions."""
+
+
+def inputs() -> Tensor:
+    """Random numbers, and those where some activation has a kink."""
+    x = drawn(17, 6)
+    with torch.no_grad():
+        x[0] = torch.tensor([0.0, 3.0, -3.0, 6.0, 0.5, -0.5])
+        x[1] = torch.tensor([-0.0, 1.0, -1.0, 30.0, -30.0, 1.5])
+    return x
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_equal_to_torch(name: str) -> None:
+    f = ACTIVATIONS[name]
+    args = inputs(), drawn(6, 6, seed=3)
+    check(lambda x, w: [f(x), f(x @ w)], *args, relative=ROUNDED.get(name, 1e-9))
+
+
+class Slopes(nn.Module):
+    """Learned slopes: one, one a column, and one for each position of the second dimension."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.each = nn.PReLU(), nn.PReLU(6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.one(x), self.each(x), self.each(x.view(-1, 6, 1).expand(-1, 6, 2))
+
+
+def test_learned_slopes() -> None:
+    eager = perturbed(Slopes).double()
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    assert assert_interchangeable(eager, compiled, (inputs(),))
+    assert gnnc.explain(compiled).fallbacks == []

@@ -1,0 +1,152 @@
+"""Reads and writes by index, and products of several tensors: torch's values and gradients."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gnnc
+
+from .equality import assert_interchangeable
+from .function_checks import check, drawn
+from .layer_checks import perturbed, rows
+
+NODES, EDGES, WIDTH = 11, 40, 4
+LEAST = torch.finfo(torch.float64).min
+
+
+def index(seed: int = 0, below: int = NODES - 1) -> Tensor:
+    """Numbers of nodes, of which one has no edge."""
+    return torch.randint(0, below, (EDGES,), generator=torch.Generator().manual_seed(seed))
+
+
+# ---------------------------------------------------------------- writes
+
+
+def with_ties(x: Tensor) -> Tensor:
+    """Small integers, so that several rows of a group are the largest, or are 0."""
+    return (2 * x.detach()).round().clamp(-1, 1).requires_grad_()
+
+
+@pytest.mark.parametrize("kind", ["amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_extremes(kind: str, include_self: bool) -> None:
+    def reduced(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        wide = i.unsqueeze(-1).expand(-1, WIDTH)
+        out = []
+        least = (-math.inf, LEAST) if kind == "amax" else (math.inf, -LEAST)
+        for start in (0.0, *least):
+            whole = torch.full_like(nodes, start)
+            y = whole.scatter_reduce(0, wide, x, kind, include_self=include_self)
+            line = whole[:, 0].scatter_reduce(0, i, x[:, 0], kind, include_self=include_self)
+            out += [y[i] * x, line[i]]
+        return out
+
+    nodes = drawn(NODES, WIDTH).detach()
+    check(reduced, drawn(EDGES, WIDTH, seed=1), index(), nodes)
+    check(reduced, with_ties(drawn(EDGES, WIDTH, seed=2)), index(1), nodes)
+
+
+def test_groups_without_rows_keep_what_they_started_from() -> None:
+    def reduced(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        return [torch.full_like(nodes, -math.inf).scatter_reduce(0, i, x, "amax").clamp(min=-9.0)]
+
+    check(reduced, drawn(EDGES), index(), drawn(NODES).detach())
+
+
+def test_sums_in_place() -> None:
+    def put(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        y = nodes * 2
+        y.index_put_((i,), x, accumulate=True)
+        z = nodes[:, 0] * 2
+        z.index_put_((i,), x.sum(1) * 3, accumulate=True)
+        return [y, z]
+
+    check(put, drawn(EDGES, WIDTH), index(), drawn(NODES, WIDTH, seed=1))
+
+
+def test_counts() -> None:
+    def counted(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        count = torch.bincount(i, minlength=nodes.size(0))
+        return [nodes / count.clamp(min=1).unsqueeze(-1), x * count[i], count.to(x.dtype)]
+
+    def weighed(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        weights = torch.bincount(i, x.detach(), minlength=nodes.size(0))
+        return [nodes.sum(1) * weights]
+
+    args = drawn(EDGES), index(), drawn(NODES, WIDTH, seed=1)
+    check(counted, *args)
+    check(weighed, *args)
+
+
+def test_a_number_beyond_the_counted_is_an_error() -> None:
+    """torch gives a longer result, which fits nothing."""
+    compiled = gnnc.compile(lambda i, x: x * torch.bincount(i, minlength=x.size(0)))
+    compiled(index(), drawn(NODES))
+    wrong = index()
+    wrong[3] = NODES
+    with pytest.raises(IndexError, match=rf"\[3\] is {NODES}"):
+        compiled(wrong, drawn(NODES))
+
+
+# ---------------------------------------------------------------- reads
+
+
+def test_numbers_beside_an_index_tensor() -> None:
+    def read(e: Tensor, x: Tensor) -> list[Tensor]:
+        wide = x.view(-1, 2, 2)
+        far = e[0] < 5
+        return [
+            x[e[0]] + x[e[-1]],
+            x[e[0, far]] * x[e[1][far]],
+            wide[e[0], 1],
+            wide[e[1], :, 0],
+            wide[:, 1][e[0]],
+            wide[None, e[0], 0],
+            wide[e[0], ..., 1, None],
+        ]
+
+    check(read, torch.stack([index(), index(1)]), drawn(NODES, WIDTH))
+
+
+# ---------------------------------------------------------------- products
+
+PRODUCTS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "three": lambda x, v, w: torch.einsum("ni,ij,nj->n", x, v, x),
+    "three-summed": lambda x, v, w: torch.einsum("ni,rij,nj->rn", x, w, x),
+    "implicit": lambda x, v, w: torch.einsum("ni,ij", x, v),
+    "implicit-scalar": lambda x, v, w: torch.einsum("ni,ni", x, x),
+    "stack": lambda x, v, w: x @ w,
+    "stack-of-one": lambda x, v, w: x.unsqueeze(0) @ w,
+    "stack-left": lambda x, v, w: (w.transpose(1, 2) @ v).unsqueeze(0) @ (x @ v).t().sum(1),
+    "stacks-of-one": lambda x, v, w: x.view(1, -1, 4) @ v.view(1, 4, 4),
+    "rows-of-stacks": lambda x, v, w: x.view(-1, 1, 1, 4) @ w,
+}
+
+
+class Product(nn.Module):
+    """A product with parameters: one matrix, and a stack of three."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.matrix = nn.Parameter(torch.randn(WIDTH, WIDTH))
+        self.stack = nn.Parameter(torch.randn(3, WIDTH, WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return PRODUCTS[self.name](x, self.matrix, self.stack)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str) -> None:
+    eager = perturbed(lambda: Product(name))
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    for k, nodes in enumerate((NODES, 30)):
+        assert assert_interchangeable(eager, compiled, (rows(k, nodes, WIDTH),), k, together=True)
+    assert gnnc.explain(compiled).fallbacks == []
+    assert gnnc.explain(compiled).graphs == 1
