@@ -114,6 +114,32 @@ def test_numbers_beside_an_index_tensor() -> None:
     check(read, torch.stack([index(), index(1)]), drawn(NODES, WIDTH))
 
 
+def test_lists_beside_each_other_are_left_to_torch() -> None:
+    """They choose pairs, not a block."""
+
+    def read(x: Tensor, i: Tensor) -> Tensor:
+        return (x.t() @ x)[[0, 1], [1, 2]].sum() * x[i]
+
+    compiled = gnnc.compile(read)
+    x, i = drawn(NODES, WIDTH), index()
+    assert torch.allclose(compiled(x, i), read(x, i))
+    assert any("two index tensors" in f for f in gnnc.explain(compiled).fallbacks)
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x, y: torch.einsum("ni,ij->nj", x[:, :1], y), "size 1 that broadcasts"),
+        (lambda x, y: torch.einsum(x, [0, 1], y, [1, 2], [0, 2]), "numbers in place of letters"),
+    ],
+)
+def test_other_spellings_of_einsum(f: Callable[..., Tensor], words: str) -> None:
+    compiled = gnnc.compile(f)
+    x, y = drawn(NODES, WIDTH), drawn(WIDTH, WIDTH, seed=1)
+    assert torch.allclose(compiled(x, y), f(x, y))
+    assert any(words in told for told in gnnc.explain(compiled).fallbacks)
+
+
 # ---------------------------------------------------------------- products
 
 PRODUCTS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {

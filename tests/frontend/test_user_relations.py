@@ -105,6 +105,18 @@ def table_of_one_layer_behind(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Te
     return total(table[e[0], :, t], e[1], x)
 
 
+def table_of_several_layers(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    table = torch.stack([(x @ p.weight[r] + p.bias[r]).tanh() for r in range(RELATIONS)])
+    return total(table[t, e[0]], e[1], x)
+
+
+def parts_of_tables(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    table = torch.einsum("ni,rio->nro", x, p.weight)
+    both = torch.cat([table, table.mean(-1, keepdim=True) * p.bias], -1)
+    messages = torch.cat([both[e[0], t, 1:3], table.square().sum(-1)[e[1], t].unsqueeze(-1)], -1)
+    return total(messages, e[1], x)
+
+
 def table_of_pairs(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
     kind = torch.arange(x.size(0)) % RELATIONS
     return total(p.lin(x)[e[0]] * p.pair[t, kind[e[0]]], e[1], x)
@@ -184,6 +196,7 @@ QUICK = (
     put_in_place,
     table_by_node,
     table_of_one_layer_behind,
+    table_of_several_layers,
     inverse_relations,
     softmax_by_hand,
     mean_by_counts,
@@ -194,6 +207,7 @@ LONG = (
     table_with_bias,
     table_of_one_layer,
     table_of_pairs,
+    parts_of_tables,
     modulated,
     softmax_within_relations,
     mean_of_one_hot,

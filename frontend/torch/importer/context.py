@@ -205,6 +205,9 @@ class Context:
         a, b = self.lift(a, elem), self.lift(b, elem)
         letter: str | None = None
         home: Set | None = None
+        sizes = dict(zip(p, a.dims, strict=True))
+        if any(sizes.get(c, d) != d and 1 in (sizes[c], d) for c, d in zip(q, b.dims, strict=True)):
+            raise NoRule("a dimension of size 1 that broadcasts in einsum")
         for x, s in ((a, p), (b, q)):
             if len(set(s)) != len(s):
                 raise NoRule("a diagonal in einsum")

@@ -53,6 +53,14 @@ class Pick:
                 return self._of_transposed(v, dim)
             case "reshape":
                 return self._of_reshaped(v, dim)
+            case "concat":
+                return self._of_joined(v, dim)
+            case "slice" if v.attrs["dim"] != dim:
+                along, bounds = v.attrs["dim"], (v.attrs[k] for k in ("lo", "hi", "step"))
+                inner = self.of(v.args[0], dim)
+                return self.ctx.values.slice(inner, along - (along > dim), *bounds)
+            case "row_reduce":
+                return self._of_reduced(v, dim)
             case _:
                 raise NoRule("an index tensor for the rows of a set beside one for their columns")
 
@@ -132,6 +140,46 @@ class Pick:
             ]
             return values.contract(v.attrs["spec"].replace(letter, new), *args)
         raise NoRule("an index into columns that are a part of a longer dimension")
+
+    def _of_reduced(self, v: Node, dim: int) -> Node:
+        gone, inner = v.attrs["dims"], v.args[0]
+        own = [k for k in range(len(inner.shape)) if k not in gone][dim]
+        dims = [k - (k > own) for k in gone]
+        return self.ctx.values.row_reduce(v.attrs["kind"], self.of(inner, own), dims)
+
+    def _of_joined(self, v: Node, dim: int) -> Node:
+        """Parts that are joined along another dimension, or one position of each in this one."""
+        along = v.attrs["dim"]
+        if along != dim:
+            return self.ctx.values.concat([self.of(a, dim) for a in v.args], along - (along > dim))
+        if any(a.shape[dim] != 1 for a in v.args):
+            raise NoRule("an index into columns that are joined from several at a time")
+        return self._one_of([self._without(a, dim) for a in v.args])
+
+    def _one_of(self, parts: list[Node]) -> Node:
+        """The part that the place tells: of parts that are alike, the same function of one of each
+        operand (`stack([lin(x) for lin in lins])`)."""
+        values, first = self.ctx.values, parts[0]
+        if all(p is first for p in parts):
+            return self.whole(first)
+        if all(p.set is None for p in parts):
+            rows = [values.reshape(p, (1, *p.shape)) for p in parts]
+            return self._of_table(values.concat(rows, 0), 0)
+        if any((p.op, p.attrs, p.shape) != (first.op, first.attrs, first.shape) for p in parts):
+            raise NoRule("an index into columns that are computed in different ways")
+        if first.op not in ("pointwise", "contract", "reshape", "transpose"):
+            raise NoRule("an index into columns that are joined")
+        args = [self._one_of(list(several)) for several in zip(*(p.args for p in parts))]
+        match first.op:
+            case "pointwise":
+                params = first.attrs["params"]
+                return values.pointwise(first.attrs["name"], args, first.elem, **params)
+            case "contract":
+                return values.contract(first.attrs["spec"], *args)
+            case "reshape":
+                return values.reshape(args[0], first.shape)
+            case _:
+                return values.transpose(args[0], first.attrs["order"])
 
     def _without(self, v: Node, dim: int) -> Node:
         return self.ctx.values.reshape(v, (*v.shape[:dim], *v.shape[dim + 1 :]))

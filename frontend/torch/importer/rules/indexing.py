@@ -29,7 +29,7 @@ def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
         if isinstance(index[k], int) and not isinstance(index[k], bool):
             x = c.ctx.select(x, sum(i is not None for i in index[:k]), index[k])
             index = (*index[:k], *index[k + 1 :])
-    if sum(isinstance(i, Arr) for i in index) > 1:
+    if sum(isinstance(i, Arr | list | tuple) for i in index) > 1:
         return _paired(c, x, index)
     dim = 0
     for i in index:
@@ -64,9 +64,11 @@ def _without_ellipsis(x: Arr, index: tuple[Any, ...]) -> tuple[Any, ...]:
 def _paired(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
     """`x[i, j]`: two index tensors, which choose one number of two dimensions for each row."""
     tensors = [(dim, i) for dim, i in enumerate(index) if isinstance(i, Arr)]
-    others = [i for i in index if not isinstance(i, Arr)]
-    if len(tensors) != 2 or any(i != slice(None) for i in others):
-        raise NoRule("two index tensors beside other indices, or more than two")
+    if len(tensors) != 2 or not all(isinstance(i, Arr | slice) for i in index):
+        raise NoRule("two index tensors beside other indices than slices, or more than two")
+    for dim, i in enumerate(index):
+        if isinstance(i, slice):
+            x = _slice(c, x, dim, i)
     return pick(c.ctx, x, *tensors)
 
 

@@ -33,6 +33,8 @@ def _addmm(c: Call) -> Arr:
 @rule("einsum")
 def _einsum(c: Call) -> Arr:
     """Products from left to right; a letter is summed as soon as nobody else has it."""
+    if not isinstance(c.args[0], str):
+        raise NoRule("einsum with numbers in place of letters")
     spec = c.args[0].replace(" ", "")
     xs = c.args[1:] if isinstance(c.args[1], Arr) else c.args[1]
     if len(xs) < 2 or "." in spec:
