@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -194,80 +193,6 @@ class Context:
     def where(self, c: Arr, a: Operand, b: Operand, elem: Elem | None = None) -> Arr:
         elem = elem or self.promote(a, b)
         return self.raw("where", [c, self.lift(a, elem), self.lift(b, elem)], elem)
-
-    # ------------------------------------------------------------- products
-
-    def einsum(self, spec: str, a: Arr, b: Arr) -> Arr:
-        """A product of two tensors; a contracted row axis becomes a sum over the set."""
-        left, out = spec.split("->")
-        p, q = left.split(",")
-        elem = self.promote(a, b)
-        a, b = self.lift(a, elem), self.lift(b, elem)
-        letter: str | None = None
-        home: Set | None = None
-        sizes = dict(zip(p, a.dims, strict=True))
-        if any(sizes.get(c, d) != d and 1 in (sizes[c], d) for c, d in zip(q, b.dims, strict=True)):
-            raise NoRule("a dimension of size 1 that broadcasts in einsum")
-        for x, s in ((a, p), (b, q)):
-            if len(set(s)) != len(s):
-                raise NoRule("a diagonal in einsum")
-            for c, d in zip(s, x.dims, strict=True):
-                if isinstance(d, Merge):
-                    raise NoRule("a product over grouped rows")
-                if isinstance(d, Set):
-                    if letter not in (None, c):
-                        raise NoRule("a product over the rows of two sets")
-                    home = d.find() if letter is None else self.sizes.unify(home, d)
-                    letter = c
-        if letter is None:
-            v = self.values.contract(spec, a.v, b.v)
-            return Arr(list(v.shape), v)
-        for x, s in ((a, p), (b, q)):
-            if letter in s and x.axis is None:
-                raise NoRule("a dimension of constant size meets the rows of a set in a product")
-        v = self.values.contract(spec.replace(letter, ""), a.v, b.v)
-        if letter not in out:
-            v = self.values.reduce("sum", v, home, None, None)
-            return Arr(list(v.shape), v)
-        dims: list[Dim] = list(v.shape)
-        dims.insert(out.index(letter), home)
-        return Arr(dims, v)
-
-    @staticmethod
-    def same_type(a: Arr, b: Arr) -> None:
-        """Matrix products do not convert: such a call is left to torch, which refuses it."""
-        if a.v.elem != b.v.elem:
-            raise NoRule(f"a matrix product of {a.v.elem} and {b.v.elem} values")
-
-    def linear(self, x: Arr, w: Arr, b: Arr | None = None) -> Arr:
-        self.same_type(x, w)
-        lead = string.ascii_lowercase[: x.rank - 1]
-        y = self.einsum(f"{lead}y,zy->{lead}z", x, w)
-        return y if b is None else self.binary("add", y, b)
-
-    def matmul(self, a: Arr, b: Arr) -> Arr:
-        self.same_type(a, b)
-        lead = string.ascii_lowercase[: max(a.rank, b.rank) - 1]
-        if b.rank == 1:
-            return self.einsum(f"{lead[: a.rank - 1]}y,y->{lead[: a.rank - 1]}", a, b)
-        if a.rank == 1 and b.rank == 2:
-            return self.einsum("y,yz->z", a, b)
-        if b.rank == 2:
-            return self.einsum(f"{lead}y,yz->{lead}z", a, b)
-        if a.rank > 1:
-            batch = lead[:-1]
-            (a, p), (b, q) = self._batched(a, b, batch), self._batched(b, a, batch)
-            return self.einsum(f"{p}xy,{q}yz->{batch}xz", a, b)
-        raise NoRule(f"a product of tensors with {a.rank} and {b.rank} dimensions")
-
-    def _batched(self, x: Arr, other: Arr, batch: str) -> tuple[Arr, str]:
-        """A stack of matrices without the dimensions of size 1 that broadcast, and the letters of
-        those before its matrices, out of those of the result."""
-        theirs = [1] * x.rank + other.dims
-        kept = [k for k in range(x.rank - 2) if x.dims[k] != 1 or theirs[k - x.rank] == 1]
-        dims = [*(x.dims[k] for k in kept), *x.dims[-2:]]
-        letters = "".join(batch[k - (x.rank - 2)] for k in kept)
-        return Arr(dims, self.values.reshape(x.v, numbers(dims))), letters
 
     # -------------------------------------------------------------- indexing
 

@@ -3,6 +3,7 @@
 import sympy
 
 from ..errors import NoRule
+from ..products import einsum
 from ..sizes import expression
 from ..tensors import Arr, Merge, elem_of
 from ..values import Filter, Loops, Node, Set, Union
@@ -132,11 +133,11 @@ def _relational_sum(c: Call) -> Arr:
         h, w = ctx.gather(x, 0, src), ctx.gather(weight, 0, kind)
         blocks, width = weight.dims[1], weight.dims[2]
         h = Arr([h.dims[0], blocks, width], values.reshape(h.v, (blocks, width)))
-        h = ctx.einsum("ebk,ebko->ebo", h, w)
+        h = einsum(ctx, "ebk,ebko->ebo", h, w)
         columns = blocks * weight.dims[3]
         h = Arr([h.dims[0], columns], values.reshape(h.v, (columns,)))
     else:
-        h = ctx.einsum("ek,eko->eo", ctx.gather(x, 0, src), ctx.gather(weight, 0, kind))
+        h = einsum(ctx, "ek,eko->eo", ctx.gather(x, 0, src), ctx.gather(weight, 0, kind))
     if reduce == "sum":
         return ctx.segment(h, dst, 0, size_expr(size), "sum")
     over, into = ctx.group(dst, h, 0)

@@ -3,28 +3,29 @@
 from typing import Any
 
 from ..errors import NoRule
+from ..products import einsum, linear, matmul
 from ..tensors import Arr
 from .registry import Call, rule
 
 
 @rule("linear")
 def _linear(c: Call) -> Arr:
-    return c.ctx.linear(c.x, c.tensor(1, "weight"), c.arg(2, "bias", None))
+    return linear(c.ctx, c.x, c.tensor(1, "weight"), c.arg(2, "bias", None))
 
 
 @rule("matmul", "mm", "mv", "dot")
 def _matmul(c: Call) -> Arr:
-    return c.ctx.matmul(c.x, c.args[1])
+    return matmul(c.ctx, c.x, c.args[1])
 
 
 @rule("bmm")
 def _bmm(c: Call) -> Arr:
-    return c.ctx.matmul(c.x, c.args[1])
+    return matmul(c.ctx, c.x, c.args[1])
 
 
 @rule("addmm")
 def _addmm(c: Call) -> Arr:
-    y = c.ctx.matmul(c.tensor(1, "mat1"), c.tensor(2, "mat2"))
+    y = matmul(c.ctx, c.tensor(1, "mat1"), c.tensor(2, "mat2"))
     if c.kwargs.get("beta", 1) != 1 or c.kwargs.get("alpha", 1) != 1:
         raise NoRule("addmm with factors")
     return c.ctx.binary("add", c.x, y)
@@ -48,14 +49,14 @@ def _einsum(c: Call) -> Arr:
         later = {*out, *"".join(others[k + 1 :])}
         kept = "".join(a for a in dict.fromkeys(mine + letters) if a in later)
         last = k == len(others) - 1
-        x = c.ctx.einsum(f"{mine},{letters}->{out if last else kept}", x, y)
+        x = einsum(c.ctx, f"{mine},{letters}->{out if last else kept}", x, y)
         mine = kept
     return x
 
 
 @rule("outer", "ger")
 def _outer(c: Call) -> Arr:
-    return c.ctx.einsum("a,b->ab", c.x, c.args[1])
+    return einsum(c.ctx, "a,b->ab", c.x, c.args[1])
 
 
 @rule("dropout", "dropout1d", "feature_dropout")
@@ -144,7 +145,7 @@ def _gru_cell(c: Call) -> Arr:
     x, h, w_i, w_h, *rest = c.args
     b_i, b_h = [*rest, None, None][:2]
     ctx = c.ctx
-    gates_i, gates_h = ctx.linear(x, w_i, b_i), ctx.linear(h, w_h, b_h)
+    gates_i, gates_h = linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h)
     width = h.dims[-1]
 
     def gate(g: Arr, k: int) -> Arr:
@@ -164,7 +165,7 @@ def _lstm_cell(c: Call) -> tuple[Arr, Arr]:
     x, (h, cell), w_i, w_h, *rest = c.args
     b_i, b_h = [*rest, None, None][:2]
     ctx = c.ctx
-    gates = ctx.binary("add", ctx.linear(x, w_i, b_i), ctx.linear(h, w_h, b_h))
+    gates = ctx.binary("add", linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h))
     width = h.dims[-1]
     i, f, g, o = (ctx.narrow(gates, gates.rank - 1, k * width, (k + 1) * width) for k in range(4))
     kept = ctx.binary("mul", ctx.unary("sigmoid", f), cell)
