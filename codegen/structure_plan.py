@@ -54,7 +54,7 @@ class StructurePlan:
         name = self.names[v]
         if have == dom or have.set == UNIT:
             return name
-        out = f"{name}@{dom}"
+        out = f"{name}:{have}@{dom}"  # one name may stand for rows read through several keys
         attrs = {"from": list(have.keys), "to": list(dom.keys) or None}
         if not self.has(out):
             self.steps.append(("read", [self.with_paths(dom.set, have, dom), name], [out], attrs))

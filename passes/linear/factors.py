@@ -113,7 +113,7 @@ def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | Non
     """The product of factors among `rank` dimensions, small ones first; None for no factor."""
     total: SSAValue | None = None
     for f in sorted(factors, key=lambda f: (f.inverse, math.prod(rows(f.value).dims))):
-        x = b.reshape(f.value, f.dims(rank))
+        x = b.reshape(_in_order(b, f), f.dims(rank))
         if total is None:
             total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
         elif f.inverse:
@@ -123,6 +123,16 @@ def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | Non
         else:
             total = b.mul(total, x)
     return total
+
+
+def _in_order(b: Builder, f: Factor) -> SSAValue:
+    """A factor's dimensions in the order of their places in the whole."""
+    places = [p for p in f.place if p is not None]
+    if places == sorted(places):
+        return f.value
+    wide = [n for n, p in zip(rows(f.value).dims, f.place, strict=True) if p is not None]
+    order = sorted(range(len(places)), key=lambda k: places[k])
+    return b.transpose(b.reshape(f.value, tuple(wide)), order)
 
 
 def is_outer(left: SSAValue, right: SSAValue) -> bool:

@@ -94,6 +94,28 @@ def test_a_number_beyond_the_counted_is_an_error() -> None:
         compiled(wrong, drawn(NODES))
 
 
+def test_masks_and_narrow_indices_are_left_to_torch() -> None:
+    """A mask adds to each row once; a narrow index writes the columns that it has."""
+
+    def put(x: Tensor, i: Tensor) -> Tensor:
+        return (x * 2).index_put((i > 4,), torch.tensor(2.0, dtype=x.dtype), accumulate=True)
+
+    def narrow(x: Tensor, i: Tensor) -> Tensor:
+        return torch.zeros(NODES, WIDTH, dtype=x.dtype).scatter_add(0, i.unsqueeze(-1), 2 * x)
+
+    for f, words in ((put, "rows of a mask"), (narrow, "narrower")):
+        compiled = gnnc.compile(f)
+        x, i = drawn(EDGES, WIDTH), index()
+        assert torch.allclose(compiled(x, i), f(x, i))
+        assert any(words in told for told in gnnc.explain(compiled).fallbacks)
+
+
+def test_bools_in_a_list_are_a_mask() -> None:
+    compiled = gnnc.compile(lambda x, y: (x @ y)[:, [True, False, True, True]])
+    x, y = drawn(NODES, WIDTH), drawn(WIDTH, WIDTH, seed=1)
+    assert torch.allclose(compiled(x, y), (x @ y)[:, [0, 2, 3]])
+
+
 # ---------------------------------------------------------------- reads
 
 
@@ -109,6 +131,7 @@ def test_numbers_beside_an_index_tensor() -> None:
             wide[:, 1][e[0]],
             wide[None, e[0], 0],
             wide[e[0], ..., 1, None],
+            x[torch.arange(x.size(0))] * 2,
         ]
 
     check(read, torch.stack([index(), index(1)]), drawn(NODES, WIDTH))

@@ -15,7 +15,7 @@ from torch_geometric.nn import RGCNConv
 from torch_geometric.utils import scatter, softmax
 
 from .equality import Edges
-from .layer_checks import RELATIONS, WIDTH, Layer, check, parameters, typed
+from .layer_checks import RELATIONS, WIDTH, Layer, check, numbers, parameters, typed
 
 OUT = 5
 
@@ -146,6 +146,7 @@ class InverseRelations(nn.Module):
 
     def forward(self, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
         h = self.conv(x, torch.cat([e, e.flip(0)], 1), torch.cat([t, t + RELATIONS]))
+        h = h.tanh()  # a form of h of any size has no relative accuracy where it cancels
         return torch.einsum("ei,eij,ej->e", h[e[0]], self.relation[t], h[e[1]])
 
 
@@ -178,6 +179,27 @@ def mean_of_one_hot(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
     of_type = scatter(F.one_hot(t, RELATIONS).to(x.dtype), e[1], 0, dim_size=x.size(0))
     norm = 1 / torch.gather(of_type[e[1]], 1, t.view(-1, 1))
     return total(torch.einsum("ei,eio->eo", x[e[0]], p.weight[t]) * norm, e[1], x)
+
+
+def types_of_both_ends(
+    p: Weights, x: Tensor, e: Tensor, t: Tensor, node_type: Tensor
+) -> tuple[Tensor, Tensor]:
+    """One list of types, read at the source and at the destination."""
+    of_edges = p.bias[node_type[e[0]]] + 2 * p.pair[0][node_type[e[1]]]
+    return of_edges, total(p.lin(x)[e[0]] * of_edges, e[1], x)
+
+
+def summed_at_the_source(
+    p: Weights, x: Tensor, e: Tensor, t: Tensor, node_type: Tensor
+) -> tuple[Tensor, ...]:
+    """Products with the rows of the end that they are summed at."""
+    messages = torch.einsum("ei,eio->eo", x[e[0]], p.weight[t])
+    of_types = torch.einsum("ei,eio->eo", x[e[0]], p.weight[node_type[e[1]]])
+    return (
+        total(messages, e[0], x),
+        total(messages * x[e[1], :1], e[0], x),
+        total(of_types + p.lin(x)[e[1]], e[0], x),
+    )
 
 
 def links_rotated(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
@@ -222,7 +244,13 @@ def not_alone(g: Edges, seed: int) -> tuple[Any, ...]:
     return typed(Edges(g.sources + 1, g.targets + 1, g.index), seed)
 
 
+def with_node_types(g: Edges, seed: int) -> tuple[Any, ...]:
+    return *typed(g, seed), numbers(seed, RELATIONS, g.sources)
+
+
 LAYERS = [
+    Layer("types_of_both_ends", lambda: Weights(types_of_both_ends), with_node_types),
+    Layer("summed_at_the_source", lambda: Weights(summed_at_the_source), with_node_types),
     *(Layer(f.__name__, lambda f=f: Weights(f), typed, f in QUICK) for f in (*QUICK, *LONG)),
     Layer("table_by_relation", lambda: Weights(table_by_relation), not_alone, False),
     Layer("inverse_relations_of_pyg", InverseRelations, typed),

@@ -3,6 +3,7 @@
 from ..context import Context
 from ..errors import NoRule
 from ..tensors import Arr
+from ..values import FLOATS
 from .registry import Call, rule
 
 
@@ -134,6 +135,8 @@ def _between(
 ) -> Arr:
     """y from `lo` to `hi`, which it is where x is beyond the ends, or at one: flat there."""
     x, (first, last) = x or y, ends or (lo, hi)
+    if y.elem not in FLOATS:
+        raise NoRule("bounds of integers")
     y = ctx.where(ctx.compare("le", x, first), lo, y)
     return ctx.where(ctx.compare("ge", x, last), hi, y)
 

@@ -39,7 +39,7 @@ def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
             x = _slice(c, x, dim, i)
         elif isinstance(i, Arr):
             x = _by_tensor(c, x, dim, i)
-        elif isinstance(i, list | tuple) and all(isinstance(j, int) for j in i):
+        elif isinstance(i, list | tuple) and all(type(j) is int for j in i):
             literal = Arr([len(i)], c.ctx.values.literal(tuple(i), (len(i),), "i64"))
             x = c.ctx.gather(x, dim, literal)
         else:

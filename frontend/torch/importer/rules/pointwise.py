@@ -138,17 +138,6 @@ def _reciprocal(c: Call) -> Arr:
     return c.ctx.binary("div", 1.0, c.x)
 
 
-@rule("log2", "log10")
-def _log_of_base(c: Call) -> Arr:
-    base = math.log(2 if c.name == "log2" else 10)
-    return c.ctx.binary("mul", c.ctx.unary("log", c.x), 1 / base)
-
-
-@rule("exp2")
-def _exp2(c: Call) -> Arr:
-    return c.ctx.unary("exp", c.ctx.binary("mul", c.x, math.log(2)))
-
-
 @rule("ceil")
 def _ceil(c: Call) -> Arr:
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))

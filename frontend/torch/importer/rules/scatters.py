@@ -7,7 +7,7 @@ import torch
 
 from ..errors import NoRule
 from ..sizes import expression
-from ..tensors import DTYPES, Arr, elem_of
+from ..tensors import DTYPES, Arr, elem_of, numbers
 from ..values import FLOATS, Filter, Set
 from .indexing import column_numbers
 from .registry import Call, rule, size_expr
@@ -33,7 +33,7 @@ def _index_add(c: Call) -> Arr:
     scale = c.kwargs.get("alpha", 1)
     if scale != 1:
         source = c.ctx.binary("mul", source, scale)
-    index = _one_index(c, index, dim)
+    index = _one_index(c, index, source, dim)
     added = _scattered(c, source, index, dim, "sum")
     return c.ctx.binary("add", c.x, added)
 
@@ -58,10 +58,12 @@ def _scattered(
     return Arr(list(v.shape), v)
 
 
-def _one_index(c: Call, index: Arr, dim: int) -> Arr:
+def _one_index(c: Call, index: Arr, source: Arr, dim: int) -> Arr:
     """A full index that repeats one number along the columns, as 1-d."""
     if index.rank == 1:
         return index
+    if numbers(index.dims) != numbers(source.dims):
+        raise NoRule("an index that is narrower than the numbers it places")
     v = index.v
     while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
         v = v.args[0]
@@ -77,8 +79,10 @@ def _index_put(c: Call) -> Arr:
     if len(indices) != 1 or not isinstance(indices[0], Arr):
         raise NoRule("an assignment by several index tensors")
     (index,) = indices
-    if index.elem == "i1" or not c.arg(3, "accumulate", False):
+    if not c.arg(3, "accumulate", False):
         return _assigned(c, c.x, index, value)
+    if index.elem == "i1":
+        raise NoRule("sums into the rows of a mask")
     if index.home is not None and value.home is not None:
         c.ctx.sizes.unify(index.home, value.home)
     source = c.ctx.expand(value, [*index.dims, *c.x.dims[1:]])
@@ -104,7 +108,7 @@ def _scatter_reduce(c: Call) -> Arr:
     dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
     source = c.tensor(3, "src" if c.name.startswith("scatter") else "source")
     kind, include = c.arg(4, "reduce"), c.arg(5, "include_self", True)
-    index = _one_index(c, index, dim)
+    index = _one_index(c, index, source, dim)
     start = c.x.v.attrs.get("value") if c.x.v.op == "const" else None
     kind = {"sum": "sum", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min"}.get(kind)
     if kind == "sum" and include:
