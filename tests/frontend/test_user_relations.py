@@ -189,17 +189,13 @@ def types_of_both_ends(
     return of_edges, total(p.lin(x)[e[0]] * of_edges, e[1], x)
 
 
-def summed_at_the_source(
-    p: Weights, x: Tensor, e: Tensor, t: Tensor, node_type: Tensor
-) -> tuple[Tensor, ...]:
-    """Products with the rows of the end that they are summed at."""
-    messages = torch.einsum("ei,eio->eo", x[e[0]], p.weight[t])
-    of_types = torch.einsum("ei,eio->eo", x[e[0]], p.weight[node_type[e[1]]])
-    return (
-        total(messages, e[0], x),
-        total(messages * x[e[1], :1], e[0], x),
-        total(of_types + p.lin(x)[e[1]], e[0], x),
-    )
+def summed_at_the_source(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    """Products with the rows of the end that they are summed at: these leave the sum."""
+    return total(torch.einsum("ei,eio->eo", x[e[0]], p.weight[t]), e[0], x)
+
+
+def weighed_at_the_source(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    return total(torch.einsum("ei,eio->eo", x[e[0]], x[e[1], :, None] * p.weight[0]), e[0], x)
 
 
 def links_rotated(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
@@ -219,6 +215,8 @@ QUICK = (
     table_by_node,
     table_of_one_layer_behind,
     table_of_several_layers,
+    summed_at_the_source,
+    weighed_at_the_source,
     inverse_relations,
     softmax_by_hand,
     mean_by_counts,
@@ -250,7 +248,6 @@ def with_node_types(g: Edges, seed: int) -> tuple[Any, ...]:
 
 LAYERS = [
     Layer("types_of_both_ends", lambda: Weights(types_of_both_ends), with_node_types),
-    Layer("summed_at_the_source", lambda: Weights(summed_at_the_source), with_node_types),
     *(Layer(f.__name__, lambda f=f: Weights(f), typed, f in QUICK) for f in (*QUICK, *LONG)),
     Layer("table_by_relation", lambda: Weights(table_by_relation), not_alone, False),
     Layer("inverse_relations_of_pyg", InverseRelations, typed),
