@@ -90,11 +90,14 @@ class Contest:
             seconds.append(time.perf_counter() - start)
         return {"new_graph_seconds": seconds}
 
-    def in_torch(self) -> Message:
-        """What of a compiled model runs in torch after all, and why."""
+    def compiled(self) -> Message:
+        """What of a compiled model runs in torch after all, and why; and the bytes of buffers and
+        tables that the rest takes at its peak."""
         if self.prepared.inputs_of is None:
             return {}
-        return {"in_torch": gnnc.explain(self.training.compiled).fallbacks}
+        report = gnnc.explain(self.training.compiled)
+        buffers = max((f.peak for f in report.footprints()), default=0)
+        return {"in_torch": report.fallbacks, "buffers": buffers}
 
 
 def main() -> None:
@@ -104,7 +107,7 @@ def main() -> None:
         nonlocal contest
         if contest is None:
             contest = Contest(**question)
-            return {**contest.train(WARM_UP), **contest.in_torch()}
+            return {**contest.train(WARM_UP), **contest.compiled()}
         if "graphs" in question:
             return contest.new_graphs(question["graphs"])
         return contest.turn(question["epochs"])

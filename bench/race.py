@@ -170,6 +170,8 @@ def _add(result: Message, answer: Message) -> None:
     if "seconds" not in result:
         result |= {"first_seconds": answer["seconds"][0], "seconds": []}
         result |= {"loss": answer["losses"][0], "in_torch": answer.get("in_torch", [])}
+        if "buffers" in answer:
+            result["buffers"] = answer["buffers"]
     else:
         result["seconds"] += answer["seconds"]
     for key in ("memory", "process_memory", "memory_exact"):
@@ -185,7 +187,7 @@ def _finish(result: Message) -> None:
 
 HEADING = (
     *("", "epoch, median", "fastest", "/ gnnc", "first", "new graph"),
-    *("memory", "/ gnnc", "loss"),
+    *("memory", "/ gnnc", "buffers", "loss"),
 )
 
 
@@ -208,6 +210,7 @@ def report(race: Message, *, markdown: bool = False, base: str = "gnnc") -> str:
                 _structure(result),
                 bytes_text(result["memory"]),
                 _ratio(result, ours, "memory"),
+                bytes_text(result["buffers"]) if "buffers" in result else "",
                 f"{result['loss']:.5f}",
             )
         )

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException
 
 from ..codegen.artifact import build_artifact
 from ..passes.pipelines import passes_of, pipeline
-from ..passes.runner import VERIFY_VARIABLE, Dump, PassRunner, module_text
+from ..passes.runner import VERIFY_VARIABLE, Dump, PassCrash, PassRunner, module_text
 from ..runtime import cache, toolchain
 from ..runtime.program import Program
 
@@ -85,7 +86,12 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
 
 
 def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str:
-    """Run the passes and print the result as an artifact."""
+    """Run the passes and print the result as an artifact.
+
+    Raises:
+        DiagnosticException: a pass refused the program.
+        PassCrash: a pass, or what prints the result, failed.
+    """
     ctx = Context()
     load_dialects(ctx)
     PassRunner(
@@ -95,7 +101,13 @@ def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str
         verify_each=bool(dumps or os.environ.get(VERIFY_VARIABLE)),
         reproducer_folder=Path.cwd(),
     ).run(module)
-    return build_artifact(module)
+    try:
+        return build_artifact(module)
+    except DiagnosticException:
+        raise
+    except Exception as error:
+        what = f"printing C raised {type(error).__name__}: {error}"
+        raise PassCrash(what, "print", None) from error
 
 
 def load_dialects(ctx: Context) -> None:

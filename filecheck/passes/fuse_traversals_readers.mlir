@@ -83,3 +83,57 @@ func.func @costly() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// Rows joined from others at their own place, for two readers, one of which has to find them in
+// memory: the other finds them there too, and the parts are not stored.
+// CHECK: func.func @joined
+// CHECK-NOT: intra.alloc {domain = #intra.domain<N>} : memref<?x8xf32>
+// CHECK: %[[ROW:.*]] = intra.alloc {domain = #intra.domain<N>} : memref<?x16xf32>
+// CHECK-NOT: intra.alloc
+// CHECK: intra.segment
+// CHECK: intra.load %[[ROW]]
+func.func @joined() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<R>} : memref<?x16xf32>
+  %z = intra.output {buffer = "z", domain = #intra.domain<R>} : memref<?x3x16xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x8xf32>
+  %w = intra.input {buffer = "w", domain = #intra.domain<N>} : memref<?x3xf32>
+  %a = intra.alloc {domain = #intra.domain<N>} : memref<?x8xf32>
+  %b = intra.alloc {domain = #intra.domain<N>} : memref<?x8xf32>
+  %row = intra.alloc {domain = #intra.domain<N>} : memref<?x16xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %r = intra.size {domain = #intra.domain<R>} : index
+  %kind = intra.member_map {domain = #intra.domain<N>, along = ["rel"], path = "rel"} : memref<?xi32>
+  %of = intra.offsets {domain = #intra.domain<N>, along = ["rel"]} : memref<?xi64>
+  %nodes = intra.members {domain = #intra.domain<N>, along = ["rel"]} : memref<?xi32>
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : vector<8xf32>
+    %e = intra.apply %v {fn = "exp"} : vector<8xf32>
+    intra.store %e, %a[%i]
+    %h = intra.apply %e {fn = "exp"} : vector<8xf32>
+    intra.store %h, %b[%i]
+  }
+  intra.traverse %i in %n {
+    %u = intra.load %a[%i] : vector<8xf32>
+    %v = intra.load %b[%i] : vector<8xf32>
+    %j = intra.concat %u, %v {dim = 0} : vector<16xf32>
+    intra.store %j, %row[%i]
+  }
+  intra.traverse %i in %r {
+    %s = intra.segment %p in %of[%i] ["sum"] {
+      %m = intra.lookup %nodes[%p] : index
+      %v = intra.load %row[%m] : vector<16xf32>
+      intra.yield %v
+    } : vector<16xf32>
+    intra.store %s, %y[%i]
+  }
+  intra.traverse %p in %n {
+    %m = intra.lookup %nodes[%p] : index
+    %k = intra.lookup %kind[%p] : index
+    %u = intra.load %w[%m] : vector<3xf32>
+    %v = intra.load %row[%m] : vector<16xf32>
+    intra.outer %u, %v, %z[%k of %r] {spec = "k,f->kf"}
+  }
+  func.return
+}

@@ -28,11 +28,11 @@ func.func @gcn(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !int
 
 // -----
 
-// A weight per edge stays inside, the sum along src works alike, a sign and a constant leave.
+// A weight per edge stays inside, and takes what is read with rows that lie in memory anyhow: no
+// multiple of these is stored. The sum along src works alike, a sign and a constant leave.
 // CHECK-LABEL: func.func @weights
-// CHECK: %[[S:.*]] = inter.mul %y, %x : !inter.rows<N, 4xf32>
-// CHECK-NEXT: %[[D:.*]] = inter.at %g[dst], %[[S]]
-// CHECK-NEXT: %[[M:.*]] = inter.mul %w, %[[D]] : !inter.rows<g, 4xf32>
+// CHECK: %[[W:.*]] = inter.mul %w, %{{.*}} : !inter.rows<g, f32>
+// CHECK-NEXT: %[[M:.*]] = inter.mul %[[W]], %xd : !inter.rows<g, 4xf32>
 // CHECK-NEXT: %[[A:.*]] = inter.reduce sum %[[M]] over %g along src : !inter.rows<N, 4xf32>
 // CHECK-NEXT: %[[B:.*]] = inter.div %y, %two : !inter.rows<N, f32>
 // CHECK-NEXT: %[[C:.*]] = inter.mul %[[B]], %[[A]] : !inter.rows<N, 4xf32>
@@ -50,6 +50,24 @@ func.func @weights(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : 
   %m1 = inter.mul %wc, %m0 : !inter.rows<g, 4xf32>
   %m = inter.neg %m1 : !inter.rows<g, 4xf32>
   %a = inter.reduce sum %m over %g along src : !inter.rows<N, 4xf32>
+  func.return %a : !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// Rows that nothing else needs are stored multiplied: the edge keeps its own weight alone.
+// CHECK-LABEL: func.func @made
+// CHECK: %[[S:.*]] = inter.mul %y, %h : !inter.rows<N, 4xf32>
+// CHECK-NEXT: %[[D:.*]] = inter.at %g[src], %[[S]]
+// CHECK-NEXT: %[[M:.*]] = inter.mul %w, %[[D]] : !inter.rows<g, 4xf32>
+// CHECK-NEXT: inter.reduce sum %[[M]] over %g along dst
+func.func @made(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<N, f32>, %w : !inter.rows<g, f32>) -> !inter.rows<N, 4xf32> {
+  %h = inter.tanh %x : !inter.rows<N, 4xf32>
+  %ys = inter.at %g[src], %y : !inter.rows<g, f32>
+  %n = inter.mul %w, %ys : !inter.rows<g, f32>
+  %hs = inter.at %g[src], %h : !inter.rows<g, 4xf32>
+  %m = inter.mul %n, %hs : !inter.rows<g, 4xf32>
+  %a = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
   func.return %a : !inter.rows<N, 4xf32>
 }
 

@@ -13,11 +13,13 @@ from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...passes.machine import note_sizes
-from ...runtime.toolchain import NoCompiler
+from ...passes.runner import PassCrash
+from ...runtime.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
 from .capture import dynamo_compile
 from .importer import Imported, Unsupported, first_sizes, import_graph
+from .importer.errors import BUG
 from .report import Report, remember
 
 log = logging.getLogger("gnnc")
@@ -125,6 +127,10 @@ def compile_whole(
         if options.fullgraph:
             raise
         return eager(graph, f"the graph cannot be compiled: {error}", report)
+    except (PassCrash, CompileError) as error:
+        if options.fullgraph:
+            raise
+        return eager(graph, f"the graph could not be compiled: {error}. {BUG}", report)
 
 
 def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
@@ -145,6 +151,7 @@ def bind(imported: Imported, training: bool, options: Options, report: Report) -
 
     Raises:
         DiagnosticException: a pass refused it.
+        PassCrash, CompileError: a bug in gnnc.
     """
     program = compile_module(imported.module, training, options)
     report.graphs += 1

@@ -6,9 +6,11 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.footprint import Footprint, footprint
 from ...runtime.launches import Launch, launches
 
 if TYPE_CHECKING:
+    from ...runtime.program import OnGraph, Program
     from .bound import BoundProgram
 
 
@@ -42,8 +44,16 @@ class Report:
         met last, and the products it does for each (`gnnc.runtime.launches.Launch`). A graph whose
         tensors are gone has none.
         """
-        met = [(p, graphs[-1]) for p in self.programs if (graphs := p.graphs())]
-        return [launch for p, graph in met for launch in launches(p.program, graph)]
+        return [launch for program, graph in self._met() for launch in launches(program, graph)]
+
+    def footprints(self) -> list[Footprint]:
+        """The bytes of buffers and tables that every program takes on the graph that it met last
+        (`gnnc.runtime.footprint.Footprint`), as planned. A graph whose tensors are gone has none.
+        """
+        return [footprint(program, graph) for program, graph in self._met()]
+
+    def _met(self) -> list[tuple[Program, OnGraph]]:
+        return [(p.program, graphs[-1]) for p in self.programs if (graphs := p.graphs())]
 
     def __str__(self) -> str:
         seconds = f"{self.compile_seconds:.2f} s"

@@ -26,8 +26,9 @@ from xdsl.utils.exceptions import DiagnosticException
 from ...dialects.inter.types import ONE, RowsType
 from ...passes.autodiff import attached_arguments
 from ...passes.optimizers import COUNT, RULES
+from ...passes.runner import PassCrash
 from ...passes.signature import NAME, OPTIMIZER, STATE_OF, Names, arg_attributes
-from ...runtime.toolchain import NoCompiler
+from ...runtime.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .bound import BoundProgram
 from .capture import UNTRACEABLE, dynamo_compile
@@ -47,7 +48,10 @@ from .report import Report, remember
 
 log = logging.getLogger("gnnc")
 
-_REFUSED = (NotOneStep, Unsupported, DiagnosticException, NoCompiler, *UNTRACEABLE)
+_REFUSED = (
+    *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
+    *UNTRACEABLE,
+)
 
 
 def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: Any) -> TrainStep:

@@ -90,10 +90,21 @@ def inline_producers(func: FuncOp) -> bool:
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
         wanted = [op for op in loads if isinstance(op, LoadOp) and may_inline(nest, op, len(loads))]
+        if len(wanted) < len(loads) and joins_its_row(nest):
+            continue
         for load in wanted:
             inline(nest, store, load)
             changed = True
     return changed
+
+
+def joins_its_row(nest: TraverseOp) -> bool:
+    """Whether a row is made of several that lie at its own place. As long as it is stored for
+    anybody, to read it is less than to read those, which need not be stored then.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
+    return len(wide) > 1 and all(op.row is nest.row for op in wide)
 
 
 def only_store(nest: TraverseOp) -> StoreOp | None:

@@ -36,6 +36,10 @@ class Factor:
         first = next((i for i, n in enumerate(out) if n != 1), rank)
         return tuple(out[first:])
 
+    def places(self) -> set[int]:
+        """The dimensions of the whole in which the factor is not 1."""
+        return {p for p in self.place if p is not None}
+
     def of(self, value: SSAValue) -> Factor:
         """The same place for another value of this shape."""
         return Factor(value, self.place, self.inverse)
@@ -112,7 +116,7 @@ def placed(value: SSAValue, rank: int) -> Factor:
 def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | None:
     """The product of factors among `rank` dimensions, small ones first; None for no factor."""
     total: SSAValue | None = None
-    for f in sorted(factors, key=lambda f: (f.inverse, math.prod(rows(f.value).dims))):
+    for f in _small_first(factors):
         x = b.reshape(_in_order(b, f), f.dims(rank))
         if total is None:
             total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
@@ -123,6 +127,24 @@ def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | Non
         else:
             total = b.mul(total, x)
     return total
+
+
+def _small_first(factors: Iterable[Factor]) -> list[Factor]:
+    """Factors by the length of their rows; a divisor after the first that it does not widen, else
+    at the end."""
+    by_size = sorted(factors, key=lambda f: math.prod(rows(f.value).dims))
+    divisors = [f for f in by_size if f.inverse]
+    out: list[Factor] = []
+    seen: set[int] = set()
+    for f in by_size:
+        if f.inverse:
+            continue
+        out.append(f)
+        seen |= f.places()
+        now = [d for d in divisors if d.places() <= seen]
+        out += now
+        divisors = [d for d in divisors if d not in now]
+    return out + divisors
 
 
 def _in_order(b: Builder, f: Factor) -> SSAValue:

@@ -2,8 +2,8 @@
 
 In `reduce sum (or mean) of a product over g along dst`, a factor that is the same for all rows of a
 group (read `at dst`, or a single row) leaves the sum and multiplies its result; factors read
-through one map (`at src dis * at src h`) become one read of their product; what is left per edge
-stays. GCN without edge weights ends as `dis * sum(at src (dis * h))`: no number per edge is left.
+through one map (`at src dis * at src h`) become one read of their product, unless the narrow one
+can join a number that each edge has anyhow; what is left per edge stays. GCN without edge weights ends as `dis * sum(at src (dis * h))`: no number per edge is left.
 Where all factors leave, the sum is a count. What is left of factors that broadcast against each
 other is an outer product, whose sum is a product of matrices. The same goes for the sums of the
 backward half, along src and along ().
@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import ReduceOp
+from ...dialects.inter.shapes import ReshapeOp
 from ...dialects.inter.types import rows, set_name
+from ...dialects.inter.values import AtOp
 from .factors import Factor, Product, factorise, is_outer, multiply, placed
 from .function import (
     LinearFunction,
@@ -31,6 +33,7 @@ from .function import (
     linear_reduce,
     moves_before_read,
     plain_at,
+    width,
 )
 
 
@@ -79,10 +82,44 @@ def sort_factors(fn: LinearFunction, b: Builder, reduce: ReduceOp, factors: list
         else:
             out.rest.append(f)
     for path, fs in reads.items():
-        if len(fs) == 1:
+        alone = [f for f in fs if _stays(f, fs, out.rest)]
+        if len(fs) - len(alone) < 2:
             out.rest += fs
-        else:
-            out.reads[path] = [f.of(a.x) for f in fs if (a := plain_at(f.value)) is not None]
+            continue
+        out.rest += alone
+        together = [f for f in fs if f not in alone]
+        out.reads[path] = [f.of(a.x) for f in together if (a := plain_at(f.value)) is not None]
+    return out
+
+
+def _stays(f: Factor, group: list[Factor], rest: list[Factor]) -> bool:
+    """Whether a factor that is read with a wider one multiplies a narrow number of the rows that
+    are summed, as the weight of an edge: the wide rows are stored anyhow, and a multiple of them
+    would be stored and gathered besides."""
+    widest = max(group, key=lambda g: width(g.value))
+    if width(f.value) == width(widest.value) or not _lives(widest.value):
+        return False
+    return any(
+        width(r.value) < width(widest.value) and f.places() <= r.places()
+        for r in rest
+        if not r.inverse
+    )
+
+
+def _lives(v: SSAValue) -> bool:
+    """Whether rows that are read through a map are an argument, or are of use to more than one
+    op."""
+    while isinstance(v.owner, ReshapeOp | AtOp):
+        v = v.owner.x
+    return not isinstance(v.owner, Operation) or len(_users(v)) > 1
+
+
+def _users(v: SSAValue) -> set[Operation]:
+    """What computes with a value, as it is, reshaped or read through a map."""
+    out: set[Operation] = set()
+    for use in v.uses:
+        op = use.operation
+        out |= _users(op.results[0]) if isinstance(op, ReshapeOp | AtOp) else {op}
     return out
 
 
@@ -149,9 +186,13 @@ def _rebuild(b: Builder, reduce: ReduceOp, product: Product, parts: Sorted) -> S
         total = b.mul(outside, total)
     elif outside is not None:
         # A quotient on rows that nothing may read is typed on the whole set: divide the sum.
-        divided = multiply(b, [*parts.outside, placed(total, rank)], rank)
-        assert divided is not None
-        total = divided
+        whole = [placed(total, rank)]
+        for inverse in (False, True):
+            factors = [f for f in parts.outside if f.inverse == inverse]
+            divided = multiply(b, [*whole, *factors], rank)
+            assert divided is not None
+            whole = [placed(divided, rank)]
+        total = whole[0].value
     if product.negative:
         total = b.neg(total)
     return b.broadcast(total, product.dims)

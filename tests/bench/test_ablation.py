@@ -5,6 +5,7 @@ import argparse
 import pytest
 import torch
 
+from gnnc import explain
 from gnnc.bench.ablation import (
     AUTO,
     COMPACTION,
@@ -92,3 +93,18 @@ def test_same_relational_model(name: str, model: str):
     graph = draw({"a": 12, "b": 5}, {("a", "x", "b"): 30, ("b", "y", "a"): 20}, "a")
     task = relational_task(model, [6, 4], graph)
     same(task, without(pipeline(True, toolchain.vector_bytes()), *HECTOR[name]))
+
+
+@pytest.mark.parametrize("model", ["rgat", pytest.param("hgt-typed", marks=pytest.mark.long)])
+@pytest.mark.parametrize("edges", [60, 2000], ids=["sparse", "dense"])
+def test_the_whole_pipeline_takes_no_more_memory_than_compaction_alone(model: str, edges: int):
+    kinds = {("a", "x", "b"): edges, ("b", "y", "a"): edges // 2, ("a", "z", "a"): edges}
+    task = relational_task(model, [16, 16], draw({"a": 120, "b": 50}, kinds, "a"))
+    peaks: list[int] = []
+    for passes in (without(pipeline(True, toolchain.vector_bytes()), *HECTOR["C"]), None):
+        options = {} if passes is None else {"passes": passes, "fullgraph": True}
+        prepared = gnnc(task, **options)
+        prepared.loss().backward()
+        (found,) = explain(prepared.model).footprints()
+        peaks.append(found.peak)
+    assert peaks[1] <= peaks[0]

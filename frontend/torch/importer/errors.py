@@ -5,6 +5,8 @@ from pathlib import Path
 
 from torch import fx
 
+BUG = "This is a bug in gnnc: please report it with the model"
+
 
 class Unsupported(Exception):
     """A node has no meaning in sets and rows.
@@ -23,16 +25,13 @@ class Unsupported(Exception):
         super().__init__(f"{name}: {reason}" + (f" ({self.where})" if self.where else ""))
 
 
-class ImportCrash(Exception):
-    """The importer failed on a graph: a bug in gnnc, not in the program it was given."""
+class ImportCrash(Unsupported):
+    """The importer failed on a node: a bug in gnnc, not in the program it was given, which can run
+    in torch all the same."""
 
-    def __init__(self, node: fx.Node | None, error: Exception) -> None:
-        where = location(node)
-        at = "" if node is None else f" at {node_name(node)}" + (f" ({where})" if where else "")
-        super().__init__(
-            f"gnnc failed to import the graph{at}: {type(error).__name__}: {error}. This is a bug "
-            "in gnnc: please report it with the model"
-        )
+    def __init__(self, node: fx.Node | None, error: Exception, mutates: bool = False) -> None:
+        what = f"gnnc failed to import it: {type(error).__name__}: {error}. {BUG}"
+        super().__init__(node, what, mutates)
 
 
 class NoRule(Exception):

@@ -17,14 +17,19 @@ from torch import Tensor, fx
 from .errors import NoRule, node_name
 from .values import Filter, Loops, Origin, Set, Sized, Union
 
-GATHERS = {
+ALONG_DIM = {
     "index_select",
     "_new_index_select",
     "index_add",
     "index_add_",
-    "scatter_add_",
+    "index_reduce",
+    "index_reduce_",
     "scatter_add",
+    "scatter_add_",
+    "scatter_reduce",
+    "scatter_reduce_",
 }
+"""What reads or writes along a dimension, its first argument after the tensor, by index."""
 
 
 def expression(size: int | torch.SymInt | torch.SymFloat) -> sympy.Expr:
@@ -81,16 +86,19 @@ def row_symbols(graph: fx.Graph) -> set[str]:
 def _indexed(node: fx.Node) -> list[object]:
     """The sizes of the dimensions that an indexing node indexes."""
     name, args = node_name(node), node.args
-    if name in GATHERS:
+    if name in ALONG_DIM:
         value = example(args[0])
         dim = args[1] if len(args) > 1 else node.kwargs.get("dim")
         if isinstance(value, Tensor) and isinstance(dim, int):
             return [value.shape[dim]]
-    if name == "getitem":
+    if name in ("getitem", "index_put", "index_put_"):
         value = example(args[0])
-        by_tensor = isinstance(args[1], fx.Node) and isinstance(example(args[1]), Tensor)
+        index = args[1][0] if isinstance(args[1], list | tuple) and len(args[1]) == 1 else args[1]
+        by_tensor = isinstance(index, fx.Node) and isinstance(example(index), Tensor)
         if isinstance(value, Tensor) and by_tensor:
             return [value.shape[0]]
+    if name == "bincount":
+        return [example(args[2] if len(args) > 2 else node.kwargs.get("minlength", 0))]
     if name == "gnnc.segment_reduce":
         return [example(args[3])]
     if name == "gnnc.segment_softmax":

@@ -105,7 +105,9 @@ class Walk:
         except Unsupported:
             raise
         except Exception as error:
-            raise ImportCrash(node, error) from error
+            crash = ImportCrash(node, error, mutates=has_effect(node))
+            crash.__cause__ = error
+            self.refuse(node, crash)
 
     def refuse(self, node: fx.Node, error: Unsupported) -> None:
         if not self.tolerant or error.mutates:

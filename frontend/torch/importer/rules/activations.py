@@ -1,4 +1,4 @@
-"""Rules of activations. Where one has a kink, its derivative there is torch's."""
+"""Rules of activations. Where one has a kink, its derivative there is torch's; NaN stays NaN."""
 
 from ..context import Context
 from ..errors import NoRule
@@ -21,6 +21,8 @@ def _elu(c: Call) -> Arr:
 @rule("celu")
 def _celu(c: Call) -> Arr:
     alpha = float(c.arg(1, "alpha", 1.0))
+    if alpha <= 0:
+        raise NoRule(f"celu with alpha {alpha}, which is not positive")
     return c.ctx.binary(
         "mul", c.ctx.unary("elu", c.ctx.binary("div", c.x, alpha), alpha=1.0), alpha
     )
@@ -144,7 +146,7 @@ def _between(
 @rule("threshold")
 def _threshold(c: Call) -> Arr:
     bound, value = c.arg(1, "threshold"), c.arg(2, "value")
-    return c.ctx.where(c.ctx.compare("gt", c.x, bound), c.x, value, elem=c.x.elem)
+    return c.ctx.where(c.ctx.compare("le", c.x, bound), value, c.x, elem=c.x.elem)
 
 
 @rule("hardshrink")
@@ -156,5 +158,8 @@ def _hardshrink(c: Call) -> Arr:
 @rule("softshrink")
 def _softshrink(c: Call) -> Arr:
     x, ctx, width = c.x, c.ctx, float(c.arg(1, "lambd", 0.5))
-    y = ctx.where(ctx.compare("gt", x, width), ctx.binary("sub", x, width), 0.0)
-    return ctx.where(ctx.compare("lt", x, -width), ctx.binary("add", x, width), y)
+    nearer = ctx.where(
+        ctx.compare("gt", x, 0), ctx.binary("sub", x, width), ctx.binary("add", x, width)
+    )
+    # asked this way round, a NaN is not near
+    return ctx.where(ctx.compare("le", ctx.unary("abs", x), width), 0.0, nearer)

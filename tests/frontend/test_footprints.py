@@ -1,0 +1,53 @@
+"""The memory that programs take on a graph, as planned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import RGATConv
+
+import gnnc
+from gnnc.runtime import program
+from gnnc.runtime.pool import take
+
+RELATIONS = 3
+
+
+def drawn(nodes: int, edges: int) -> tuple[Tensor, Tensor, Tensor]:
+    random = torch.Generator().manual_seed(nodes)
+    ends = torch.randint(0, nodes, (2, edges), generator=random)
+    kinds = torch.randint(0, RELATIONS, (edges,), generator=random)
+    return torch.randn(nodes, 8, generator=random), ends, kinds
+
+
+def test_what_a_call_takes_is_what_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def watched(size: int) -> Any:
+        taken.append(size)
+        return take(size)
+
+    monkeypatch.setattr(program, "take", watched)
+    model = gnnc.compile(RGATConv(8, 4, RELATIONS, edge_dim=None))
+    for nodes in (20, 50):  # the footprint is that of the last graph
+        x, ends, kinds = drawn(nodes, 9 * nodes)
+        taken.clear()
+        y = model(x, ends, kinds)
+        forward = sum(taken)
+        y.sum().backward()
+        backward = sum(taken) - forward
+        (found,) = gnnc.explain(model).footprints()
+        returned = found.forward - forward
+        assert returned >= y.nbytes
+        gradients = sum(p.nbytes for p in model.parameters())
+        assert found.backward == returned + backward + gradients
+        assert found.peak == found.tables + max(found.forward, found.backward)
+        assert found.tables >= 9 * nodes * 4, "an index for each edge"
+
+
+def test_no_graph_no_footprint() -> None:
+    model = gnnc.compile(RGATConv(8, 4, RELATIONS))
+    assert gnnc.explain(model).footprints() == []
