@@ -73,6 +73,19 @@ func.func @made(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !in
 
 // -----
 
+// An outer product with a single number is a multiple of a row.
+// CHECK-LABEL: func.func @thin
+// CHECK-NOT: inter.contract
+// CHECK: %[[M:.*]] = inter.mul %{{.*}}, %{{.*}} : !inter.rows<g, 4x1xf32>
+// CHECK-NEXT: %a = inter.reduce sum %[[M]] over %g along dst
+func.func @thin(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %w : !inter.rows<g, 1xf32>) -> !inter.rows<N, 4x1xf32> {
+  %m = inter.contract "a,b->ab" %x, %w : !inter.rows<g, 4x1xf32>
+  %a = inter.reduce sum %m over %g along dst : !inter.rows<N, 4x1xf32>
+  func.return %a : !inter.rows<N, 4x1xf32>
+}
+
+// -----
+
 // Where all leave, the sum is a count, and the mean 1 for groups that are not empty.
 // CHECK-LABEL: func.func @counts
 // CHECK: %[[C:.*]] = inter.count over %g along dst : !inter.rows<N, f32>

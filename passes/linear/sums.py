@@ -2,11 +2,12 @@
 
 In `reduce sum (or mean) of a product over g along dst`, a factor that is the same for all rows of a
 group (read `at dst`, or a single row) leaves the sum and multiplies its result; factors read
-through one map (`at src dis * at src h`) become one read of their product, unless the narrow one
-can join a number that each edge has anyhow; what is left per edge stays. GCN without edge weights ends as `dis * sum(at src (dis * h))`: no number per edge is left.
-Where all factors leave, the sum is a count. What is left of factors that broadcast against each
-other is an outer product, whose sum is a product of matrices. The same goes for the sums of the
-backward half, along src and along ().
+through one map (`at src dis * at src h`) become one read of their product, unless a number that
+each edge has anyhow can take the narrow one; what is left per edge stays. GCN without edge weights
+ends as `dis * sum(at src (dis * h))`: no number per edge is left. Where all factors leave, the sum
+is a count. What is left of factors that broadcast against each other is an outer product, whose sum
+is a product of matrices; one with a single number is a multiple of a row. The same goes for the
+sums of the backward half, along src and along ().
 
 A factor leaves, or is multiplied with others before a read, only where it is known to be finite on
 every row (value_facts.py), and a divisor not to be 0: the inverse of a degree of 0 times the 0 of
@@ -23,12 +24,13 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import ReduceOp
-from ...dialects.inter.shapes import ReshapeOp
+from ...dialects.inter.shapes import ContractOp, ReshapeOp
 from ...dialects.inter.types import rows, set_name
 from ...dialects.inter.values import AtOp
 from .factors import Factor, Product, factorise, is_outer, multiply, placed
 from .function import (
     LinearFunction,
+    is_product,
     is_unit,
     linear_reduce,
     moves_before_read,
@@ -60,7 +62,8 @@ def regroup_sum(fn: LinearFunction, op: ValueOp) -> bool:
     product = factorise(reduce.x)
     b = fn.before(op)
     parts = sort_factors(fn, b, reduce, product.factors)
-    if not parts.changes() and not product.negative and not _is_outer(reduce.x):
+    settled = not (_is_outer(reduce.x) or (reduce.along_keys and _is_thin(reduce.x)))
+    if settled and not parts.changes() and not product.negative:
         return False
     fn.replace(op.results[0], _rebuild(b, reduce, product, parts))
     return True
@@ -129,6 +132,14 @@ def _is_outer(v: SSAValue) -> bool:
     if not isinstance(owner, PointwiseOp) or owner.SPEC.name != "mul":
         return False
     return is_outer(*owner.operands)
+
+
+def _is_thin(v: SSAValue) -> bool:
+    """Whether `v` is a multiple of a row, written as an outer product with a single number."""
+    owner = v.owner
+    if not isinstance(owner, ContractOp) or is_product(owner):
+        return False
+    return min(width(x) for x in owner.operands) == 1 < width(v)
 
 
 def _safe(fn: LinearFunction, f: Factor) -> bool:

@@ -60,6 +60,22 @@ def test_equal_to_torch_but_for_its_constants() -> None:
     check(lambda x, w: [f(y) for f in several for y in (x, x @ w)], *args, relative=1e-6)
 
 
+def test_no_number_stays_none() -> None:
+    several = [f for name, f in ACTIVATIONS.items() if name not in ("ceil", "isfinite")]
+    x = torch.full((3, 6), torch.nan)
+    assert all(f(x).isnan().all() for f in several)
+    compiled = gnnc.compile(lambda x: [f(x) for f in several])
+    assert all(y.isnan().all() for y in compiled(x))
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_a_function_without_a_rule_for_its_argument_runs_in_torch() -> None:
+    compiled = gnnc.compile(lambda x: F.celu(x, -0.5) + 1)
+    x = torch.randn(4, 6)
+    assert torch.equal(compiled(x), F.celu(x, -0.5) + 1)
+    assert "celu with alpha -0.5, which is not positive" in str(gnnc.explain(compiled))
+
+
 class Slopes(nn.Module):
     """Learned slopes: one, one a column, and one for each position of the second dimension."""
 

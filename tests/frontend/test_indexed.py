@@ -199,3 +199,34 @@ def test_products(name: str) -> None:
         assert assert_interchangeable(eager, compiled, (rows(k, nodes, WIDTH),), k, together=True)
     assert gnnc.explain(compiled).fallbacks == []
     assert gnnc.explain(compiled).graphs == 1
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def put(x: Tensor, i: Tensor, n: int) -> Tensor:
+    return torch.zeros(n, x.shape[1]).index_put((i,), x, accumulate=True)
+
+
+def largest(x: Tensor, i: Tensor, n: int) -> Tensor:
+    return torch.zeros(n, x.shape[1]).scatter_reduce(0, i.view(-1, 1).expand_as(x), x, "amax")
+
+
+def least(x: Tensor, i: Tensor, n: int) -> Tensor:
+    return torch.zeros(n, x.shape[1]).index_reduce(0, i, x, "amin")
+
+
+def counted(x: Tensor, i: Tensor, n: int) -> Tensor:
+    return torch.bincount(i, minlength=n).to(x.dtype)
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
+@pytest.mark.parametrize("f", [put, largest, least, counted], ids=lambda f: f.__name__)
+def test_a_number_of_rows_as_an_argument_is_no_new_compilation(f: Callable[..., Tensor]) -> None:
+    compiled = gnnc.compile(f)
+    for n in (7, 11, 30, 5):
+        i = torch.randint(0, n, (3 * n,))
+        x = torch.randn(3 * n, 3)
+        torch.testing.assert_close(compiled(x, i, n), f(x, i, n))
+    report = gnnc.explain(compiled)
+    assert (report.graphs, report.fallbacks) == (1, [])
