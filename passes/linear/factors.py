@@ -130,20 +130,18 @@ def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | Non
 
 
 def _small_first(factors: Iterable[Factor]) -> list[Factor]:
-    """Factors by the length of their rows; a divisor after the first that it does not widen, else
-    at the end."""
+    """Factors by the length of their rows; divisors after those that they do not widen, and in
+    front of longer ones."""
     by_size = sorted(factors, key=lambda f: math.prod(rows(f.value).dims))
     divisors = [f for f in by_size if f.inverse]
     out: list[Factor] = []
     seen: set[int] = set()
-    for f in by_size:
-        if f.inverse:
-            continue
+    for f in (f for f in by_size if not f.inverse):
+        if out and not f.places() <= seen:
+            out += [d for d in divisors if d.places() <= seen]
+            divisors = [d for d in divisors if not d.places() <= seen]
         out.append(f)
         seen |= f.places()
-        now = [d for d in divisors if d.places() <= seen]
-        out += now
-        divisors = [d for d in divisors if d not in now]
     return out + divisors
 
 
