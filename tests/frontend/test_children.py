@@ -59,6 +59,7 @@ def test_child_refuses_and_goes_on():
 
 def test_environment_of_a_child():
     with Child("gnnc.bench.contestant", environment={"GNNC_OF_A_TEST": "1"}) as child:
+        child.ask(SMALL)  # before it has read its program, the system shows no environment
         found = Path(f"/proc/{child.process}/environ").read_bytes().split(b"\0")
     assert b"GNNC_OF_A_TEST=1" in found
 
