@@ -137,3 +137,39 @@ func.func @joined() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// Each number of one row times each of another, for a sum: the product is made there, not stored.
+// CHECK: func.func @multiplied
+// CHECK-NOT: intra.alloc
+// CHECK: intra.segment
+// CHECK: intra.dot {{.*}} {spec = "a,b->ab"} : vector<4x8xf32>
+// CHECK-NEXT: intra.yield
+func.func @multiplied() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x4x8xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<g[src, rel]>} : memref<?x4xf32>
+  %z = intra.input {buffer = "z", domain = #intra.domain<g[src, rel]>} : memref<?x8xf32>
+  %xz = intra.alloc {domain = #intra.domain<g[src, rel]>} : memref<?x4x8xf32>
+  %p = intra.size {domain = #intra.domain<g[src, rel]>} : index
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %in = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %members = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  %pair = intra.pair_index {domain = #intra.domain<g[src, rel]>} : memref<?xi32>
+  intra.traverse %i in %p {
+    %a = intra.load %x[%i] : vector<4xf32>
+    %b = intra.load %z[%i] : vector<8xf32>
+    %c = intra.dot %a, %b {spec = "a,b->ab"} : vector<4x8xf32>
+    intra.store %c, %xz[%i]
+  }
+  intra.traverse %i in %n {
+    %s = intra.segment %k in %in[%i] ["sum"] {
+      %e = intra.lookup %members[%k] : index
+      %j = intra.lookup %pair[%e] : index
+      %v = intra.load %xz[%j] : vector<4x8xf32>
+      intra.yield %v
+    } : vector<4x8xf32>
+    intra.store %s, %y[%i]
+  }
+  func.return
+}

@@ -201,9 +201,10 @@ def _patch_methods() -> None:
         return plain_forward(self, x, edge_index, edge_type)
 
     def fast_forward(self, x, edge_index, edge_type=None):
-        # its blocks are rows of edges x blocks; the rest is plain gathering
-        blocks = self.num_blocks is not None and not _is_observed(self)
-        if _tracing() and blocks and _relational(self, FastRGCNConv, x, edge_index, edge_type):
+        # its blocks are rows of edges x blocks, and without features it reads rows of all relations
+        # at one number made of two; the rest is plain gathering
+        special = (self.num_blocks is not None or x is None) and not _is_observed(self)
+        if _tracing() and special and _relational(self, FastRGCNConv, x, edge_index, edge_type):
             return _rgcn(self, x, edge_index, edge_type)
         return plain_fast_forward(self, x, edge_index, edge_type)
 

@@ -127,7 +127,7 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
         load, SegmentOp
     ):
         return False
-    if all(isinstance(op, MOVES) for op in body) or expands(nest):
+    if all(isinstance(op, MOVES) for op in body) or expands(nest) or multiplies_out(nest):
         return True
     if not reads_each_row_once(nest, load):
         return False
@@ -163,6 +163,21 @@ def expands(nest: TraverseOp) -> bool:
     work = [op for op in body if not isinstance(op, MOVES)]
     gathers = bool(wide) and all(op.row is not nest.row for op in wide)
     return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
+
+
+def multiplies_out(nest: TraverseOp) -> bool:
+    """Whether a row holds each number of one row times each of another: to make it again is to make
+    the two, which are shorter, and a multiplication for each number that would have been read.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    products = [op for op in body if isinstance(op, DotOp)]
+    if len(products) != 1 or not all(isinstance(op, (*CHEAP, DotOp)) for op in body):
+        return False
+    a, b, out = products[0].letters()
+    factors = length(products[0].a) + length(products[0].b)
+    rest = [op for op in body if op is not products[0] and op.results]
+    short = all(length(op.results[0]) <= factors and not is_heavy(op) for op in rest)
+    return short and len(a + b) == len(out) and factors < length(products[0].result)
 
 
 def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:

@@ -114,6 +114,7 @@ RGCN = [
         False,
     ),
     Layer("nodes", lambda: RGCNConv(NODES, 8, RELATIONS), all_nodes),
+    Layer("nodes-bases", lambda: RGCNConv(NODES, 8, RELATIONS, num_bases=2), all_nodes),
     Layer(
         "nodes-pair",
         lambda: RGCNConv((NODES, NODES), 8, RELATIONS),
@@ -136,6 +137,12 @@ RGCN = [
         bipartite=True,
     ),
     Layer("fast-nodes", lambda: FastRGCNConv(NODES, 8, RELATIONS), all_nodes, False),
+    Layer(
+        "fast-nodes-bases",
+        lambda: FastRGCNConv(NODES, 8, RELATIONS, num_bases=3, aggr="add"),
+        all_nodes,
+        False,
+    ),
 ]
 
 

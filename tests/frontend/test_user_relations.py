@@ -29,6 +29,8 @@ class Weights(nn.Module):
         self.weight = nn.Parameter(torch.randn(RELATIONS, WIDTH, OUT))
         self.bias = nn.Parameter(torch.randn(RELATIONS, OUT))
         self.relation = nn.Parameter(torch.randn(RELATIONS, WIDTH))
+        self.share = nn.Parameter(torch.randn(RELATIONS, 3))
+        self.bases = nn.Parameter(torch.randn(3, WIDTH, OUT))
         self.pair = nn.Parameter(torch.randn(RELATIONS, RELATIONS, OUT))
         self.lin = nn.Linear(WIDTH, OUT)
         self.all = nn.Linear(WIDTH, RELATIONS * OUT)
@@ -120,6 +122,14 @@ def parts_of_tables(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
 def table_of_pairs(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
     kind = torch.arange(x.size(0)) % RELATIONS
     return total(p.lin(x)[e[0]] * p.pair[t, kind[e[0]]], e[1], x)
+
+
+def table_of_bases(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    """Rows for pairs of numbers, of tables that are products."""
+    kind = torch.arange(x.size(0)) % WIDTH
+    table = (p.share @ p.bases.view(3, -1)).view(RELATIONS, WIDTH, OUT)
+    score = (p.relation @ p.lin.weight.t()).sigmoid() * p.bias
+    return total(table[t, kind[e[0]]] * score[t, t].unsqueeze(-1), e[1], x)
 
 
 def modulated(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
@@ -229,6 +239,7 @@ LONG = (
     table_with_bias,
     table_of_one_layer,
     table_of_pairs,
+    table_of_bases,
     parts_of_tables,
     modulated,
     softmax_within_relations,

@@ -31,9 +31,8 @@ class Pick:
 
     def whole(self, v: Node) -> Node:
         """A value with all its columns."""
-        if v.set is None:
+        if self.row is None or self.home is None:  # over sees its own rows
             return v
-        assert self.row is not None and self.home is not None
         return self.ctx.values.at(v, self.row, self.over, self.home)
 
     def of(self, v: Node, dim: int) -> Node:
@@ -42,7 +41,7 @@ class Pick:
         Raises:
             NoRule: the columns are computed together.
         """
-        if v.set is None:
+        if self._is_table(v):
             return self._of_table(v, dim)
         match v.op:
             case "pointwise" | "cast" | "stop":
@@ -63,6 +62,9 @@ class Pick:
                 return self._of_reduced(v, dim)
             case _:
                 raise NoRule("an index tensor for the rows of a set beside one for their columns")
+
+    def _is_table(self, v: Node) -> bool:
+        return v.set is None
 
     def _of_table(self, v: Node, dim: int) -> Node:
         """Values that are the same for all rows: a table of as many rows as there are places."""
@@ -113,14 +115,16 @@ class Pick:
             start = math.prod(inner.shape[:own])
             slower, left = divmod(before, start)
             if left == 0 and n % (slower * size) == 0:
-                split = self._split(inner, own, (slower, size, n // (slower * size)))
-                return self.ctx.values.reshape(self.of(split, own + 1), rest)
+                faster = n // (slower * size)
+                sizes = (*[slower] * (slower > 1), size, *[faster] * (faster > 1))
+                split = self._split(inner, own, sizes) if sizes != (n,) else inner
+                return self.ctx.values.reshape(self.of(split, own + (slower > 1)), rest)
         raise NoRule("an index into columns that were reshaped from parts of several dimensions")
 
     def _split(self, v: Node, dim: int, sizes: tuple[int, ...]) -> Node:
         """A value with dimension `dim` as several, split where it comes from."""
         values = self.ctx.values
-        if v.set is None or v.shape[dim] == 1:
+        if self._is_table(v) or v.shape[dim] == 1:
             return values.reshape(v, (*v.shape[:dim], *sizes, *v.shape[dim + 1 :]))
         if v.op == "pointwise":
             args = list[Node]()
@@ -185,6 +189,29 @@ class Pick:
         return self.ctx.values.reshape(v, (*v.shape[:dim], *v.shape[dim + 1 :]))
 
 
+class _PickOfProduct(Pick):
+    """From values that are the same for all rows, down to a product: its factors are the tables."""
+
+    def _is_table(self, v: Node) -> bool:
+        return not _is_made_of_product(v)
+
+    def _of_product(self, v: Node, dim: int) -> Node:
+        return Pick(self.ctx, self.over, None, None, self.place)._of_product(v, dim)
+
+
+def _is_made_of_product(v: Node) -> bool:
+    """Whether a function of single numbers, or of their order, stands between v and a product."""
+    todo, seen = [v], set[int]()
+    while todo:
+        x = todo.pop()
+        if x.op == "contract":
+            return True
+        if x.op in ("pointwise", "cast", "transpose", "reshape") and x.number not in seen:
+            seen.add(x.number)
+            todo += x.args
+    return False
+
+
 def pick(ctx: Context, x: Arr, first: tuple[int, Arr], second: tuple[int, Arr]) -> Arr:
     """`x[.., i, .., j, ..]`: two 1-d index tensors with the dimensions of x that they are for.
 
@@ -212,11 +239,24 @@ def pick(ctx: Context, x: Arr, first: tuple[int, Arr], second: tuple[int, Arr]) 
 def _of_pairs(
     ctx: Context, x: Arr, over: Set, first: tuple[int, Arr], second: tuple[int, Arr]
 ) -> Node:
-    """A row of a constant table for each pair of numbers."""
+    """A row of a table for each pair of numbers. Of a product it is one of a row of each factor,
+    and the table need not be computed."""
     (p, i), (q, j) = first, second
     rows, columns = x.v.shape[p], x.v.shape[q]
     ctx.require_below(i, rows)
     ctx.require_below(j, columns)
+    try:
+        half = _PickOfProduct(ctx, over, None, None, i.v).of(x.v, p)
+        return Pick(ctx, over, None, None, j.v).of(half, q - (q > p))
+    except NoRule:  # one factor has both dimensions
+        return _of_whole_table(ctx, x, over, first, second)
+
+
+def _of_whole_table(
+    ctx: Context, x: Arr, over: Set, first: tuple[int, Arr], second: tuple[int, Arr]
+) -> Node:
+    (p, i), (q, j) = first, second
+    rows, columns = x.v.shape[p], x.v.shape[q]
     order = [p, q, *(k for k in range(x.rank) if k not in (p, q))]
     table = ctx.values.transpose(x.v, order)
     table = ctx.values.reshape(table, (rows * columns, *table.shape[2:]))

@@ -3,6 +3,7 @@
 import sympy
 
 from ..errors import NoRule
+from ..picks import pick
 from ..products import einsum
 from ..sizes import expression
 from ..tensors import Arr, Merge, elem_of
@@ -126,7 +127,7 @@ def _relational_sum(c: Call) -> Arr:
     edges, kind = _of_known_type(c, edges, kind, weight.dims[0])
     src, dst = _ends(c, edges)
     if x is None or x.rank == 1:
-        h = _chosen_rows(c, src if x is None else ctx.gather(x, 0, src), kind, weight)
+        h = pick(ctx, weight, (0, kind), (1, src if x is None else ctx.gather(x, 0, src)))
         if x is not None:
             ctx.require_below(x, weight.dims[1])
     elif weight.rank == 4:
@@ -163,15 +164,6 @@ def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr,
     mask = ctx.raw("logical_and", [low, high], "i1")
     size = sympy.Symbol(f"_known{mask.v.number}")
     return ctx.keep(edges, mask, size), ctx.keep(kind, mask, size)
-
-
-def _chosen_rows(c: Call, row: Arr, kind: Arr, weight: Arr) -> Arr:
-    """weight[kind, row], from a table of all rows of all relations."""
-    relations, rows, width = weight.dims
-    flat = (relations * rows, width)
-    table = Arr(list(flat), c.ctx.values.reshape(weight.v, flat))
-    first = c.ctx.binary("mul", kind, rows)
-    return c.ctx.gather(table, 0, c.ctx.binary("add", first, row))
 
 
 @rule("gnnc.typed_linear")
