@@ -140,7 +140,8 @@ class Walk:
             if name == "item":
                 number = self.evaluate(node.args[0]).v  # a Python number has no gradient
                 self.context.items[str(expression(value))] = self.context.values.stop(number)
-            return Sym(expression(value))
+            expr = self.context.sizes.canonical(expression(value))
+            return int(expr) if expr.is_Integer else Sym(expression(value))  # half of a width
         if isinstance(value, torch.SymBool):
             return None
         return value
