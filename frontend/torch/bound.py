@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ...runtime.autograd import CompiledCall, Signature, prepare, run_phase
 from ...runtime.memo import Memo
-from ...runtime.program import OnGraph, Program
+from ...runtime.program import Buffer, OnGraph, Program
 from ...runtime.sets import MapData, SetData
 from .importer.binding import (
     Constant,
@@ -42,6 +42,7 @@ class BoundProgram:
         self.imported = imported
         self.program = program
         self.memo = Memo(GRAPHS_KEPT)
+        self.passed_rows = self.passed()
         self.signature = self.make_signature()
         structure = set(program.structure_inputs)
         prepared = program.phases.get("prepare")
@@ -57,6 +58,13 @@ class BoundProgram:
         self.in_place = self.written()
         self.outputs = Outputs(imported.outputs)
 
+    def passed(self) -> list[RowsBinding]:
+        """The arguments of a call: not the integers that only the structure is made from, of which
+        a call may have to make a copy with the rows in front."""
+        read = {b.name for phase in ("forward", "backward") for b in self.inputs_of(phase)}
+        floats = ("f32", "f64")  # they take part in autograd whether they are read or not
+        return [r for r in self.imported.rows if r.name in read or r.elem in floats]
+
     def make_signature(self) -> Signature:
         phases = self.program.phases
         results = [r.name for r in self.imported.results] + [
@@ -70,12 +78,15 @@ class BoundProgram:
                 gradients[self.program.gradients[b.name]] = b.name
         wanted = self.read_by_backward()
         cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
-        inputs = [r.name for r in self.imported.rows]
+        inputs = [r.name for r in self.passed_rows]
         return Signature(inputs, results, saved, gradients, cotangents, wanted)
 
+    def inputs_of(self, phase: str) -> list[Buffer]:
+        found = self.program.phases.get(phase)
+        return [] if found is None else found.inputs
+
     def read_by_backward(self) -> set[str]:
-        backward = self.program.phases.get("backward")
-        return set() if backward is None else {b.name for b in backward.inputs}
+        return {b.name for b in self.inputs_of("backward")}
 
     def read_late(self) -> set[str]:
         """The arguments that @backward reads and the call itself changes: a counter, say."""
@@ -103,9 +114,9 @@ class BoundProgram:
         self.imported.check(args)
         graph = self.on_graph(args)
         given, args = args, self.apart(args) if self.in_place else args
-        rows = [self.rows_of(r, args) for r in self.imported.rows]
+        rows = [self.rows_of(r, args) for r in self.passed_rows]
         if self.copied:
-            pairs = zip(self.imported.rows, rows, strict=True)
+            pairs = zip(self.passed_rows, rows, strict=True)
             rows = [x.clone() if r.name in self.copied else x for r, x in pairs]
         if "backward" in self.program.phases and torch.is_grad_enabled():
             results = CompiledCall.apply(graph, self.signature, *rows)
