@@ -12,7 +12,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch import Tensor
 
-from ...runtime.autograd import CompiledCall, Signature, prepare, run_phase
+from ...runtime.autograd import TORCH, CompiledCall, Signature, prepare, run_phase
 from ...runtime.memo import Memo
 from ...runtime.program import Buffer, OnGraph, Program
 from ...runtime.sets import MapData, SetData
@@ -201,7 +201,7 @@ class BoundProgram:
             x = x.movedim(source.row_axis, 0) if source.row_axis else x
             return x.contiguous()
         if isinstance(source, FromSize):
-            return torch.tensor([source.size(args)], dtype=torch.int64)
+            return torch.tensor([source.size(args)], dtype=TORCH[r.elem])
         assert isinstance(source, DropoutKey)
         return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
 

@@ -65,6 +65,7 @@ def install() -> None:
         torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
     _patch_methods()
     _run_message_hooks()
+    _draw_eagerly()
 
 
 def _clone(f: FunctionType) -> FunctionType:
@@ -255,6 +256,21 @@ def _keep_hooks(cls: type) -> None:
 
 def _hooks_are_left_out() -> bool:
     return torch.compiler.is_compiling() and not ACTIVE
+
+
+def _draw_eagerly() -> None:
+    """Negative samples are drawn without Dynamo: it would make a symbol of each number drawn, which
+    takes hours where there are many edges."""
+    from torch_geometric.utils import _negative_sampling
+
+    plain = _negative_sampling.sample
+    untraced = torch._dynamo.disable(plain)
+
+    @functools.wraps(plain)
+    def sample(*args, **kwargs):
+        return untraced(*args, **kwargs) if ACTIVE else plain(*args, **kwargs)
+
+    _negative_sampling.sample = sample
 
 
 def _is_observed(conv) -> bool:

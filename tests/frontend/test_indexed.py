@@ -70,6 +70,52 @@ def test_sums_in_place() -> None:
     check(put, drawn(EDGES, WIDTH), index(), drawn(NODES, WIDTH, seed=1))
 
 
+def by_mask(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
+    y[kinds == k] = x[kinds == k] * (k + 1)
+
+
+def by_number(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
+    of_kind = (kinds == k).nonzero().view(-1)
+    y[of_kind] = x[of_kind] * (k + 1)
+
+
+def copied(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
+    of_kind = (kinds == k).nonzero(as_tuple=True)[0]
+    y.index_copy_(0, of_kind, x.index_select(0, of_kind) * (k + 1))
+
+
+def filled(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
+    y[torch.where(kinds == k)[0]] = x.mean(0) * k
+    y.index_fill_(0, (kinds == k + 3).nonzero().squeeze(-1), 0.5)
+
+
+@pytest.mark.parametrize("edit", [by_mask, by_number, copied, filled])
+def test_rows_by_kind(edit: Callable[..., None]) -> None:
+    """Into a tensor that nobody has written to, or that has more to say."""
+
+    def edited(x: Tensor, kinds: Tensor) -> list[Tensor]:
+        empty, known = x.new_empty(x.size(0), WIDTH), torch.sin(x)
+        for k in range(3):
+            edit(empty, kinds, k, x)
+            edit(known, kinds, k + 1, x)
+        first = torch.empty_like(x).copy_(x)
+        return [torch.where((kinds < 3).unsqueeze(-1), empty, first), known]
+
+    check(edited, drawn(EDGES, WIDTH), index(below=7))
+
+
+def test_rows_by_numbers_that_may_come_again_are_left_to_torch() -> None:
+    def put(x: Tensor, i: Tensor) -> Tensor:
+        y = x * 2
+        y[i] = 1.0
+        return y
+
+    compiled = gnnc.compile(put)
+    x, i = drawn(NODES, WIDTH), index()
+    assert torch.equal(compiled(x, i), put(x, i))
+    assert any("nonzero" in told for told in gnnc.explain(compiled).fallbacks)
+
+
 def test_counts() -> None:
     def counted(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
         count = torch.bincount(i, minlength=nodes.size(0))
@@ -174,6 +220,8 @@ PRODUCTS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "stack-of-one": lambda x, v, w: x.unsqueeze(0) @ w,
     "stack-left": lambda x, v, w: (w.transpose(1, 2) @ v).unsqueeze(0) @ (x @ v).t().sum(1),
     "stacks-of-one": lambda x, v, w: x.view(1, -1, 4) @ v.view(1, 4, 4),
+    "added": lambda x, v, w: torch.addmm(x, x.tanh(), v, beta=0.3, alpha=-2.0),
+    "added-to-nothing": lambda x, v, w: torch.addmm(x[:, :1].detach() / 0, x, v, beta=0),
     "rows-of-stacks": lambda x, v, w: x.view(-1, 1, 1, 4) @ w,
 }
 

@@ -13,33 +13,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 
 @functools.cache
-def _compiled(text: str, names: tuple[str, ...]) -> Callable[..., int]:
-    # text is printed from a size expression
-    return eval(f"lambda {', '.join(names)}: {text}", {"math": math})
+def _compiled(text: str, names: tuple[str, ...]) -> Callable[..., int | float]:
+    # text is printed from a size expression, with functions of these modules
+    return eval(f"lambda {', '.join(names)}: {text}", {"math": math, "torch": torch})
 
 
 @dataclass(frozen=True)
 class Size:
     """A number that the placeholders give: `text` is a Python expression of names, each a dimension
-    of a tensor placeholder (or, with `dim` None, the number that the placeholder is)."""
+    of a tensor placeholder (or, with `dim` None, the number that the placeholder is). `kind` is the
+    type of the number: a mean degree is a float, a comparison a bool."""
 
     text: str
     names: tuple[tuple[str, int, int | None], ...] = ()
+    kind: type[int | float | bool] = int
 
-    def __call__(self, args: Sequence[Any]) -> int:
+    def __call__(self, args: Sequence[Any]) -> Any:
         values = [
             args[position] if dim is None else args[position].shape[dim]
             for _, position, dim in self.names
         ]
-        return int(self._compute(*values))
+        return self.kind(self._compute(*values))
 
     @functools.cached_property
-    def _compute(self) -> Callable[..., int]:
+    def _compute(self) -> Callable[..., int | float]:
         return _compiled(self.text, tuple(n for n, _, _ in self.names))
 
 
@@ -74,7 +77,7 @@ class FromTensor:
 
 @dataclass(frozen=True)
 class FromSize:
-    """One i64 number computed from sizes."""
+    """One number computed from sizes."""
 
     size: Size
 

@@ -12,7 +12,7 @@ import torch
 
 from .errors import NoRule
 from .sizes import Sizes
-from .tensors import DTYPES, Arr, Dim, Merge, Operand, Sym, elem_of, numbers
+from .tensors import DTYPES, Arr, Dim, Merge, Operand, Sym, elem_of, elem_of_number, numbers
 from .values import FLOATS, Elem, Filter, Node, Set, Union, Values, depends_on_floats
 
 
@@ -39,20 +39,20 @@ class Context:
     # ------------------------------------------------------------ scalars
 
     def scalar(self, expr: sympy.Expr) -> Node:
-        """The value of a size expression, as one row of i64 (a symbol that is an item of a tensor
-        keeps its type)."""
-        v = self.values
+        """The value of an expression of sizes, one row of i64 or f64 (a symbol that is an item of a
+        tensor keeps its type)."""
+        v, elem = self.values, elem_of_number(expr)
         if not expr.free_symbols:
             return v.const(int(expr), "i64") if expr.is_Integer else v.const(float(expr), "f64")
         if expr.is_Symbol and str(expr) in self.items:
             return self.items[str(expr)]
         if any(str(s) in self.items for s in expr.free_symbols) and (expr.is_Add or expr.is_Mul):
             name = "add" if expr.is_Add else "mul"
-            out = self.scalar(expr.args[0])
-            for a in expr.args[1:]:
-                out = v.pointwise(name, [out, self.scalar(a)], out.elem)
+            out, *rest = (v.cast(self.scalar(a), elem) for a in expr.args)
+            for a in rest:
+                out = v.pointwise(name, [out, a], elem)
             return out
-        return v.make("size", [], None, (), "i64", expr=self.sizes.canonical(expr))
+        return v.make("size", [], None, (), elem, expr=self.sizes.canonical(expr))
 
     def lift(self, x: Operand, elem: Elem | None = None) -> Arr:
         """A scalar as a tensor of no dimension, of the given element type."""
@@ -76,7 +76,8 @@ class Context:
             if isinstance(x, Arr):
                 groups[0 if x.dims else 1].append(DTYPES[x.elem])
             elif isinstance(x, Sym):
-                groups[2].append(torch.int64 if x.expr.is_integer else torch.get_default_dtype())
+                whole = elem_of_number(x.expr) == "i64"
+                groups[2].append(torch.int64 if whole else torch.get_default_dtype())
             else:
                 groups[2].append(
                     torch.bool
@@ -218,12 +219,12 @@ class Context:
         v, codomain = self.rows_of(x, dim)
         rest = [d for k, d in enumerate(x.dims) if k != dim]
         over = i.home
-        if self._are_kept_rows(i.v, codomain):
+        if self.are_kept_rows(i.v, codomain):
             return Arr([*rest[:dim], over, *rest[dim:]], self.values.parent(v, over))
         return Arr([*rest[:dim], over, *rest[dim:]], self.values.at(v, i.v, over, codomain))
 
     @staticmethod
-    def _are_kept_rows(i: Node, rows: Set) -> bool:
+    def are_kept_rows(i: Node, rows: Set) -> bool:
         """Whether i are the numbers of the rows that a filter keeps, as nonzero gives them."""
         return (
             i.op == "parent"

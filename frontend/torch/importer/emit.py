@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import sympy
+from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, ToFloat
 from xdsl.dialects.builtin import f32, f64, i1, i32, i64
 from xdsl.ir import SSAValue, TypeAttribute
 
@@ -13,9 +14,19 @@ from ....dialects.inter.types import Dom, set_name
 from .emit_sets import SetEmitter
 from .errors import NoRule
 from .maps import plain_index
+from .tensors import elem_of_number
 from .values import FLOATS, INTEGERS, Node
 
 ELEMENTS: dict[str, TypeAttribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+
+ARITHMETIC: dict[type, str] = {
+    sympy.Add: "add",
+    sympy.Mul: "mul",
+    FloatTrueDiv: "div",
+    IntTrueDiv: "div",
+    ToFloat: "add",  # of one operand: a cast
+}
+"""What is computed of sizes that only running the program tells."""
 
 
 class Emitter(SetEmitter):
@@ -79,10 +90,10 @@ class Emitter(SetEmitter):
         return self.b.size(self.set(v.attrs["of"]).values[0]), 0
 
     def emit_size(self, v: Node) -> tuple[SSAValue, int]:
-        return self.number(v.attrs["expr"]), 0
+        return self.b.cast(self.number(v.attrs["expr"]), ELEMENTS[v.elem]), 0
 
     def number(self, expr: sympy.Expr) -> SSAValue:
-        """The value of a size expression, i64."""
+        """The value of an expression of sizes, i64 or f64."""
         known = self.program.sizes.by_size.get(str(expr))
         if known is not None and known.find().number in self.program.sets:
             if known.find().number not in self.being_born:
@@ -93,10 +104,11 @@ class Emitter(SetEmitter):
             return self.b.cast(self.value(self.program.items[str(expr)])[0], i64)
         if not self.signature.is_unbacked(expr):
             return self.signature.size(self.block, expr)
-        if expr.is_Add or expr.is_Mul:
-            out = self.number(expr.args[0])
-            for a in expr.args[1:]:
-                out = self.b.pointwise("add" if expr.is_Add else "mul", out, self.number(a))
+        if expr.func in ARITHMETIC:
+            elem = ELEMENTS[elem_of_number(expr)]
+            out, *rest = (self.b.cast(self.number(a), elem) for a in expr.args)
+            for a in rest:
+                out = self.b.pointwise(ARITHMETIC[expr.func], out, a)
             return out
         raise NoRule(f"the size {expr}, which depends on data")
 

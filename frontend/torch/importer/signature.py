@@ -21,6 +21,7 @@ from .binding import DropoutKey, FromSize, FromTensor, MapBinding, RowsBinding, 
 from .errors import NoRule
 from .maps import Column, MapKey, Program, Use, column_of, named
 from .sizes import expression, is_unbacked
+from .tensors import elem_of_number
 from .values import Filter, Loops, Node, Set, Union
 
 _ELEMENTS = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
@@ -80,7 +81,8 @@ class Signature:
         missing = [n for n in names if n not in self.sources]
         if missing:
             raise NoRule(f"the size {expr}, which no input of the graph tells")
-        return Size(PythonPrinter().doprint(expr), tuple((n, *self.sources[n]) for n in names))
+        sources = tuple((n, *self.sources[n]) for n in names)
+        return Size(PythonPrinter().doprint(expr), sources, _kind(expr))
 
     # ----------------------------------------------------------------- sets
 
@@ -214,8 +216,9 @@ class Signature:
         key = ("size", str(expr))
         if key in self.arguments:
             return self.arguments[key]
-        binding = RowsBinding(self.unique("size"), FromSize(self.bind_size(expr)), (), "i64", False)
-        return self.add(block, key, binding, RowsType.get(ONE, (), i64))
+        elem = elem_of_number(expr)
+        binding = RowsBinding(self.unique("size"), FromSize(self.bind_size(expr)), (), elem, False)
+        return self.add(block, key, binding, RowsType.get(ONE, (), _ELEMENTS[elem]))
 
     def key(self, block: Block) -> SSAValue:
         """The key of the dropouts of one call."""
@@ -226,6 +229,13 @@ class Signature:
 
     def attribute_dicts(self) -> list[DictionaryAttr]:
         return [DictionaryAttr(a) for a in self.attributes]
+
+
+def _kind(expr: sympy.Basic) -> type[int | float | bool]:
+    """The Python type of a number that is computed from sizes."""
+    if not isinstance(expr, sympy.Expr):
+        return bool
+    return int if elem_of_number(expr) == "i64" else float
 
 
 def _key(use: Use) -> MapKey:

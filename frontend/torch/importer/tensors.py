@@ -49,6 +49,17 @@ class Sym:
     expr: sympy.Expr
 
 
+def elem_of_number(expr: sympy.Basic) -> Elem:
+    """The type of a number that is computed from sizes: f64 for a mean degree.
+
+    Raises:
+        NoRule: it is a comparison.
+    """
+    if not isinstance(expr, sympy.Expr):
+        raise NoRule("a comparison of sizes as a number")
+    return "i64" if expr.is_integer else "f64"
+
+
 @dataclass(eq=False)
 class Arr:
     """A tensor."""

@@ -142,9 +142,7 @@ class Walk:
                 self.context.items[str(expression(value))] = self.context.values.stop(number)
             expr = self.context.sizes.canonical(expression(value))
             return int(expr) if expr.is_Integer else Sym(expression(value))  # half of a width
-        if isinstance(value, torch.SymBool):
-            return None
-        return value
+        return Sym(value.node.expr) if isinstance(value, torch.SymBool) else value
 
     def attribute(self, node: fx.Node) -> Any:
         target = self.graph.owning_module

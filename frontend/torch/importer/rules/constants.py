@@ -21,7 +21,8 @@ def filled(c: Call, value: bool | int | float | Sym | Arr) -> Arr:
     return Arr(list(dims), c.ctx.values.const(value, elem, numbers(dims)))
 
 
-@rule("zeros", "zeros_like", "new_zeros")
+# what nobody has written is not defined
+@rule("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty")
 def _zeros(c: Call) -> Arr:
     return filled(c, 0)
 

@@ -25,10 +25,14 @@ def _bmm(c: Call) -> Arr:
 
 @rule("addmm")
 def _addmm(c: Call) -> Arr:
+    """`beta * x + alpha * (mat1 @ mat2)`; a beta of 0 keeps what is not finite in x out."""
     y = matmul(c.ctx, c.tensor(1, "mat1"), c.tensor(2, "mat2"))
-    if c.kwargs.get("beta", 1) != 1 or c.kwargs.get("alpha", 1) != 1:
-        raise NoRule("addmm with factors")
-    return c.ctx.binary("add", c.x, y)
+    alpha, beta = c.kwargs.get("alpha", 1), c.kwargs.get("beta", 1)
+    if alpha != 1:
+        y = c.ctx.binary("mul", y, alpha)
+    if beta == 0:
+        return y
+    return c.ctx.binary("add", c.x if beta == 1 else c.ctx.binary("mul", c.x, beta), y)
 
 
 @rule("einsum")

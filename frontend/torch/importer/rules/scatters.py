@@ -7,7 +7,7 @@ import torch
 
 from ..errors import NoRule
 from ..sizes import expression
-from ..tensors import DTYPES, Arr, elem_of, numbers
+from ..tensors import DTYPES, Arr, Dim, elem_of, numbers
 from ..values import FLOATS, Filter, Set
 from .indexing import column_numbers
 from .registry import Call, rule, size_expr
@@ -42,7 +42,13 @@ def _scattered(
     c: Call, source: Arr, index: Arr, dim: int, kind: str, zero_ties: bool = False
 ) -> Arr:
     """A reduction into the rows of the tensor that the call edits."""
-    target = c.x.dims[dim]
+    return _reduced(c, source, index, c.x.dims[dim], dim, kind, zero_ties)
+
+
+def _reduced(
+    c: Call, source: Arr, index: Arr, target: Dim, dim: int, kind: str, zero_ties: bool = False
+) -> Arr:
+    """A reduction into the rows of a dimension."""
     if isinstance(target, Set):
         return c.ctx.segment(source, index, dim, target.find().expr, kind, zero_ties)
     if not isinstance(target, int) or c.x.axis is not None:
@@ -87,6 +93,16 @@ def _index_put(c: Call) -> Arr:
         c.ctx.sizes.unify(index.home, value.home)
     source = c.ctx.expand(value, [*index.dims, *c.x.dims[1:]])
     return c.ctx.binary("add", c.x, _scattered(c, source, index, 0, "sum"))
+
+
+@rule("index_copy", "index_fill")
+def _index_copy(c: Call) -> Arr:
+    """Rows in the places of others, of which an index gives the numbers."""
+    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
+    value = c.arg(3, "source" if c.name == "index_copy" else "value")
+    if dim != 0:
+        raise NoRule("columns copied to places that an index tells")
+    return _assigned(c, c.x, index, c.ctx.cast(c.ctx.lift(value), c.x.elem))
 
 
 @rule("bincount")
@@ -137,14 +153,19 @@ def _extremum(c: Call, source: Arr, index: Arr, dim: int, kind: str, start: floa
     if dim:
         raise NoRule("scatter_reduce into columns that starts from another number than 0")
     best = _scattered(c, source, index, dim, kind)
-    ones = Arr([index.home], ctx.values.const(1.0, best.elem))
-    rows = _scattered(c, ones, index, 0, "sum")
-    for k in range(1, best.rank):
-        rows = ctx.unsqueeze(rows, k)
-    untouched = ctx.compare("eq", rows, 0)
+    untouched = ctx.compare("eq", _counts(c, index, best), 0)
     if include:
         untouched = ctx.binary("add", untouched, ctx.compare(beyond, best, start))
     return ctx.where(untouched, start, best, elem=best.elem)
+
+
+def _counts(c: Call, index: Arr, like: Arr) -> Arr:
+    """How often the index names each row of `like`, to be compared with it."""
+    ones = Arr([index.home], c.ctx.values.const(1.0, "f32"))
+    rows = _reduced(c, ones, index, like.dims[0], 0, "sum")
+    for k in range(1, like.rank):
+        rows = c.ctx.unsqueeze(rows, k)
+    return rows
 
 
 @rule("setitem")
@@ -159,6 +180,8 @@ def _setitem(c: Call) -> None:
 def _assigned(c: Call, base: Arr, index: Any, value: Arr) -> Arr:
     if isinstance(index, Arr) and index.elem == "i1":
         return _assigned_mask(c, base, index, value)
+    if isinstance(index, Arr) and isinstance(base.dims[0], Set) and index.rank == 1:
+        return _assigned_rows(c, base, index, value)
     parts = index if isinstance(index, tuple) else (index,)
     for dim, i in enumerate(parts):
         whole = isinstance(i, slice) and i == slice(None, None, None)
@@ -178,7 +201,7 @@ def _assigned_mask(c: Call, base: Arr, mask: Arr, value: Arr) -> Arr:
     full = mask
     for _ in range(base.rank - mask.rank):
         full = c.ctx.unsqueeze(full, full.rank)
-    if value.rank == 0:
+    if value.home is None:  # the same for all rows
         return c.ctx.where(full, value, base)
     home = value.home
     if home is None or not isinstance(home.origin, Filter) or home.origin.mask is not mask.v:
@@ -186,6 +209,20 @@ def _assigned_mask(c: Call, base: Arr, mask: Arr, value: Arr) -> Arr:
     v = c.ctx.values
     put = v.make("scatter_parent", [value.v], base.home, value.v.shape, value.elem, subset=home)
     return c.ctx.where(full, Arr(base.dims, put), base)
+
+
+def _assigned_rows(c: Call, base: Arr, index: Arr, value: Arr) -> Arr:
+    """Rows by their numbers, as nonzero gives those of a mask: each once, so that a sum of what is
+    written there is what is written last."""
+    home = index.home
+    if home is None or index.v.op != "parent" or index.v.args[0].op != "iota":
+        raise NoRule("an assignment to rows of a set by numbers that nonzero has not given")
+    assert isinstance(home.origin, Filter)
+    if home.origin.set.find() is base.home:
+        return _assigned_mask(c, base, Arr([base.home], home.origin.mask), value)
+    value = c.ctx.expand(value, [home, *base.dims[1:]])
+    put = _reduced(c, value, index, base.dims[0], 0, "sum")
+    return c.ctx.where(c.ctx.compare("gt", _counts(c, index, put), 0), put, base)
 
 
 def _assigned_columns(c: Call, base: Arr, dim: int, i: Any, value: Arr) -> Arr:
