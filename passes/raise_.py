@@ -1,9 +1,9 @@
 """raise: what users write becomes the ops that later passes reason about.
 
 Constants that do nothing go (raising/constants.py), spelled-out normalisations, means, scores and
-stacked sums become ops (raising/patterns.py), and loops over relations, one masked graph each,
-become one typed aggregation (raising/relations.py). Sums of a constant become counts. All is exact,
-where it is not bit for bit it is a reassociation.
+stacked sums become ops (raising/patterns.py). Loops over relations, one masked graph each, become
+one typed aggregation (raising/relations.py), or rows written at once (raising/assignments.py). Sums
+of a constant become counts. All is exact, where it is not bit for bit it is a reassociation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from .linear.function import LinearFunction, value_ops
 from .linear.reads import drop_read_of_unit
+from .raising.assignments import relation_assignments
 from .raising.constants import drop_neutral, fold_constants, name_power, unstack
 from .raising.patterns import (
     contract_of_sum,
@@ -39,6 +40,7 @@ _RULES = (
     contract_of_sum,
     sum_of_stack,
     relation_loop,
+    relation_assignments,
 )
 _ROUNDS = 50
 """More than any program needs; a rule that undid another would not end."""

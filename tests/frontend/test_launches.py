@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, HeteroConv, RGCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, HeteroConv, RGATConv, RGCNConv, SAGEConv
 
 import gnnc
 
@@ -35,6 +35,18 @@ def test_products_by_pair() -> None:
             other = edges[0 if "src" in launch.domain else 1]
             assert launch.rows == product.rows == pairs(kinds, other)
             assert product.multiplications == product.rows * 20 * 16
+
+
+def test_loops_over_relations_are_no_kernels_of_their_own() -> None:
+    """Attention within each relation, which PyG writes as one masked softmax after the other."""
+    count = set[int]()
+    for relations in (RELATIONS, 3 * RELATIONS):
+        layer = RGATConv(6, 5, relations, heads=2, attention_mechanism="within-relation")
+        model = gnnc.compile(layer)
+        edges, kinds = graph(0)
+        model(torch.randn(NODES, 6), edges, kinds).sum().backward()
+        count.add(len(gnnc.explain(model).launches()))
+    assert len(count) == 1
 
 
 def test_products_by_node() -> None:

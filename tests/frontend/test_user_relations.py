@@ -80,6 +80,28 @@ def weighed_by_attention(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
     return (by_relation * share.view(1, -1, 1)).sum(1)
 
 
+def written_by_type(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
+    """A layer for each relation, with its own attention; messages of another type stay as they
+    are."""
+    messages, share = p.lin(x)[e[0]], torch.zeros(e.size(1), dtype=x.dtype)
+    for r in range(RELATIONS - 1):
+        of_r = t == r
+        messages[of_r] = (x[e[0][of_r]] @ p.weight[r] + p.bias[r]).relu()
+        score = (x[e[0][of_r]] * p.relation[r]).sum(-1)
+        share[of_r] = softmax(score, e[1][of_r], num_nodes=x.size(0))
+    return total(messages * (share.unsqueeze(-1) + 0.5), e[1], x)
+
+
+def nodes_by_type(
+    p: Weights, x: Tensor, e: Tensor, t: Tensor, node_type: Tensor
+) -> tuple[Tensor, Tensor]:
+    y = x.new_empty(x.size(0), OUT)
+    for r in range(RELATIONS):
+        of_r = (node_type == r).nonzero().view(-1)
+        y[of_r] = p.lin(x[of_r]) + x[of_r] @ p.weight[r]
+    return y, total(y[e[0]] * p.bias[t], e[1], x)
+
+
 # ---------------------------------------------------------------- tables of all relations
 
 
@@ -224,6 +246,7 @@ def links_translated(p: Weights, x: Tensor, e: Tensor, t: Tensor) -> Tensor:
 QUICK = (
     ends_of_a_mask,
     put_in_place,
+    written_by_type,
     table_by_node,
     table_of_one_layer_behind,
     table_of_several_layers,
@@ -261,6 +284,7 @@ def with_node_types(g: Edges, seed: int) -> tuple[Any, ...]:
 
 LAYERS = [
     Layer("types_of_both_ends", lambda: Weights(types_of_both_ends), with_node_types),
+    Layer("nodes_by_type", lambda: Weights(nodes_by_type), with_node_types),
     *(Layer(f.__name__, lambda f=f: Weights(f), typed, f in QUICK) for f in (*QUICK, *LONG)),
     Layer("table_by_relation", lambda: Weights(table_by_relation), not_alone, False),
     Layer("inverse_relations_of_pyg", InverseRelations, typed),
