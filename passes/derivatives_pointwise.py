@@ -124,8 +124,9 @@ def _leaky_relu(s: Site) -> Num:
 
 
 def _elu(s: Site) -> Num:
+    """From the operand, as torch: alpha + y is rounding where y comes close to -alpha."""
     alpha = s.op.parameters()["alpha"]
-    return s.d.where(s.positive(alpha), s.d * (s.y + alpha))
+    return s.d.where(s.a.compare("gt", 0.0), s.d * (s.decay(s.a) * alpha))
 
 
 def _rsqrt(s: Site) -> Num:

@@ -23,7 +23,8 @@ needs_rdf = pytest.mark.skipif(
     find_spec("rdflib") is None or find_spec("pandas") is None,
     reason="PyG reads AIFB with rdflib and pandas, which are not installed",
 )
-TASKS = [pytest.param("aifb", marks=needs_rdf), "acm", "fb15k-237"]
+AIFB = pytest.param("aifb", marks=needs_rdf)
+OTHERS = ("acm", "fb15k-237")
 
 
 def arguments(*given: str) -> argparse.Namespace:
@@ -91,9 +92,7 @@ def write_fb15k(raw: Path) -> None:
 WRITERS = {"aifb": write_aifb, "acm": write_acm, "fb15k-237": write_fb15k}
 
 
-@pytest.mark.parametrize(
-    "task", [t if t == "aifb" else pytest.param(t, marks=pytest.mark.long) for t in TASKS]
-)
+@pytest.mark.parametrize("task", [AIFB, *(pytest.param(t, marks=pytest.mark.long) for t in OTHERS)])
 def test_tiny_data(task: str, tmp_path: Path):
     folder = GRAPHS[accuracy.STUDIES[task].graph].folder
     assert folder is not None
@@ -121,7 +120,7 @@ def test_tiny_data(task: str, tmp_path: Path):
 
 @pytest.mark.long
 @pytest.mark.skipif(DATA is None, reason="GNNC_DATA does not name a folder with published data")
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [AIFB, *OTHERS])
 def test_real_data(task: str):
     assert DATA is not None
     options = ["--seeds", "2", "--epochs", "10" if task != "fb15k-237" else "2", "--tasks", task]

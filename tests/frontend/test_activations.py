@@ -60,6 +60,17 @@ def test_equal_to_torch_but_for_its_constants() -> None:
     check(lambda x, w: [f(y) for f in several for y in (x, x @ w)], *args, relative=1e-6)
 
 
+@pytest.mark.parametrize("name", ["elu", "celu", "selu"])
+def test_slopes_far_from_zero(name: str) -> None:
+    """There the value is all but constant, and tells nothing of the slope."""
+    x = torch.linspace(-30, -5, 40, requires_grad=True)
+    slopes = [
+        torch.autograd.grad(f(x).sum(), x)[0]
+        for f in (gnnc.compile(lambda x: ACTIVATIONS[name](x)), ACTIVATIONS[name])
+    ]
+    assert torch.allclose(*slopes, rtol=1e-5, atol=0)
+
+
 def test_no_number_stays_none() -> None:
     several = [f for name, f in ACTIVATIONS.items() if name not in ("ceil", "isfinite")]
     x = torch.full((3, 6), torch.nan)
