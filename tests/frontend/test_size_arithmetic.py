@@ -35,6 +35,12 @@ def share_of_kept(x: Tensor, e: Tensor) -> Any:
     return kept * (kept.size(0) / x.size(0) + 1) + kept.size(0) * 0.25
 
 
+def item_by_kept(x: Tensor, e: Tensor) -> Any:
+    kept = x[e[0][e[0] != e[1]]]
+    item = x.detach().abs().max().item()
+    return kept * (item / (kept.size(0) + 1)) + x.sum() * (item / 3)
+
+
 def whole_numbers_by_a_share(x: Tensor, e: Tensor) -> Any:
     return e * (1 / x.size(0)), e * x.size(0)
 
@@ -45,6 +51,7 @@ FUNCTIONS = (
     parts_of_sizes,
     comparisons,
     share_of_kept,
+    item_by_kept,
     whole_numbers_by_a_share,
 )
 

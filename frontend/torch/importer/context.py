@@ -12,7 +12,18 @@ import torch
 
 from .errors import NoRule
 from .sizes import Sizes
-from .tensors import DTYPES, Arr, Dim, Merge, Operand, Sym, elem_of, elem_of_number, numbers
+from .tensors import (
+    ARITHMETIC,
+    DTYPES,
+    Arr,
+    Dim,
+    Merge,
+    Operand,
+    Sym,
+    elem_of,
+    elem_of_number,
+    numbers,
+)
 from .values import FLOATS, Elem, Filter, Node, Set, Union, Values, depends_on_floats
 
 
@@ -46,11 +57,10 @@ class Context:
             return v.const(int(expr), "i64") if expr.is_Integer else v.const(float(expr), "f64")
         if expr.is_Symbol and str(expr) in self.items:
             return self.items[str(expr)]
-        if any(str(s) in self.items for s in expr.free_symbols) and (expr.is_Add or expr.is_Mul):
-            name = "add" if expr.is_Add else "mul"
+        if any(str(s) in self.items for s in expr.free_symbols) and expr.func in ARITHMETIC:
             out, *rest = (v.cast(self.scalar(a), elem) for a in expr.args)
             for a in rest:
-                out = v.pointwise(name, [out, a], elem)
+                out = v.pointwise(ARITHMETIC[expr.func], [out, a], elem)
             return out
         return v.make("size", [], None, (), elem, expr=self.sizes.canonical(expr))
 

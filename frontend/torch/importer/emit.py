@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import sympy
-from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, ToFloat
 from xdsl.dialects.builtin import f32, f64, i1, i32, i64
 from xdsl.ir import SSAValue, TypeAttribute
 
@@ -14,19 +13,10 @@ from ....dialects.inter.types import Dom, set_name
 from .emit_sets import SetEmitter
 from .errors import NoRule
 from .maps import plain_index
-from .tensors import elem_of_number
+from .tensors import ARITHMETIC, elem_of_number
 from .values import FLOATS, INTEGERS, Node
 
 ELEMENTS: dict[str, TypeAttribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
-
-ARITHMETIC: dict[type, str] = {
-    sympy.Add: "add",
-    sympy.Mul: "mul",
-    FloatTrueDiv: "div",
-    IntTrueDiv: "div",
-    ToFloat: "add",  # of one operand: a cast
-}
-"""What is computed of sizes that only running the program tells."""
 
 
 class Emitter(SetEmitter):
@@ -101,7 +91,8 @@ class Emitter(SetEmitter):
         if expr.is_Integer:
             return self.b.const(int(expr), elem=i64)
         if str(expr) in self.program.items:
-            return self.b.cast(self.value(self.program.items[str(expr)])[0], i64)
+            item = self.value(self.program.items[str(expr)])[0]
+            return self.b.cast(item, ELEMENTS[elem_of_number(expr)])
         if not self.signature.is_unbacked(expr):
             return self.signature.size(self.block, expr)
         if expr.func in ARITHMETIC:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import sympy
 import torch
+from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, ToFloat
 
 from .errors import NoRule
 from .values import Elem, Node, Set
@@ -47,6 +48,16 @@ class Sym:
     """A symbolic scalar."""
 
     expr: sympy.Expr
+
+
+ARITHMETIC: dict[type, str] = {
+    sympy.Add: "add",
+    sympy.Mul: "mul",
+    FloatTrueDiv: "div",
+    IntTrueDiv: "div",
+    ToFloat: "add",  # of one operand: a cast
+}
+"""What a program computes of numbers that only running it tells."""
 
 
 def elem_of_number(expr: sympy.Basic) -> Elem:
