@@ -337,7 +337,7 @@ MORE["GCN2_pairnorm"] = (lambda: TwoGCN("pairnorm"), plain)
 EAGER = {
     "GCNConv_csr": "sparse adjacency",
     "SAGE_csr": "sparse adjacency",
-    "SAGE_lstm": "gnnc has no rule",
+    "SAGE_lstm": "not one of the parts",
     "dense_attention": "rows of two sets",
     "sorted_by_end": "argsort",
     "top_rows": "topk",
