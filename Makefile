@@ -5,13 +5,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.gnnc-installed
 PYTEST_ARGS ?= -n auto
+SEEDS ?= 0-999
+FOLDER ?= .hunt
+JOBS ?= 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo bench test test-all check filecheck pytest format clean
+.PHONY: help venv demo bench test test-all test-sanitize check filecheck pytest hunt ops format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # torch goes first and alone: where an index offers several builds of it, this settles which one
 # before the packages that merely depend on torch are looked at.
@@ -32,8 +35,11 @@ bench: $(STAMP) ## time training epochs against PyG and DGL
 
 test: check filecheck pytest ## style, types, IR tests and quick Python tests (under 20 minutes)
 
-test-all: check filecheck ## the same with the tests that take minutes each
+test-all: check filecheck ## the same with the tests that take minutes each, and test-sanitize
 	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
+
+test-sanitize: $(STAMP) ## kernels and models under address, undefined-behaviour, thread sanitizers
+	$(BIN)/python -m pytest -m sanitize $(PYTEST_ARGS)
 
 check: $(STAMP) ## ruff and pyright
 	$(BIN)/ruff check .
@@ -45,6 +51,12 @@ filecheck: $(STAMP) ## lit and FileCheck tests of dialects and passes
 
 pytest: $(STAMP) ## quick Python tests; PYTEST_ARGS="-k name" chooses
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+hunt: $(STAMP) ## random programs against eager, SEEDS=0-999; a later run continues (FOLDER, JOBS)
+	nice $(BIN)/python -m tests.hunt $(SEEDS) --folder $(FOLDER) --jobs $(JOBS)
+
+ops: $(STAMP) ## try every op of torch and write docs/ops.md
+	$(BIN)/python -m gnnc.tests.oracle.table
 
 format: $(STAMP) ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix .

@@ -19,7 +19,10 @@ from .row_values import Registers, combine, ctype_of
 if TYPE_CHECKING:
     from .row_code import RowCode
 
-Read = Callable[[SSAValue, Piece], str]
+Read = Callable[[SSAValue, Piece, str], str]
+"""The C text of a piece of a row; the string is one more offset, " + q", of a loop."""
+UNROLLED = 256
+"""Vectors of a row that are combined in straight code; more are in a loop, in the same order."""
 
 
 def runs(op: rows.FoldOp | rows.DotOp) -> tuple[int, int] | None:
@@ -51,8 +54,8 @@ def emit(code: RowCode, op: rows.FoldOp | rows.DotOp, count: int, inner: int) ->
     address = {x: code.memory(x) for x in op.operands}
     out = result(code, op.result)
 
-    def read(x: SSAValue, p: Piece) -> str:
-        return load(c, p, f"{address[x]} + m * {inner} + {p.offset}")
+    def read(x: SSAValue, p: Piece, further: str) -> str:
+        return load(c, p, f"{address[x]} + m * {inner} + {p.offset}{further}")
 
     with code.out.block(f"for (int m = 0; m < {count}; ++m)"):
         code.out.line(f"{out}[m] = {across(code, op, c, inner, read)};")
@@ -61,11 +64,11 @@ def emit(code: RowCode, op: rows.FoldOp | rows.DotOp, count: int, inner: int) ->
 def reader(code: RowCode, c: CType) -> Read:
     """A piece of a row, from registers where it lies there."""
 
-    def read(x: SSAValue, p: Piece) -> str:
+    def read(x: SSAValue, p: Piece, further: str) -> str:
         place = code.place[x]
-        if isinstance(place, Registers) and p in place.names:
+        if isinstance(place, Registers) and p in place.names and not further:
             return place.names[p]
-        return load(c, p, f"{code.memory(x)} + {p.offset}")
+        return load(c, p, f"{code.memory(x)} + {p.offset}{further}")
 
     return read
 
@@ -78,19 +81,26 @@ def across(code: RowCode, op: rows.FoldOp | rows.DotOp, c: CType, n: int, read: 
     """The C expression of one result; pieces of one width are combined before their lanes are."""
     kind = op.kind.data if isinstance(op, rows.FoldOp) else "sum"
     lanes = code.lanes_bytes // c.bytes
-    total = ""
-    of_width: dict[int, list[Piece]] = {}
-    for p in pieces(n, lanes):
+    whole = n // lanes if n // lanes > UNROLLED else 0
+    of_width: dict[int, list[Piece]] = {lanes: [Piece(0, lanes)]} if whole else {}
+    for p in pieces(n - whole * lanes, lanes, whole * lanes):
         of_width.setdefault(p.width, []).append(p)
+
+    def term(p: Piece, further: str = "") -> str:
+        return " * ".join(read(v, p, further) for v in op.operands)
+
+    total = ""
     for same in of_width.values():
-        name = code.out.name("v")
-        t = same[0].type(c)
-        for k, p in enumerate(same):
-            x = " * ".join(read(v, p) for v in op.operands)
-            if k == 0:
-                code.out.line(f"{t} {name} = {x};")
-            else:
-                code.out.line(f"{name} = {combine(kind, name, x, c, p)};")
-        one = name if same[0].width == 1 else f"fold_{kind}_{t}({name})"
+        first, *more = same
+        name, t = code.out.name("v"), first.type(c)
+        code.out.line(f"{t} {name} = {term(first)};")
+        for p in more:
+            code.out.line(f"{name} = {combine(kind, name, term(p), c, p)};")
+        if whole and first.offset == 0:
+            q = code.out.name("q")
+            with code.out.block(f"for (int {q} = {lanes}; {q} < {whole * lanes}; {q} += {lanes})"):
+                x = term(first, f" + {q}")
+                code.out.line(f"{name} = {combine(kind, name, x, c, first)};")
+        one = name if first.width == 1 else f"fold_{kind}_{t}({name})"
         total = combine(kind, total, one, c) if total else one
     return total

@@ -34,18 +34,32 @@ class Schedule:
 
     @staticmethod
     def of(nest: rows.TraverseOp) -> Schedule:
-        """Read the nest's attribute; a nest without one cannot be printed."""
+        """Read the nest's attribute. Raises PassFailedException for a nest that has none, or one
+        that cannot be printed.
+        """
         attribute = nest.schedule
         if not isinstance(attribute, DictionaryAttr):
             raise PassFailedException("a nest has no schedule: run `schedule` before printing")
 
-        def get(key: str) -> int:
-            v = attribute.data[key]
-            assert isinstance(v, IntegerAttr)
+        def get(key: str, least: int = 1) -> int:
+            v = attribute.data.get(key)
+            if not isinstance(v, IntegerAttr) or not least <= v.value.data < 2**31:
+                raise PassFailedException(
+                    f"the schedule of a nest needs `{key} = n : i64`, n at least {least}, here is "
+                    f"{v}: run `schedule` before printing"
+                )
             return v.value.data
 
+        vector_bytes = get("vector_bytes")
+        if vector_bytes not in (16, 32, 64):
+            raise PassFailedException(f"vectors have 16, 32 or 64 bytes, not {vector_bytes}")
         return Schedule(
-            *(get(k) for k in ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch"))
+            vector_bytes,
+            get("block"),
+            get("grain"),
+            get("chunks"),
+            get("row_cost", 0),
+            get("prefetch", 0),
         )
 
 

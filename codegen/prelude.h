@@ -119,13 +119,27 @@ INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Scalar functions that C's library does not have. NaN goes through, as in torch. */
 #define SCALAR_FUNCTIONS(T, s)                                                                  \
-    INLINE T rsqrt##s(T x) { return (T)1 / sqrt##s(x); }                                        \
-    INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }                          \
+    INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : (T)0; }                       \
     INLINE T greater##s(T a, T b) { return a != a || a > b ? a : b; }                           \
-    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }                              \
-    INLINE T rest##s(T a, T b) { return a - floor##s(a / b) * b; }
+    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }
 SCALAR_FUNCTIONS(float, f)
 SCALAR_FUNCTIONS(double, )
+/* The number y with erf y = x: a first guess good for three digits (Winitzki), then two of Halley's steps, whose errors
+   are the cube of what they begin with. Near 1 the rest to 1 is what is exact. */
+static __attribute__((unused)) double erfinv(double x)
+{
+    const double a = fabs(x), rest = 1 - a, w = -log1p(-a * a);
+    if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;
+    const double t = 2 / (M_PI * 0.147) - w / 2, q = w / 0.147;
+    double y = sqrt(q / (sqrt(t * t + q) + t));
+    for (int step = 0; step < 2; ++step) {
+        const double miss = a < 0.5 ? erf(y) - a : rest - erfc(y);
+        const double u = miss * (sqrt(M_PI) / 2) * exp(y * y);
+        y -= u / (1 + y * u);
+    }
+    return copysign(y, x);
+}
+INLINE float erfinvf(float x) { return (float)erfinv(x); }
 INLINE int64_t greateri(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t lessi(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t signi(int64_t a) { return (a > 0) - (a < 0); }
@@ -191,8 +205,9 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
     return -1;
 }
 
-/* Denormal numbers are flushed inside kernels and the caller's mode restored: they cost a hundred cycles each. */
-#ifdef __SSE__
+/* Denormal numbers are flushed inside kernels and the caller's mode restored: they cost a hundred cycles each. With
+   GNNC_DENORMALS they are kept. */
+#if defined(__SSE__) && !defined(GNNC_DENORMALS)
 #define ENTER_KERNEL unsigned csr_ = _mm_getcsr(); _mm_setcsr(csr_ | 0x8040)
 #define LEAVE_KERNEL _mm_setcsr(csr_)
 #else

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ..dialects.intra import rows
 from ..dialects.intra.syntax import element
+from ..dialects.pointwise.folds import FOLDS
 from .c_functions import number, scalar, vector
 from .c_types import I1, CType, Piece, ctype
 
@@ -53,12 +54,12 @@ def strides(dims: tuple[int, ...], into: tuple[int, ...]) -> list[int]:
     return out[::-1]
 
 
-START = {"sum": 0.0, "mul": 1.0, "last": 0.0, "max": float("-inf"), "min": float("inf")}
+START = {kind: fold.start for kind, fold in FOLDS.items()}
 
 
 def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -> str:
     """The C expression that adds `x` to an accumulator."""
-    fn = {"sum": "add", "mul": "mul", "max": "maximum", "min": "minimum"}.get(kind)
+    fn = FOLDS[kind].function
     if fn is None:
         return x
     if piece is None or piece.width == 1:

@@ -454,5 +454,5 @@ VECTORS(f64x8, w64x8, f64)
         const f32x4 y = f##_f32x4((f32x4){x[0], x[1], x[0], x[1]});                            \
         return (f32x2){y[0], y[1]};                                                            \
     }
-PAIR(exp) PAIR(expm1) PAIR(log) PAIR(log1p) PAIR(softplus)
+PAIR(abs) PAIR(exp) PAIR(expm1) PAIR(log) PAIR(log1p) PAIR(softplus)
 PAIR(sigmoid) PAIR(tanh) PAIR(gelu_tanh) PAIR(erf) PAIR(gelu)

@@ -34,6 +34,8 @@ class Options:
         passes: a pipeline as gnn-opt spells it, in place of the standard one.
         sanitize: build with the address and undefined-behaviour sanitizers.
         profile: let the program measure the seconds of each kernel (`gnnc bench kernels`).
+        denormals: keep denormal numbers, which kernels take for 0 by default: they are slow on x86.
+            Of exp, log and their kin they may be 0 all the same.
     """
 
     fullgraph: bool = False
@@ -41,6 +43,7 @@ class Options:
     passes: str | None = None
     sanitize: bool = False
     profile: bool = False
+    denormals: bool = False
 
 
 @functools.cache
@@ -78,7 +81,11 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     else:
         artifact = found.decode()
     program = Program(
-        artifact, march=options.march, sanitize=options.sanitize, profile=options.profile
+        artifact,
+        march=options.march,
+        sanitize=options.sanitize,
+        profile=options.profile,
+        denormals=options.denormals,
     )
     for dump in dumps:
         dump.write("program.c", program.source)

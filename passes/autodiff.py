@@ -85,19 +85,37 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
 def attached_arguments(func: FuncOp) -> set[str]:
     """The names of the arguments that a float result is made of, `inter.stop` apart: those to which
     torch gives a gradient, be it 0, and not none. An optimizer leaves the others alone."""
-    results = zip(return_of(func).operands, result_attributes(func), strict=True)
-    made_of = {
-        v
-        for v, outcome in results
-        if isinstance(v.type, RowsType) and is_float(v.type.elem) and UPDATE not in outcome
-    }
-    for op in reversed([op for op in func.body.block.ops if isinstance(op, ValueOp)]):
-        if op.results[0] in made_of and type(op) not in STOPS:
-            made_of.update(
-                x for x in op.operands if isinstance(x.type, RowsType) and is_float(x.type.elem)
-            )
+    wanted = [UPDATE not in outcome for outcome in result_attributes(func)]
+    parts = zip(made_of(func), wanted, strict=True)
+    return {name for (names, _), is_result in parts if is_result for name in names}
+
+
+def made_of(func: FuncOp) -> list[tuple[set[str], set[int]]]:
+    """For each result the names of the arguments that it is made of, and the numbers of the other
+    results, in floats and `inter.stop` apart. A result that is no float is made of none."""
+    body = [op for op in reversed(func.body.block.ops) if isinstance(op, ValueOp)]
     args = zip(func.body.block.args, arg_attributes(func), strict=True)
-    return {name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(args) if a in made_of}
+    names = {a: name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(args)}
+    results = return_of(func).operands
+    out: list[tuple[set[str], set[int]]] = []
+    for value in results:
+        reached = _made_of(value, body)
+        others = {i for i, x in enumerate(results) if x in reached and x is not value}
+        out.append(({name for a, name in names.items() if a in reached}, others))
+    return out
+
+
+def _made_of(value: SSAValue, body: Iterable[ValueOp]) -> set[SSAValue]:
+    """The floats that a value is made of, itself among them; `body` is in reverse order."""
+    reached = {value} if _is_float(value) else set[SSAValue]()
+    for op in body:
+        if op.results[0] in reached and type(op) not in STOPS:
+            reached.update(x for x in op.operands if _is_float(x))
+    return reached
+
+
+def _is_float(value: SSAValue) -> bool:
+    return isinstance(value.type, RowsType) and is_float(value.type.elem)
 
 
 def _wanted(

@@ -234,7 +234,7 @@ def _row_reduce(r: Reverse, op: shapes.RowReduceOp) -> None:
     def ties() -> SSAValue:
         best = r.spread(op.results[0], dims, op.axes)
         share, mask = _shares(r, op.x, best, lambda m: r.b.row_reduce("sum", m, op.axes), d)
-        return r.b.where(mask, r.spread(share, dims, op.axes), r.zero(d))
+        return _dealt(r, mask, r.spread(share, dims, op.axes))
 
     plain = op.kind.data == "sum"
     r.put(op.x, (lambda: r.spread(d, dims, op.axes)) if plain else ties, op.type.dom)
@@ -249,14 +249,19 @@ def _shares(
     more: SSAValue | None = None,
 ) -> tuple[SSAValue, SSAValue]:
     """`d` divided by the number of entries of `x` that equal `best` (and `more` of them), and where
-    they are; `total` sums over what the maximum was taken of."""
+    they are; `total` sums over what the maximum was taken of. Where `best` is NaN nothing equals
+    it, and the share is no finite number."""
     b, elem = r.b, rows(d).elem
     mask = b.pointwise("eq", x, best)
     count = total(b.cast(mask, elem))
     if more is not None:
         count = b.add(count, more)
-    at_least_one = b.pointwise("maximum", count, b.const(1.0, (), elem))
-    return b.div(d, at_least_one), mask
+    return b.div(d, count), mask
+
+
+def _dealt(r: Reverse, mask: SSAValue, share: SSAValue) -> SSAValue:
+    """The share where the mask holds; elsewhere 0, or NaN as in torch where nobody has a share."""
+    return r.b.where(mask, share, r.b.mul(share, r.zero(share)))
 
 
 # ---------------------------------------------------------------- reductions over rows
@@ -302,7 +307,7 @@ def _extreme(r: Reverse, op: reductions.ReduceOp) -> None:
             start = r.b.cast(r.b.pointwise("eq", y, r.zero(y)), rows(y).elem)
         best = _lift(r, op, y)
         share, mask = _shares(r, op.x, best, lambda m: _total(r, op, m), d, start)
-        return r.b.where(mask, _lift(r, op, share), r.zero(d))
+        return _dealt(r, mask, _lift(r, op, share))
 
     r.put(op.x, ties, op.over)
 

@@ -61,6 +61,11 @@ class LowerToIntraPass(ModulePass):
             raise PassFailedException(
                 "lower-to-intra needs the phases of split-phases: there is no @forward"
             )
+        if done := [f for f in functions if f.sym_name.data == STRUCTURE or PHASE in f.attributes]:
+            raise PassFailedException(
+                f"lower-to-intra: @{done[0].sym_name.data} is what this pass makes: the module is "
+                "lowered already"
+            )
         prepare = next((f for f in functions if f.sym_name.data == "prepare"), None)
         structure, exported = split_structure(prepare, given_sets(functions))
         op.body.block.insert_op_before(structure, functions[0])

@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import (
     VerifyException,
 )
 
+from ..dialects.verify import verify_module
 from .verify_sets import verify_sets
 
 DUMP_VARIABLE = "GNNC_DUMP"
@@ -87,7 +88,7 @@ class PassRunner:
     def run(self, module: ModuleOp) -> None:
         """Changes `module` in place."""
         if self.verify:
-            module.verify()
+            verify(module)
         again = self.verify and not self.verify_each
         # One copy for all passes: the module before a crash is computed again from it.
         original = module.clone() if again or self.reproducer_folder is not None else None
@@ -139,7 +140,7 @@ class PassRunner:
 
 def verify(module: ModuleOp) -> None:
     """What ops and types can check, and what needs the sets of a whole function (verify-sets)."""
-    module.verify()
+    verify_module(module)
     for func in module.body.ops:
         if isinstance(func, FuncOp) and func.body.blocks:
             verify_sets(func)

@@ -59,6 +59,13 @@ class SchedulePass(ModulePass):
             raise PassFailedException(
                 f"schedule: vector-bytes is 16, 32 or 64, not {self.vector_bytes}"
             )
+        least = {"block": 1, "grain": 1, "chunks": 1, "row_cost": 0, "prefetch": 0}
+        for name, bound in least.items():
+            if not bound <= getattr(self, name) < 2**31:
+                option = name.replace("_", "-")
+                raise PassFailedException(
+                    f"schedule: {option} is {bound} or more, not {getattr(self, name)}"
+                )
         for nest in op.walk():
             if isinstance(nest, TraverseOp):
                 nest.properties["schedule"] = self.of(nest)

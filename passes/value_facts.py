@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.inter.reduce import CountOp, ReduceOp, SoftmaxOp
+from ..dialects.inter.pointwise import PointwiseOp
+from ..dialects.inter.reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
 from ..dialects.inter.sets import Total
 from ..dialects.inter.shapes import RowReduceOp
 from ..dialects.inter.types import UNIT, RowsType, rows
@@ -21,10 +22,6 @@ from ..dialects.inter.values import AtOp, CastOp, ConstOp
 _SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
 _MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
 _SQUARES = frozenset({"inter.mul"})
-_NOT_NEGATIVE = frozenset(
-    f"inter.{n}" for n in ("relu", "abs", "exp", "sigmoid", "softplus", "count", "softmax")
-)
-_KEEPS_SIGN = frozenset(f"inter.{n}" for n in ("mul", "add", "div", "minimum", "sqrt", "dropout"))
 
 
 class Facts:
@@ -72,23 +69,20 @@ class Facts:
             return True
         if not all(self.finite(x) for x in _values(op)):
             return False
-        if op.name == "inter.rsqrt":
-            return "zero" in op.properties or self.positive(op.operands[0])
-        if op.name in ("inter.div", "inter.log"):
-            return self.positive(op.operands[-1])
-        if op.name == "inter.pow":
-            return self.positive(op.operands[0])
-        if op.name == "inter.sqrt":
-            return self.not_negative(op.operands[0])
-        if op.name == "inter.exp":
-            return _below_greatest(op.operands[0])
+        if op.name == "inter.exp" and _below_greatest(op.operands[0]):
+            return True
+        if isinstance(op, PointwiseOp) and op.SPEC.smooth_above_zero is not None:
+            x = op.operands[op.SPEC.smooth_above_zero]
+            if op.SPEC.finite_at_zero:
+                return self.not_negative(x)
+            return "zero" in op.properties or self.positive(x)
         return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
 
     def smooth(self, op: Operation) -> bool:
         """Finite operands give a finite result with a finite derivative: of every Total op, and of
         others on operands that are away from 0."""
-        if op.name in ("inter.div", "inter.log", "inter.rsqrt", "inter.sqrt", "inter.pow"):
-            x = op.operands[1 if op.name == "inter.div" else 0]
+        if isinstance(op, PointwiseOp) and op.SPEC.smooth_above_zero is not None:
+            x = op.operands[op.SPEC.smooth_above_zero]
             return self.positive(x) and all(self.finite(y) for y in _values(op))
         return op.has_trait(Total)
 
@@ -121,15 +115,22 @@ class Facts:
     def _not_negative(self, op: Operation) -> bool:
         if isinstance(op, ConstOp):
             return op.number >= 0
-        if op.name in _NOT_NEGATIVE or self.positive(op.results[0]):
+        if isinstance(op, CountOp | SoftmaxOp) or self.positive(op.results[0]):
             return True
         if op.name in _SQUARES and op.operands[0] is op.operands[1]:
             return True
-        if op.name == "inter.maximum":
-            return any(self.not_negative(x) for x in op.operands)
-        if op.name in _MOVES or op.name in _KEEPS_SIGN or isinstance(op, ReduceOp):
+        if isinstance(op, PointwiseOp):
+            return self._sign_of(op)
+        if op.name in _MOVES or isinstance(op, ReduceOp | RowReduceOp | DropoutOp):
             return all(self.not_negative(x) for x in _values(op))
-        return op.name == "inter.row_reduce" and self.not_negative(op.operands[0])
+        return False
+
+    def _sign_of(self, op: PointwiseOp) -> bool:
+        """What its record says of the sign of a pointwise op's result."""
+        if op.SPEC.sign in ("any", "never negative"):
+            return op.SPEC.sign == "never negative"
+        known = [self.not_negative(x) for x in op.operands]
+        return any(known) if op.SPEC.sign == "kept by one" else all(known)
 
     def _positive(self, op: Operation) -> bool:
         if isinstance(op, ConstOp):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
@@ -26,12 +26,22 @@ def verify_sets(func: FuncOp) -> SetEnv:
         for v in func.body.block.args:
             if isinstance(v.type, RowsType):
                 env.check_type(v.type)
+        defined = set[SSAValue](func.body.block.args)
         for op in func.body.block.ops:
+            _check_order(op, defined)
+            defined.update(op.results)
             if isinstance(op, InterOp):
                 op.check_sets(env)
     except VerifyException as error:
         raise PassFailedException(f"@{func.sym_name.data}: {op.name}: {error}") from error
     return env
+
+
+def _check_order(op: Operation, defined: set[SSAValue]) -> None:
+    """The parser sees to the order of ops in text, passes may move them."""
+    for i, x in enumerate(op.operands):
+        if x not in defined:
+            raise VerifyException(f"operand {i} is computed further down, or in another function")
 
 
 @dataclass(frozen=True)

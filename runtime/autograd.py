@@ -6,13 +6,13 @@ The one file of the runtime that imports torch.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from . import threads
 from .pool import SMALL, take
@@ -87,8 +87,14 @@ class Signature:
 
     `inputs` are the rows arguments in order, `gradients` maps an argument to the output of
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
-    those kept for @backward, `wanted` what @backward reads. From these follow `kept`, the names of
-    what a call keeps until its backward, in order, and `constant`, the results without a gradient.
+    those kept for @backward, `wanted` what @backward reads, `cotangents` maps a result to the input
+    of @backward. `attached` gives for a result the arguments that have a gradient of it, be it 0;
+    `linked` are results that the caller gets from another node of autograd.
+
+    From these follow `kept`, the names of what a call keeps until its backward, in order;
+    `constant`, the results without a gradient; `seen`, the others by number with their cotangents;
+    for each argument `sources`, the numbers of the results that have a gradient for it; `zeros`,
+    the numbers of the arguments whose gradient is 0; and `gives`, whether any other is not.
     """
 
     def __init__(
@@ -99,43 +105,152 @@ class Signature:
         gradients: Mapping[str, str],
         cotangents: Mapping[str, str],
         wanted: Collection[str],
+        attached: Mapping[str, Collection[str]],
+        linked: Collection[str] = (),
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
         self.saved = tuple(saved)
         # computed here once: these lines would be run at every call
-        self.gradients = tuple(gradients.get(n) for n in inputs)
-        self.cotangents = tuple(cotangents.get(n) for n in results)
+        reached = {n for names in attached.values() for n in names}
+        self.gradients = tuple(gradients.get(n) if n in reached else None for n in inputs)
+        self.zeros = tuple(i for i, n in enumerate(inputs) if n in reached and n not in gradients)
         self.kept_inputs = tuple(n for n in inputs if n in wanted)
         outputs = dict.fromkeys((*saved, *results))
         self.kept_outputs = tuple(n for n in outputs if n in wanted)
         self.kept = self.kept_inputs + self.kept_outputs
-        self.constant = tuple(n for n in results if n not in cotangents)
+        self.constant = tuple(n for n in results if not attached.get(n))
+        self.seen = tuple((i, cotangents.get(n)) for i, n in enumerate(results) if attached.get(n))
+        self.sources = tuple(
+            frozenset(i for i, r in enumerate(results) if n in attached.get(r, ())) for n in inputs
+        )
+        self.gives = any(n is not None for n in self.gradients)
+        self.linked = frozenset(n for n in results if n in linked)
+
+
+class Origin(ABC):
+    """What a call was made of: torch can run it again."""
+
+    @abstractmethod
+    def set_aside(self, name: str, result: Tensor) -> Tensor:
+        """Keep a linked result, which is handed out later; a tensor of its shape in its place."""
+
+    @abstractmethod
+    def asks_for_torch(self) -> bool:
+        """Whether somebody wants to see the gradient between two results of the call."""
+
+    @abstractmethod
+    def gradients(
+        self, cotangents: Sequence[Tensor | None], wanted: Sequence[bool]
+    ) -> Sequence[Tensor | None]:
+        """The gradients of the inputs that are wanted, by operations of torch, which can be
+        differentiated again where gradients are enabled."""
 
 
 class CompiledCall(torch.autograd.Function):
-    """One call of a compiled program with gradients."""
+    """One call of a compiled program with gradients.
+
+    An argument that no result with a cotangent is attached to gets None, as in torch. Where the
+    backward is differentiated itself, or vectorised, torch runs the call again.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, graph: OnGraph, signature: Signature, *inputs: Tensor
+        ctx: Any, graph: OnGraph, signature: Signature, origin: Origin, *inputs: Tensor
     ) -> tuple[Tensor, ...]:
         given = dict(zip(signature.inputs, inputs, strict=True))
         out = run_phase(graph.phases["forward"], given | graph.rows)
+        handed = out
+        if signature.linked:
+            handed = out | {n: origin.set_aside(n, out[n]) for n in signature.linked}
+            # the caller's tensor will know its node of autograd, which must not keep itself alive
+            out = out | {n: out[n].detach() for n in signature.linked}
         kept = [given[n] for n in signature.kept_inputs]
         ctx.save_for_backward(*kept, *(out[n] for n in signature.kept_outputs))
-        ctx.graph, ctx.signature = graph, signature
+        ctx.set_materialize_grads(False)
+        ctx.graph, ctx.signature, ctx.origin = graph, signature, origin
+        if signature.zeros:
+            ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
         if signature.constant:
             ctx.mark_non_differentiable(*(out[n] for n in signature.constant))
-        return tuple(out[n] for n in signature.results)
+        return tuple(handed[n] for n in signature.results)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
         graph, signature = ctx.graph, ctx.signature
-        values = dict(zip(signature.kept, ctx.saved_tensors, strict=True)) | graph.rows
-        for name, d in zip(signature.cotangents, cotangents, strict=True):
-            if name is not None and d is not None:
+        kept = ctx.saved_tensors  # raises where one was changed since, or all are freed
+        if torch.is_grad_enabled() or (signature.linked and ctx.origin.asks_for_torch()):
+            return None, None, None, *_by_torch(ctx, cotangents)
+        values = dict(zip(signature.kept, kept, strict=True)) | graph.rows
+        missing = False
+        for i, name in signature.seen:
+            d = cotangents[i]
+            if d is None:
+                missing = True
+            elif name is not None:
                 values[name] = d
-        out = run_phase(graph.phases["backward"], values)
-        return None, None, *(None if n is None else out[n] for n in signature.gradients)
+        if missing:
+            _fill_in(values, graph, signature)
+        try:
+            out = run_phase(graph.phases["backward"], values) if signature.gives else {}
+        except RuntimeError:
+            if all(d is None or _has_memory(d) for d in cotangents):
+                raise
+            return None, None, None, *_by_torch(ctx, cotangents)
+        if not keeps_graph():
+            ctx.origin = None  # as the engine frees what is saved
+        gradients = [None if n is None else out[n] for n in signature.gradients]
+        if missing or signature.zeros:
+            _as_torch(gradients, signature, cotangents, ctx)
+        return None, None, None, *gradients
+
+
+# whether what is saved for backward is needed after the backward that runs
+keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+
+
+def _by_torch(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    if ctx.origin is None:
+        raise RuntimeError(
+            "a compiled call is differentiated for a second time: give retain_graph=True or "
+            "create_graph=True to the first backward"
+        )
+    return ctx.origin.gradients(cotangents, ctx.needs_input_grad[3:])
+
+
+def _has_memory(x: Tensor) -> bool:
+    """Not so with the cotangents of `is_grads_batched`."""
+    try:
+        x.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _fill_in(values: dict[str, Tensor], graph: OnGraph, signature: Signature) -> None:
+    """Zeros for the cotangents that there are none of."""
+    forward = graph.phases["forward"]
+    cotangent = {signature.results[i]: name for i, name in signature.seen}
+    for b in forward.phase.outputs:
+        name = cotangent.get(b.name)
+        if name is not None and name not in values:
+            shape = b.row if b.domain is None else (forward.rows[b.slot], *b.row)
+            values[name] = torch.zeros(shape, dtype=TORCH[b.dtype])
+
+
+def _as_torch(
+    gradients: list[Tensor | None],
+    signature: Signature,
+    cotangents: Sequence[Tensor | None],
+    ctx: Any,
+) -> None:
+    """None for an argument that no result with a cotangent is attached to, and zeros for one that
+    is attached without a derivative (through `sign`, say)."""
+    given = {i for i, _ in signature.seen if cotangents[i] is not None}
+    for k, sources in enumerate(signature.sources):
+        if not sources & given:
+            gradients[k] = None
+    if signature.zeros:
+        for k, (shape, dtype) in zip(signature.zeros, ctx.flat, strict=True):
+            if signature.sources[k] & given:
+                gradients[k] = torch.zeros(shape, dtype=dtype)

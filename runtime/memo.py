@@ -5,12 +5,14 @@ an in-place edit (which raises the counter) makes a new key, and the old entry a
 also hang on the life of the tensors' storage, because an address may be used again. torch is not
 imported: a tensor is anything with ``data_ptr``, ``shape``, ``stride``, ``dtype`` and ``_version``.
 
-Two edits cannot be seen: through ``tensor.data`` and through a NumPy view of the tensor, which
-leave the version counter as it is.
+A tensor that was moved to other memory (``tensor.data = other``) keeps its counter, so what was
+seen of it before counts no more. Two edits cannot be seen: of what ``tensor.data`` gives and of a
+NumPy view, which leave the counter as it is.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import OrderedDict, deque
@@ -18,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 _Made = TypeVar("_Made")
+_moves = itertools.count(1)
 
 
 def version_key(tensor: Any) -> Hashable | None:
@@ -50,6 +53,8 @@ class Memo:
         self._capacity = capacity
         self._entries: OrderedDict[Hashable, tuple[Any, list[weakref.ref[Any]]]] = OrderedDict()
         self._dead: deque[Hashable] = deque()
+        # by id, where each tensor was last seen, and how often it had been moved by then
+        self._places: dict[int, tuple[weakref.ref[Any], int, int]] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -83,9 +88,28 @@ class Memo:
     def get_for(self, tensors: Iterable[Any], extra: Hashable, make: Callable[[], _Made]) -> _Made:
         """:meth:`get` for a value made from `tensors` and the hashable `extra` only."""
         tensors = list(tensors)
-        keys = [version_key(tensor) for tensor in tensors]
+        keys = [self._key(tensor) for tensor in tensors]
         key = None if None in keys else (*keys, extra)
         return self.get(key, [] if key is None else map(owner_of, tensors), make)
+
+    def _key(self, tensor: Any) -> Hashable | None:
+        """The tensor's version key, with how often it was seen to be moved: in other memory its
+        counter says nothing, and the numbers there may have changed meanwhile."""
+        key = version_key(tensor)
+        if key is None:
+            return None
+        there, number = tensor.data_ptr(), id(tensor)
+        seen = self._places.get(number)
+        if seen is not None and seen[0]() is tensor:
+            if seen[1] == there:
+                return (key, seen[2])
+            moves = next(_moves)
+            self._places[number] = (seen[0], there, moves)
+            return (key, moves)
+        places = self._places
+        gone = weakref.ref(tensor, lambda _: places.pop(number, None))
+        places[number] = (gone, there, 0)
+        return (key, 0)
 
     def values(self) -> list[Any]:
         """What is kept now, the value used last at the end."""

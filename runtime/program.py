@@ -166,7 +166,8 @@ class OnGraph:
 
 
 class Program:
-    """A loaded artifact (codegen/artifact.py); with `profile` its phases measure their kernels.
+    """A loaded artifact (codegen/artifact.py); with `profile` its phases measure their kernels,
+    with `denormals` they do not take denormal numbers for 0.
 
     Raises:
         CompileError, NoCompiler: from the tool chain.
@@ -179,9 +180,11 @@ class Program:
         march: str | None = None,
         sanitize: bool = False,
         profile: bool = False,
+        denormals: bool = False,
     ) -> None:
         data = json.loads(artifact)
-        self.source: str = "#define GNNC_PROFILE\n" * profile + data["source"]
+        chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
+        self.source: str = chosen + data["source"]
         self.path = toolchain.compile_source(self.source, march=march, sanitize=sanitize)
         library = toolchain.load(self.path)
         self.phases = {name: Phase(library, spec, profile) for name, spec in data["phases"].items()}

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import VerifyException
 
+from ..pointwise import PointwiseSpec
 from .base import InterOp, Operands, Row, ValueOp
 from .pointwise import POINTWISE_OPS, PointwiseOp
 from .reduce import CountOp, DropoutOp, ReduceOp
@@ -45,6 +47,7 @@ from .values import (
     StackOp,
     StopOp,
 )
+from .zeros import is_neutral
 
 OpT = TypeVar("OpT", bound=ValueOp)
 
@@ -112,16 +115,12 @@ def _same_row(op: ValueOp, x: SSAValue) -> SSAValue | None:
     return x if (t.dims, t.elem) == (op.type.dims, op.type.elem) else None
 
 
-def _identity(right: float, left: float | None = None) -> Rule:
-    """A binary op with a neutral number on the right, perhaps also on the left."""
-
-    def rule(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
-        a, b = op.xs
-        if constant(b) == right and (kept := _same_row(op, a)) is not None:
-            return kept
-        return _same_row(op, b) if left is not None and constant(a) == left else None
-
-    return rule
+def _neutral(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
+    """A binary op with its neutral number on one side is the other operand."""
+    (a, b), (left, right) = op.xs, op.SPEC.neutral
+    if is_neutral(constant(b), right, a):
+        return _same_row(op, a)
+    return _same_row(op, b) if is_neutral(constant(a), left, b) else None
 
 
 def _undone(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
@@ -148,24 +147,20 @@ def _decided(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
     return None if known is None else _same_row(op, a if known else b)
 
 
-POINTWISE_RULES: dict[str, tuple[Rule, ...]] = {
-    "add": (_identity(0, 0),),
-    "sub": (_identity(0),),
-    "mul": (_identity(1, 1),),
-    "div": (_identity(1),),
-    "pow": (_identity(1),),
-    "neg": (_undone,),
-    "logical_not": (_undone,),
-    "relu": (_idempotent,),
-    "abs": (_idempotent,),
-    "floor": (_idempotent,),
-    "sign": (_idempotent,),
-    "maximum": (_equal_operands,),
-    "minimum": (_equal_operands,),
-    "logical_and": (_equal_operands,),
-    "logical_or": (_equal_operands,),
-    "where": (_decided,),
-}
+def pointwise_rules(spec: PointwiseSpec) -> tuple[Rule, ...]:
+    """The rules that follow from the record of a function."""
+    rules: list[Rule] = [_fold_constants]
+    if any(x is not None for x in spec.neutral):
+        rules.append(_neutral)
+    if spec.involution:
+        rules.append(_undone)
+    if spec.idempotent:
+        rules.append(_idempotent)
+    if spec.selective:
+        rules.append(_equal_operands)
+    if spec.operands == "where":
+        rules.append(_decided)
+    return tuple(rules)
 
 
 # ---------------------------------------------------------------- row dimensions
@@ -219,7 +214,8 @@ def _cast_const(op: CastOp, rw: Rewrite) -> SSAValue | None:
         return rw.const(c != 0)
     if is_integer(t):
         return rw.const(int(c))
-    return rw.const(float(c))
+    single = rows(op.x).elem == f32  # rounded before, as an f32 is wherever it is read
+    return rw.const(float(np.float32(c)) if single else float(c))
 
 
 # ---------------------------------------------------------------- sets
@@ -352,9 +348,7 @@ _RULES: dict[type[Operation], tuple[Rule, ...]] = {
     DropoutOp: (_no_dropout,),
     ReduceOp: (_count_ones, _reduce_of_read),
 }
-_RULES.update(
-    {cls: (_fold_constants, *POINTWISE_RULES.get(n, ())) for n, cls in POINTWISE_OPS.items()}
-)
+_RULES.update({cls: pointwise_rules(cls.SPEC) for cls in POINTWISE_OPS.values()})
 
 
 # ---------------------------------------------------------------- applying

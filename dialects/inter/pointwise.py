@@ -1,4 +1,4 @@
-"""Pointwise ops: one per entry of the vocabulary in dialects/pointwise.py, named `inter.<name>`."""
+"""Pointwise ops: one per entry of the vocabulary in dialects/pointwise, named `inter.<name>`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _TEXT = {"float": "floats", "integer": "integers", "number": "numbers", "bool": 
 def _define(spec: PointwiseSpec) -> type[PointwiseOp]:
     traits = traits_def(Pure(), Total()) if spec.total else traits_def(Pure())
     body: dict[str, object] = {
-        "__doc__": f"`inter.{spec.name}`: see dialects/pointwise.py.",
+        "__doc__": f"`inter.{spec.name}`: see dialects/pointwise.",
         "__module__": __name__,
         "name": f"inter.{spec.name}",
         "SPEC": spec,

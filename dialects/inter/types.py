@@ -24,6 +24,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..limits import need_short_row
+
 UNIT = "unit"
 FLAGS = ("mono", "onto", "partial")
 ELEMENT_TYPES = (f32, f64, i32, i64, i1)
@@ -296,6 +298,7 @@ class RowsType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(
                 f"row dimensions are positive constants, not {row_text(self.dims)}"
             )
+        need_short_row(self.dims)
         if self.element_type not in ELEMENT_TYPES:
             raise VerifyException(
                 f"rows of {self.element_type}: element types are f32, f64, i32, i64 and i1"

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from ..inter import Inter
 from ..intra import Intra
+from ..verify import verify_module
 from .graphs import random_arguments
 from .inter import run
 from .lowered import is_lowered, random_values, results_by_name
@@ -35,7 +36,7 @@ def parse_module(text: str) -> ModuleOp:
     for dialect in (Builtin, Func, Inter, Intra):
         ctx.load_dialect(dialect)
     module = Parser(ctx, text).parse_module()
-    module.verify()
+    verify_module(module)
     return module
 
 

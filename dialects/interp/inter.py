@@ -46,6 +46,12 @@ def dtype_of(elem: Attribute) -> type[np.float64] | type[np.int64] | type[np.boo
     return np.bool_ if is_bool(elem) else np.int64
 
 
+def as_elements(x: Any, elem: Attribute) -> Array:
+    """Numbers of an element type; those of i32 wrap around, in int64."""
+    out = np.asarray(x, dtype_of(elem))
+    return out.astype(np.int32).astype(np.int64) if elem == i32 else out
+
+
 def aligned(xs: Sequence[Array]) -> list[Array]:
     """Arrays with the row axis first, given leading dimensions of 1 so that rows align right."""
     rank = max(x.ndim for x in xs)
@@ -405,7 +411,7 @@ def _pointwise(cls: type[PointwiseOp]) -> PointwiseImpl:
         xs = [self.operand(w, v, x, d) for v, x in zip(op.xs, args, strict=True)]
         with np.errstate(all="ignore"):
             y = op.SPEC.function(*aligned(xs), **op.parameters())
-        return (np.asarray(y, dtype_of(op.type.elem)),)
+        return (as_elements(y, op.type.elem),)
 
     return run_pointwise
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.interpreter import (
     Interpreter,
@@ -31,12 +31,10 @@ from ..inter.types import is_bool
 from ..intra import arithmetic, bindings, indices, loops, memory, products, shapes
 from ..intra.syntax import buffer_dims, element, row_dims
 from ..pointwise import POINTWISE
+from ..pointwise.folds import FOLDS
 from . import philox, tables
-from .inter import dtype_of
+from .inter import as_elements, dtype_of
 from .world import Array, World
-
-START = {"sum": 0.0, "mul": 1.0, "last": 0.0, "max": -np.inf, "min": np.inf}
-COMBINE = {"sum": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def unwritten(count: int, dims: Sequence[int], elem: Attribute) -> Array:
@@ -58,7 +56,7 @@ def poison(array: Array) -> None:
 
 def start_of(kind: str, t: Attribute) -> Array:
     """A row that reducing begins with."""
-    value, dtype = START[kind], dtype_of(element(t))
+    value, dtype = FOLDS[kind].start, dtype_of(element(t))
     if dtype is not np.float64 and np.isinf(value):
         value = np.iinfo(np.int64).max if value > 0 else np.iinfo(np.int64).min
     return np.full(row_dims(t), value, dtype)
@@ -66,8 +64,9 @@ def start_of(kind: str, t: Attribute) -> Array:
 
 def reduced(kind: str, so_far: Array, x: Array) -> Array:
     """One more row of a reduction."""
+    function = FOLDS[kind].function
     with np.errstate(all="ignore"):
-        return x if kind == "last" else np.asarray(COMBINE[kind](so_far, x))
+        return x if function is None else np.asarray(POINTWISE[function].function(so_far, x))
 
 
 def checked(row: int, count: int, what: str) -> int:
@@ -267,7 +266,7 @@ class IntraFunctions(InterpreterFunctions):
     def apply(self, interp: Interpreter, op: arithmetic.ApplyOp, args: Any) -> PythonValues:
         with np.errstate(all="ignore"):
             y = POINTWISE[op.fn.data].function(*args, **op.parameters())
-        return (np.asarray(y, dtype_of(element(op.result.type))),)
+        return (as_elements(y, element(op.result.type)),)
 
     @impl(arithmetic.CastOp)
     def cast(self, interp: Interpreter, op: arithmetic.CastOp, args: Any) -> PythonValues:
@@ -275,8 +274,7 @@ class IntraFunctions(InterpreterFunctions):
         if is_bool(elem):
             return (x != 0,)
         with np.errstate(invalid="ignore"):
-            x = x.astype(dtype_of(elem))
-        return (x.astype(np.int32).astype(np.int64) if elem == i32 else x,)
+            return (as_elements(x, elem),)
 
     @impl(arithmetic.FoldOp)
     def fold(self, interp: Interpreter, op: arithmetic.FoldOp, args: Any) -> PythonValues:

@@ -55,7 +55,7 @@ class ApplyOp(RowOp):
         fn = self.fn.data
         spec = POINTWISE.get(fn)
         if spec is None:
-            need(False, f"{fn!r} is not in the pointwise vocabulary (dialects/pointwise.py)")
+            need(False, f"{fn!r} is not in the pointwise vocabulary (dialects/pointwise)")
             return
         need(len(self.xs) == spec.arity, f"{fn} takes {spec.arity} operands, got {len(self.xs)}")
         for x in self.xs:

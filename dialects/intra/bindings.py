@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .syntax import IntraOp, buffer_dims, element, need, need_buffer, parse_values
+from .syntax import IntraOp, buffer_dims, element, need, need_buffer, parse_value
 
 INDEX32 = MemRefType(i32, (DYNAMIC_INDEX,))
 INDEX64 = MemRefType(i64, (DYNAMIC_INDEX,))
@@ -310,8 +310,9 @@ class PartOp(BindingOp):
 
     @classmethod
     def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        buffer, *offset = parse_values(parser)
-        return [buffer, offset]
+        buffer = parse_value(parser)
+        with_offset = parser.parse_optional_punctuation(",") is not None
+        return [buffer, [parse_value(parser)] if with_offset else []]
 
     def verify_(self) -> None:
         need(

@@ -32,6 +32,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..limits import need_short_row
+
 FLOATS = (f32, f64)
 INTEGERS = (i32, i64)
 ELEMENTS = (*FLOATS, *INTEGERS, i1)
@@ -99,9 +101,10 @@ def need_row(t: Attribute, what: str) -> None:
     """Raise a VerifyException unless `t` is the type of a row: a scalar or a static vector."""
     elem = element(t)
     need(
-        elem in ELEMENTS and not isinstance(t, MemRefType),
+        elem in ELEMENTS and not is_buffer_type(t),
         f"{what} is a row of f32, f64, i32, i64 or i1, not {t}: load it, or cast it",
     )
+    need_short_row(row_dims(t))
 
 
 def need_buffer(t: Attribute, what: str) -> None:
@@ -113,6 +116,7 @@ def need_buffer(t: Attribute, what: str) -> None:
         f"{what} is memref<?x..> with constant row dimensions and rows of f32, f64, i32, i64 or "
         f"i1, not {t}",
     )
+    need_short_row(shape[1:])
 
 
 def one_element(types: Sequence[Attribute]) -> Attribute:
@@ -258,7 +262,10 @@ class IntraOp(IRDLOperation):
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":"):
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.make(operands, types, **properties)
+        try:
+            return cls.make(operands, types, **properties)
+        except ValueError as error:  # xDSL's, for numbers of operands or results
+            parser.raise_error(f"{cls.name}: {error}", pos)
 
     @classmethod
     def _as_declared(cls, name: str, value: Attribute) -> Attribute:

@@ -6,7 +6,7 @@ func.func @from_the_result(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32> {inter
   // CHECK-NEXT: %y = inter.relu %x
   // CHECK-NEXT: %z = inter.tanh %y
   // CHECK-NOT: %x
-  // CHECK: inter.gt %y, %{{.*}} : !inter.rows<N, 3xi1>
+  // CHECK: inter.le %y, %{{.*}} : !inter.rows<N, 3xi1>
   // CHECK-NEXT: inter.where
   %y = inter.relu %x : !inter.rows<N, 3xf32>
   %z = inter.tanh %y : !inter.rows<N, 3xf32>

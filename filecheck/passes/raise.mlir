@@ -76,8 +76,7 @@ func.func @neutral(%N : !inter.set<N>, %x : !inter.rows<N, f32>, %u : !inter.row
   %zero = inter.const 0.0 : !inter.rows<unit, f32>
   %a = inter.mul %one, %x : !inter.rows<N, f32>
   %b = inter.div %a, %one : !inter.rows<N, f32>
-  %c = inter.add %b, %zero : !inter.rows<N, f32>
-  %d = inter.sub %c, %zero : !inter.rows<N, f32>
+  %d = inter.sub %b, %zero : !inter.rows<N, f32>
   %w = inter.mul %u, %one : !inter.rows<N, f32>
   func.return %d, %w : !inter.rows<N, f32>, !inter.rows<N, f32>
 }

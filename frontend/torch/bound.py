@@ -4,18 +4,20 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
-from torch import Tensor
+from torch import Tensor, fx
 
-from ...runtime.autograd import TORCH, CompiledCall, Signature, prepare, run_phase
-from ...runtime.memo import Memo
+from ...runtime.autograd import TORCH, prepare, run_phase
+from ...runtime.memo import Memo, version_key
 from ...runtime.program import Buffer, OnGraph, Program
 from ...runtime.sets import MapData, SetData
+from .differentiation import Differentiation
 from .importer.binding import (
     Constant,
     Copy,
@@ -29,21 +31,43 @@ from .importer.binding import (
     RowsBinding,
     Same,
     SetBinding,
+    View,
 )
 from .importer.signature import argument_name
+from .replay import Replay
+from .shared_memory import SharedMemory
 
 GRAPHS_KEPT = 64
 
+# Dynamo's names of what modules keep; parameters, which an optimizer changes after backward, apart
+_STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
+
 
 class BoundProgram:
-    """Calls a program as the FX graph it was imported from."""
+    """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
+    runs that graph: for calls in which what the program edits lies in the memory of others."""
 
-    def __init__(self, imported: Imported, program: Program) -> None:
+    def __init__(
+        self,
+        imported: Imported,
+        program: Program,
+        graph: fx.GraphModule | None = None,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        """`graph` is what was imported; without it no call is differentiated. `tell` is told what
+        runs in torch."""
+        self.tell = tell
         self.imported = imported
         self.program = program
         self.memo = Memo(GRAPHS_KEPT)
         self.passed_rows = self.passed()
-        self.signature = self.make_signature()
+        self.differentiation: Differentiation | None = None
+        self.replay = None if graph is None else Replay(graph, imported)
+        if self.replay is not None and any(a.placeholders for a in imported.attached):
+            self.differentiation = Differentiation(self.replay, program, self.passed_rows)
+        self.argument_names = [r.name for r in self.passed_rows]
+        results = [*imported.results, *(u.result for u in imported.updates)]
+        self.result_names = [r.name for r in results]
         structure = set(program.structure_inputs)
         prepared = program.phases.get("prepare")
         early = structure | (
@@ -55,7 +79,10 @@ class BoundProgram:
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
         self.copied = self.read_late()
+        self.kept: dict[str, Hashable] = dict.fromkeys(self.state())
         self.in_place = self.written()
+        self.shared = SharedMemory([u.placeholder for u in imported.updates], imported.placeholders)
+        self.in_shared_memory: Callable[..., Any] | None = None
         self.outputs = Outputs(imported.outputs)
 
     def passed(self) -> list[RowsBinding]:
@@ -64,22 +91,6 @@ class BoundProgram:
         read = {b.name for phase in ("forward", "backward") for b in self.inputs_of(phase)}
         floats = ("f32", "f64")  # they take part in autograd whether they are read or not
         return [r for r in self.imported.rows if r.name in read or r.elem in floats]
-
-    def make_signature(self) -> Signature:
-        phases = self.program.phases
-        results = [r.name for r in self.imported.results] + [
-            u.result.name for u in self.imported.updates
-        ]
-        outputs = {b.name for b in phases["forward"].outputs}
-        saved = [n for n in outputs if n not in results]
-        gradients: dict[str, str] = {}
-        if "backward" in phases:
-            for b in phases["backward"].outputs:
-                gradients[self.program.gradients[b.name]] = b.name
-        wanted = self.read_by_backward()
-        cotangents = {n: f"d_{n}" for n in results if f"d_{n}" in wanted}
-        inputs = [r.name for r in self.passed_rows]
-        return Signature(inputs, results, saved, gradients, cotangents, wanted)
 
     def inputs_of(self, phase: str) -> list[Buffer]:
         found = self.program.phases.get(phase)
@@ -90,8 +101,30 @@ class BoundProgram:
 
     def read_late(self) -> set[str]:
         """The arguments that @backward reads and the call itself changes: a counter, say."""
-        changed = {u.argument for u in self.imported.updates}
-        return self.read_by_backward() & changed
+        return self.read_by_backward() & {u.argument for u in self.imported.updates}
+
+    def state(self) -> set[str]:
+        """What a module keeps besides its parameters and @backward reads. It may change before (a
+        memory that is written to as soon as the loss is known)."""
+        kept = {
+            r.name
+            for r in self.passed_rows
+            if isinstance(r.source, FromTensor)
+            and not r.needs_grad
+            and _STATE.search(self.imported.placeholders[r.source.placeholder])
+        }
+        return self.read_by_backward() & kept
+
+    def kept_for_backward(self, r: RowsBinding, x: Tensor) -> Tensor:
+        """An argument, or a copy of it. What a module keeps is not copied again where it has not
+        changed since the call before (features, say)."""
+        if r.name in self.copied:
+            return x.clone()
+        if r.name in self.kept:
+            before, now = self.kept[r.name], version_key(x)
+            self.kept[r.name] = now
+            return x.clone() if now is None or now != before else x
+        return x
 
     def written(self) -> list[int]:
         """The placeholders that @forward writes to."""
@@ -108,26 +141,73 @@ class BoundProgram:
         """Run on the placeholders' values.
 
         Raises:
-            ValueError: sizes that have to agree do not.
-            IndexError: an index out of range, naming the argument.
+            IndexError, RuntimeError: an index out of range or sizes that do not fit, naming the
+                arguments: of the type that torch raises.
         """
-        self.imported.check(args)
-        graph = self.on_graph(args)
+        if self.in_shared_memory is not None and self.shared.found(args):
+            return self.in_shared_memory(*args)
+        try:
+            self.imported.check(args)
+            graph = self.on_graph(args)
+        except (IndexError, ValueError) as refused:
+            return self.in_torch(args, refused)
         given, args = args, self.apart(args) if self.in_place else args
         rows = [self.rows_of(r, args) for r in self.passed_rows]
-        if self.copied:
+        if self.copied or self.kept:
             pairs = zip(self.passed_rows, rows, strict=True)
-            rows = [x.clone() if r.name in self.copied else x for r, x in pairs]
-        if "backward" in self.program.phases and torch.is_grad_enabled():
-            results = CompiledCall.apply(graph, self.signature, *rows)
+            rows = [self.kept_for_backward(r, x) for r, x in pairs]
+        if self.differentiation is not None and torch.is_grad_enabled():
+            tensors, updated = self.run_differentiated(graph, args, rows)
         else:
-            values = dict(zip(self.signature.inputs, rows, strict=True)) | graph.rows
-            out = run_phase(graph.phases["forward"], values)
-            results = tuple(out[n] for n in self.signature.results)
-        tensors = [tensor_of(b, y) for b, y in zip(self.imported.results, results, strict=False)]
+            tensors, updated = self.run(graph, rows)
+        for a in self.imported.assertions:
+            if not tensors[a.result]:
+                raise a.raised(a.message)
         if self.imported.updates:
-            self.update(given, results[len(tensors) :])
+            self.update(given, updated)
         return self.outputs.rebuild(tensors, given)
+
+    def in_torch(self, args: Sequence[Any], refused: Exception) -> Any:
+        """Run the graph in torch on arguments that the program refuses: an index from the end, say.
+        What torch refuses too says both reasons."""
+        if self.replay is None:
+            raise refused
+        keys = [r for r in self.passed_rows if isinstance(r.source, DropoutKey)]
+        key = self.rows_of(keys[0], args) if keys else None
+        try:
+            out = self.replay.outputs(args, key)
+        except (IndexError, RuntimeError, ValueError) as error:
+            told = str(error).partition("\n")[0]
+            raise type(error)(f"{refused} (torch: {told})") from error
+        self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
+        return out
+
+    def run(self, graph: OnGraph, rows: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """The results and the updates of @forward, without gradients."""
+        values = dict(zip(self.argument_names, rows, strict=True)) | graph.rows
+        out = run_phase(graph.phases["forward"], values)
+        return self.split([out[n] for n in self.result_names])
+
+    def run_differentiated(
+        self, graph: OnGraph, args: Sequence[Any], rows: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """The same with gradients."""
+        d = self.differentiation
+        assert d is not None
+        if self.imported.reread:
+            args = [x.clone() if i in self.imported.reread else x for i, x in enumerate(args)]
+        origin, results = d.call(graph, args, rows)
+        tensors, updated = self.split(results)
+        for i, others in d.links:
+            y = origin.linked(i, results[i], [tensors[k] for k in others])
+            tensors[i] = tensor_of(self.imported.results[i], y)
+        return tensors, updated
+
+    def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """What a program gives as the tensors of the user's code, and its updates."""
+        pairs = zip(self.imported.results, results, strict=False)
+        tensors = [tensor_of(b, y) for b, y in pairs]
+        return tensors, results[len(tensors) :]
 
     def apart(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments, with copies of those that are written to and lie in one piece of memory
@@ -156,6 +236,9 @@ class BoundProgram:
             x = args[u.placeholder]
             if y is x or y.data_ptr() == x.data_ptr():
                 there.append(x)
+                continue
+            if u.recorded:
+                x.copy_(tensor_of(u.result, y))
                 continue
             with torch.no_grad():
                 x.copy_(tensor_of(u.result, y))
@@ -223,6 +306,15 @@ def set_data(
 
 def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
     """A result as the tensor that the user's code would have made."""
+    y = shaped(b, y)
+    if b.order is None:
+        return y
+    inverse = [b.order.index(d) for d in range(len(b.order))]
+    return y.permute(b.order).contiguous().permute(inverse)
+
+
+def shaped(b: ResultBinding, y: Tensor) -> Tensor:
+    """The rows of a result with the row axis where it belongs."""
     if b.row_axis is None:
         return y if y.shape == b.dims else y.reshape(b.dims)
     if b.row_axis == 0 and b.merge == 1 and y.shape[1:] == b.dims[1:]:
@@ -236,7 +328,7 @@ def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
     return y.reshape(*before, b.merge * n, *after)
 
 
-LEAVES = (Result, Same, Copy, Number, Constant)
+LEAVES = (Result, Same, Copy, View, Number, Constant)
 
 
 class Outputs:
@@ -248,9 +340,13 @@ class Outputs:
         )
         # what Dynamo's graphs return; to unflatten takes ten times as long, at every call
         self.is_tuple = type(outputs) is tuple and all(isinstance(x, LEAVES) for x in outputs)
+        results = [x.number for x in self.leaves if isinstance(x, Result)]
+        self.is_results = self.is_tuple and results == list(range(len(self.leaves)))
 
     def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
         """That structure, of the results and arguments of a call."""
+        if self.is_results and len(tensors) == len(self.leaves):
+            return tuple(tensors)
         leaves = [self.leaf(x, tensors, args) for x in self.leaves]
         return tuple(leaves) if self.is_tuple else pytree.tree_unflatten(leaves, self.structure)
 
@@ -259,10 +355,16 @@ class Outputs:
         match x:
             case Result(number):
                 return tensors[number]
-            case Copy(placeholder):
-                return args[placeholder].clone()
             case Same(placeholder):
                 return args[placeholder]
+            case View(of, steps):
+                y = Outputs.leaf(of, tensors, args)
+                for step in steps:
+                    y = step(y, args)
+                return y
+            case Copy(placeholder, contiguous):
+                kept = torch.contiguous_format if contiguous else torch.preserve_format
+                return args[placeholder].clone(memory_format=kept)
             case Number(size):
                 return size(args)
             case Constant(value):

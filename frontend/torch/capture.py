@@ -3,20 +3,20 @@
 Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
 found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
 `eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
-for good; sizes that may be 0 or 1, or tiny graphs are compiled again).
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`).
 A call that Dynamo cannot trace runs eagerly, and says so once.
 """
 
 import functools
 import inspect
 import logging
-import math
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
 import torch
@@ -25,9 +25,16 @@ import torch.utils._pytree as pytree
 from torch import Tensor, fx
 from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo import exc as dynamo_errors
+from torch.autograd import forward_ad
 from torch.fx.experimental import _config as fx_config
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.modules.module import _global_backward_hooks as _DIFFERENTIATED
+from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERENTIATED
+from torch.nn.modules.module import _global_forward_hooks as _CALLED
+from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
-from . import graph_breaks, substitutes
+from . import asked_sizes, graph_breaks, substitutes
+from .hooks import Watched
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -61,9 +68,8 @@ _DYNAMO = torch._dynamo.config.patch(
     specialize_float=True,
     **_NO_MARKS,
 )
-# sizes of 0 and 1 are like all others; then a dimension of 1 that broadcasts cannot be traced
-_ANY_SIZE = fx_config.patch(use_duck_shape=False, backed_size_oblivious=True)
-_SMALL_SIZES_APART = fx_config.patch(use_duck_shape=False, backed_size_oblivious=False)
+_GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)
+_NO_DUCK_SHAPES = fx_config.patch(use_duck_shape=False)
 
 
 @dataclass
@@ -71,6 +77,7 @@ class _Call:
     """A call of one of our callables, while it runs."""
 
     any_size: bool
+    hooks: bool
     fullgraph: bool
     tell: Notice
 
@@ -91,7 +98,11 @@ def _settings_on(_: object) -> None:
     if _here.call is not None:
         stack = ExitStack()
         stack.enter_context(_DYNAMO)
-        stack.enter_context(_ANY_SIZE if _here.call.any_size else _SMALL_SIZES_APART)
+        stack.enter_context(_NO_DUCK_SHAPES)
+        if _here.call.hooks:
+            stack.enter_context(_GUARDED_HOOKS)
+        if _here.call.any_size:
+            stack.enter_context(asked_sizes.answered())
         stack.enter_context(graph_breaks.told(_here.call.tell))
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
@@ -112,13 +123,31 @@ def _fall_back_by_frame(call: _Call) -> None:
         torch._dynamo.config.suppress_errors = True
 
 
+def _of_tracing(error: Exception) -> Exception | None:
+    """A failure to trace, as one of UNTRACEABLE; None for any other. On tensors without numbers
+    torch's functions may raise something else than on real ones: eager tells what is to be raised.
+    """
+    if isinstance(error, UNTRACEABLE):
+        return error
+    after = _after_entry(error)
+    if after is None or not _converts(after.tb_frame.f_code):
+        return None
+    message = f"{type(error).__name__}: {error}"
+    return dynamo_errors.InternalTorchDynamoError(message).with_traceback(error.__traceback__)
+
+
 def _has_run(failure: BaseException) -> bool:
     """Whether a part of the call ran before it failed."""
+    after = _after_entry(failure)
+    return after is not None and not _converts(after.tb_frame.f_code)
+
+
+def _after_entry(failure: BaseException) -> TracebackType | None:
+    """Where a failure passed what torch.compile's wrapper calls."""
     trace = failure.__traceback__
     while trace is not None and not _is_entry(trace.tb_frame.f_code):
         trace = trace.tb_next
-    after = None if trace is None else trace.tb_next
-    return after is not None and not _converts(after.tb_frame.f_code)
+    return None if trace is None else trace.tb_next
 
 
 def _is_entry(code: CodeType) -> bool:
@@ -154,6 +183,7 @@ def _watch_compilations() -> None:
         handler.register_end_callback(_settings_off)
 
 
+_PLACE = re.compile(r'File "(.+)", line (\d+), in')
 _SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 UNTRACEABLE = (
@@ -162,6 +192,7 @@ UNTRACEABLE = (
     dynamo_errors.UserError,
     dynamo_errors.TorchRuntimeError,
     dynamo_errors.FailOnRecompileLimitHit,
+    GuardOnDataDependentSymNode,
 )
 
 
@@ -181,16 +212,32 @@ def dynamo_compile(
     Raises what `fn` raises, and what `backend` raises unwrapped.
     """
 
+    answers = asked_sizes.Answers()
+
     def checked(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         try:
-            return backend(graph, examples)
+            too_many = answers.too_many()
+            if too_many is None:
+                return backend(graph, examples)
+            tell(too_many)
+            return graph.forward
         except Exception:
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise
 
-    compiled = torch.compile(fn, backend=checked, dynamic=True, fullgraph=fullgraph, **_ISOLATED)
+    # with and without guards on hooks; Dynamo keeps what it made apart by backend
+    compiled = [
+        torch.compile(
+            fn,
+            backend=functools.partial(checked),
+            dynamic=True,
+            fullgraph=fullgraph,
+            **_ISOLATED,
+        )
+        for _ in range(2)
+    ]
+    watched = Watched(fn)
     told: set[str] = set()
-    any_size = True
 
     def tell(message: str) -> None:
         if message not in told:
@@ -206,18 +253,21 @@ def dynamo_compile(
         if reason is not None:
             tell(reason)
             return fn(*args, **kwargs)
-        nonlocal any_size
+        any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
         while True:
             try:
-                with _tracing(_Call(any_size, fullgraph, tell)):
-                    return compiled(*plain_args, **plain_kwargs)
+                with _tracing(_Call(any_size, hooks, fullgraph, tell)):
+                    return compiled[hooks](*plain_args, **plain_kwargs)
             except dynamo_errors.BackendCompilerFailed as failure:
                 raise failure.inner_exception from None
-            except UNTRACEABLE as failure:
+            except Exception as error:
+                failure = _of_tracing(error)
+                if failure is None:
+                    raise
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
                 if fullgraph and (limit or not any_size):
-                    raise
+                    raise failure from None
                 if _has_run(failure):  # only a limit, with Dynamo's warnings switched off
                     raise
                 if any_size and not limit:
@@ -250,12 +300,34 @@ def why_eager(tensors: Sequence[Tensor]) -> str | None:
     """A reason to run a call with these tensors eagerly, or None."""
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return "runs eagerly under autocast: gnnc compiles float32 and float64"
-    if any(x.layout in _SPARSE for x in tensors):
-        return (
-            "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
-            "(a 2 x E tensor) to compile it"
-        )
+    if _CALLED or _TO_BE_CALLED or _DIFFERENTIATED or _TO_BE_DIFFERENTIATED:
+        return "runs eagerly while a hook is registered for all modules"
+    if forward_ad._current_level >= 0:
+        return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
+    for x in tensors:
+        if not x.is_cpu:
+            return f"runs eagerly on tensors of the device {x.device}: gnnc compiles for the CPU"
+        if x.layout in _SPARSE:
+            return (
+                "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
+                "(a 2 x E tensor) to compile it"
+            )
+        if type(x) is not Tensor and (reason := _other_sizes(x, tensors)):
+            return reason
     return None
+
+
+def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
+    """Why an EdgeIndex cannot be passed as the plain tensor that it holds: it knows a number
+    of nodes that is none of rows."""
+    module = sys.modules.get("torch_geometric.edge_index")
+    if module is None or not isinstance(x, module.EdgeIndex):
+        return None
+    rows = {y.size(0) for y in tensors if type(y) is Tensor and y.dim() > 0}
+    sizes = [n for n in x.sparse_size() if n is not None and n not in rows]
+    if not sizes:
+        return None
+    return f"runs eagerly on an EdgeIndex of {sizes[0]} nodes, of which no argument has the rows"
 
 
 def tensors_in(x: Any) -> Iterator[Tensor]:
@@ -272,34 +344,27 @@ def tensors_in(x: Any) -> Iterator[Tensor]:
 
 def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
     """`tree` (of these tensors) with every EdgeIndex as the plain tensor it holds (Dynamo would
-    recompile the subclass for each size), and index tensors without columns as
-    `with_usual_strides` says."""
+    recompile the subclass for each size), and empty indices with torch's own strides."""
     # looked for first: to map a tree takes ten times as long, at every call
     module = sys.modules.get("torch_geometric.edge_index")
     if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
         tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
         tensors = list(tensors_in(tree))
     if any(_has_odd_strides(x) for x in tensors):
-        tree = pytree.tree_map_only(_has_odd_strides, with_usual_strides, tree)
+        tree = pytree.tree_map_only(_has_odd_strides, _with_usual_strides, tree)
     return tree
 
 
 def _has_odd_strides(x: object) -> bool:
+    """Whether this is an index without columns (2 x 0) that NumPy has made: with strides that no
+    tensor of another size has, and another layout to Dynamo."""
     return (
-        isinstance(x, Tensor)
-        and x.numel() == 0
-        and not x.is_floating_point()
-        and 0 in x.shape[1:]
-        and x.layout is torch.strided
+        isinstance(x, Tensor) and x.numel() == 0 and not x.is_floating_point() and 0 in x.stride()
     )
 
 
-def with_usual_strides(x: Tensor) -> Tensor:
-    """An index without columns (2 x 0) with strides that are products of sizes, as those of all
-    others are. torch's own, 1 and 1, would be another layout to Dynamo: each pattern of relations
-    without edges would be compiled for, and some fail to trace."""
-    strides = [math.prod(x.shape[k + 1 :]) for k in range(x.dim())]
-    return x.as_strided(x.shape, strides)
+def _with_usual_strides(x: Tensor) -> Tensor:
+    return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
 
 
 def _cause(failure: BaseException) -> str:
@@ -312,5 +377,8 @@ def _cause(failure: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__
+    """What an error says first, with the place in the user's code if it names one."""
+    text = str(error).strip()
+    places = _PLACE.findall(text.partition("from user code:")[2])
+    place = f" ({places[-1][0]}:{places[-1][1]})" if places else ""
+    return (text.splitlines()[0] if text else type(error).__name__) + place

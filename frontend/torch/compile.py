@@ -18,6 +18,7 @@ from ...runtime.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .bound import BoundProgram
 from .capture import dynamo_compile
+from .effects import AnotherDevice, as_written, check_devices
 from .importer import Imported, Unsupported, first_sizes, import_graph
 from .importer.errors import BUG
 from .report import Report, remember
@@ -120,9 +121,10 @@ def compile_whole(
         Unsupported: the importer has no rule for a node.
     """
     imported = imported_graph(graph, examples)
-    differentiated = any(r.needs_grad for r in imported.rows)
+    differentiated = any(a.placeholders for a in imported.attached)
+    training = differentiated and any(r.needs_grad for r in imported.rows)
     try:
-        return bind(imported, differentiated, options, report)
+        bound = bind(imported, training, options, report, graph)
     except DiagnosticException as error:
         if options.fullgraph:
             raise
@@ -131,14 +133,32 @@ def compile_whole(
         if options.fullgraph:
             raise
         return eager(graph, f"the graph could not be compiled: {error}. {BUG}", report)
+    bound.in_shared_memory = told(graph, SHARED, report)
+    return bound
+
+
+SHARED = "a call edits an argument whose memory another argument shares: it runs in torch"
+
+
+def told(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., Any]:
+    """The graph in torch, which says why at the first call."""
+
+    def run(*args: Any) -> Any:
+        if reason not in report.fallbacks:
+            eager(graph, reason, report)
+        return graph.forward(*args)
+
+    return run
 
 
 def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
     """The graph as a program, with the sizes that sets have in `examples`.
 
     Raises:
-        Unsupported: the importer has no rule for a node.
+        Unsupported: the importer has no rule for a node, or a tensor is not on the CPU.
     """
+    as_written(graph)
+    check_devices(graph)
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
@@ -146,8 +166,15 @@ def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
     return imported
 
 
-def bind(imported: Imported, training: bool, options: Options, report: Report) -> BoundProgram:
-    """Compile a program (it is consumed) and note it in the report.
+def bind(
+    imported: Imported,
+    training: bool,
+    options: Options,
+    report: Report,
+    graph: fx.GraphModule | None = None,
+) -> BoundProgram:
+    """Compile a program (it is consumed) and note it in the report; `graph` is what was imported,
+    where calls are differentiated.
 
     Raises:
         DiagnosticException: a pass refused it.
@@ -157,7 +184,13 @@ def bind(imported: Imported, training: bool, options: Options, report: Report) -
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
-    bound = BoundProgram(imported, program)
+
+    def tell(message: str) -> None:
+        if message not in report.fallbacks:
+            report.fell_back(message)
+            log.warning("%s", message)
+
+    bound = BoundProgram(imported, program, graph, tell)
     report.programs.append(bound)
     return bound
 
@@ -168,7 +201,7 @@ def compile_parts(
     """Compile the parts of the graph that have rules; the others run in torch."""
     from .importer.split import split_graph
 
-    split = split_graph(graph)
+    split = None if isinstance(error, AnotherDevice) else split_graph(graph)
     if split is None:
         return eager(graph, str(error), report)
     for message in split.reasons:

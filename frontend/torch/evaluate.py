@@ -23,6 +23,7 @@ from .importer.binding import (
     ResultBinding,
     RowsBinding,
     Same,
+    View,
 )
 from .importer.tensors import DTYPES
 
@@ -87,8 +88,14 @@ def outputs(tree: Any, results: Sequence[Tensor], args: Sequence[Any]) -> Any:
     match tree:
         case Result(number):
             return results[number]
-        case Copy(placeholder):
-            return args[placeholder].clone()
+        case Copy(placeholder, contiguous):
+            kept = torch.contiguous_format if contiguous else torch.preserve_format
+            return args[placeholder].clone(memory_format=kept)
+        case View(of, steps):
+            y = outputs(of, results, args)
+            for step in steps:
+                y = step(y, args)
+            return y
         case Same(placeholder):
             return args[placeholder]
         case Number(size):

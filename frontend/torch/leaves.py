@@ -76,6 +76,7 @@ def softmax_by_index(src: Tensor, index: Tensor, dim: int = 0) -> Tensor:
     begins = in_order.new_zeros(index.size(0))
     begins[1:] = in_order[1:] != in_order[:-1]
     group = torch.empty_like(index).scatter_(0, order, begins.cumsum(0))
+    group = torch.where(index < 0, index, group)  # an error there, as for any index
     return segment_softmax(src, group, index.size(0), dim)
 
 

@@ -313,6 +313,7 @@ def with_state(imported: Imported, parameters: Sequence[Kept], args: Sequence[An
         rows=(*imported.rows, *signature.rows),
         updates=(*imported.updates, *signature.updates),
         placeholders=(*imported.placeholders, *(r.name for r in signature.rows)),
+        attached=(),
     )
 
 

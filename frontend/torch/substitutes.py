@@ -6,6 +6,7 @@ guards on the flag. `torch._dynamo.substitute_in_graph` goes by function identit
 their class.
 """
 
+import copy
 import functools
 import importlib
 import sys
@@ -70,11 +71,11 @@ def install() -> None:
 
 def _clone(f: FunctionType) -> FunctionType:
     """The same function under another identity, which Dynamo does not replace again."""
-    copy = FunctionType(
+    other = FunctionType(
         f.__code__, f.__globals__, f.__name__ + "_original", f.__defaults__, f.__closure__
     )
-    copy.__kwdefaults__ = f.__kwdefaults__
-    return copy
+    other.__kwdefaults__ = f.__kwdefaults__
+    return other
 
 
 def _plain(edge_index: object) -> bool:
@@ -214,17 +215,34 @@ def _patch_methods() -> None:
             return torch.ops.gnnc.typed_linear(x, type_vec, self.weight, self.bias)
         return plain_linear(self, x, type_vec)
 
-    # PyG reads parameter names and types from the signature: wraps keeps them
-    @functools.wraps(plain_update)
     def edge_update(self, alpha_j, alpha_i, edge_attr, index, ptr, dim_size):
         if _tracing():
             return _gat_weights(self, alpha_j, alpha_i, edge_attr, index, dim_size)
         return plain_update(self, alpha_j, alpha_i, edge_attr, index, ptr, dim_size)
 
-    RGCNConv.forward = functools.wraps(plain_forward)(forward)
-    FastRGCNConv.forward = functools.wraps(plain_fast_forward)(fast_forward)
-    HeteroLinear.forward = functools.wraps(plain_linear)(linear)
-    GATConv.edge_update = edge_update
+    for cls, plain, ours in (
+        (RGCNConv, plain_forward, forward),
+        (FastRGCNConv, plain_fast_forward, fast_forward),
+        (HeteroLinear, plain_linear, linear),
+        (GATConv, plain_update, edge_update),
+    ):
+        # PyG reads parameter names and types from the signature: wraps keeps them
+        setattr(cls, plain.__name__, functools.wraps(plain)(ours))
+        cls.__prepare_scriptable__ = _as_written
+
+
+def _as_written(self: torch.nn.Module) -> torch.nn.Module:
+    """The layer as TorchScript takes it: with the methods that PyG has written."""
+    cls = type(self)
+    plain = {
+        name: method.__wrapped__
+        for name in ("forward", "edge_update")
+        if (method := getattr(cls, name, None)) is not None
+        and method.__code__.co_filename == __file__
+    }
+    out = copy.copy(self)
+    out.__class__ = type(cls.__name__, (cls,), {**plain, "__module__": cls.__module__})
+    return out
 
 
 def _run_message_hooks() -> None:
@@ -254,6 +272,7 @@ def _keep_hooks(cls: type) -> None:
             generated.__globals__["is_compiling"] = _hooks_are_left_out
 
 
+@torch.jit.unused  # TorchScript cannot read the flag, and leaves out the hooks anyway
 def _hooks_are_left_out() -> bool:
     return torch.compiler.is_compiling() and not ACTIVE
 

@@ -32,6 +32,7 @@ from ...dialects.intra.rows import (
     TraverseOp,
 )
 from ...dialects.intra.syntax import inside, length
+from ...dialects.pointwise import POINTWISE
 from .accesses import nests
 
 MOVES = (
@@ -50,25 +51,6 @@ MOVES = (
 
 
 CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
-
-
-HEAVY_FUNCTIONS = frozenset(
-    {
-        "exp",
-        "log",
-        "log1p",
-        "expm1",
-        "pow",
-        "erf",
-        "gelu",
-        "gelu_tanh",
-        "tanh",
-        "sigmoid",
-        "softplus",
-        "sin",
-        "cos",
-    }
-)
 
 
 REPLAYED_LOADS = 3
@@ -137,7 +119,7 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
 
 def is_heavy(op: Operation) -> bool:
     """Whether the op costs many additions for each number."""
-    return isinstance(op, ApplyOp) and op.fn.data in HEAVY_FUNCTIONS
+    return isinstance(op, ApplyOp) and POINTWISE[op.fn.data].heavy
 
 
 def replays(nest: TraverseOp) -> bool:

@@ -18,9 +18,6 @@ from ...dialects.inter.shapes import ContractOp
 from ...dialects.inter.types import is_float, rows
 from .function import LinearFunction, is_product, is_unit
 
-SIGNS = {"add": (False, False), "sub": (False, True), "neg": (True,)}
-"""Whether each operand is subtracted."""
-
 
 @dataclass(frozen=True)
 class Term:
@@ -51,7 +48,7 @@ def join_products(fn: LinearFunction, op: ValueOp) -> bool:
 
 def _is_sum(op: object) -> bool:
     """Whether `op` adds or subtracts rows of one shape."""
-    if not isinstance(op, PointwiseOp) or op.SPEC.name not in SIGNS:
+    if not isinstance(op, PointwiseOp) or op.SPEC.signs is None:
         return False
     return is_float(op.type.elem) and all(rows(x).dims == op.type.dims for x in op.operands)
 
@@ -71,10 +68,9 @@ def _terms(op: ValueOp) -> list[Term]:
         owner = t.value.owner
         inner = isinstance(owner, PointwiseOp) and _is_sum(owner) and not is_unit(t.value)
         if inner and (owner is op or t.value.has_one_use()):
-            assert isinstance(owner, PointwiseOp)
-            signs = SIGNS[owner.SPEC.name]
-            pairs = list(zip(owner.operands, signs, strict=True))
-            todo += [Term(x, t.negative != s) for x, s in reversed(pairs)]
+            assert isinstance(owner, PointwiseOp) and owner.SPEC.signs is not None
+            pairs = list(zip(owner.operands, owner.SPEC.signs, strict=True))
+            todo += [Term(x, t.negative != (sign < 0)) for x, sign in reversed(pairs)]
         else:
             out.append(t)
     return out

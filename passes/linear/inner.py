@@ -106,7 +106,7 @@ def _is_linear(user: Operation, index: int) -> bool:
     """Whether factorise, or the terms of a factor, can see through `user` to operand `index`."""
     if isinstance(user, PointwiseOp):
         name = user.SPEC.name
-        return name in ("add", "sub", "mul", "neg") or (name == "div" and index == 0)
+        return user.SPEC.signs is not None or name == "mul" or (name == "div" and index == 0)
     if isinstance(user, ReshapeOp):
         return only_ones(user)
     return isinstance(user, BroadcastOp) or (isinstance(user, ContractOp) and not is_product(user))
@@ -137,10 +137,9 @@ def _terms(f: Factor) -> list[Term]:
 
 def _addends(v: SSAValue, place: Place, negative: bool) -> Iterator[Term]:
     owner = v.owner
-    if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("add", "sub", "neg"):
-        for i, x in enumerate(owner.operands):
-            flipped = owner.SPEC.name == "neg" or (owner.SPEC.name == "sub" and i == 1)
-            yield from _addends(x, aligned(rows(x).dims, place), negative != flipped)
+    if isinstance(owner, PointwiseOp) and owner.SPEC.signs is not None:
+        for x, sign in zip(owner.operands, owner.SPEC.signs, strict=True):
+            yield from _addends(x, aligned(rows(x).dims, place), negative != (sign < 0))
     elif isinstance(owner, ReshapeOp) and only_ones(owner):
         yield from _addends(owner.x, through_ones(owner, place), negative)
     else:

@@ -21,15 +21,27 @@ def share_scaled(fn: LinearFunction, op: ValueOp) -> bool:
         return False
     for side in (0, 1):
         product = scalar_product(op.operands[side])
-        if product is None:
+        if product is None or _is_gathered(op.operands[side]):  # in memory as it is
             continue
         scaled = _gathered_multiple(op.operands[1 - side], product[0])
         if scaled is not None:
+            _put_before(scaled, op)
             operands = list(op.operands)
             operands[side], operands[1 - side] = product[1], scaled
             fn.replace(op.results[0], fn.before(op).contract(op.spec.data, *operands))
             return True
     return False
+
+
+def _put_before(multiple: SSAValue, op: ValueOp) -> None:
+    """The multiple may stand further down; what it is computed from, `op` has as well."""
+    owner = multiple.owner
+    assert isinstance(owner, ValueOp)
+    block = op.parent
+    assert block is not None
+    if op.is_before_in_block(owner):
+        owner.detach()
+        block.insert_op_before(owner, op)
 
 
 def _gathered_multiple(x: SSAValue, scalar: SSAValue) -> SSAValue | None:
@@ -39,6 +51,11 @@ def _gathered_multiple(x: SSAValue, scalar: SSAValue) -> SSAValue | None:
             continue
         value = use.operation.results[0]
         if scalar_product(value) == (scalar, x):
-            if any(isinstance(u.operation, AtOp) for u in value.uses):
+            if _is_gathered(value):
                 return value
     return None
+
+
+def _is_gathered(x: SSAValue) -> bool:
+    """Whether a map reads the rows of `x`."""
+    return any(isinstance(use.operation, AtOp) for use in x.uses)

@@ -66,11 +66,10 @@ def _parts(v: SSAValue, low: int, negative: bool) -> list[Part]:
             out += _parts(x, low, negative)
             low += width(x)
         return out
-    if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("add", "sub", "neg"):
+    if isinstance(owner, PointwiseOp) and owner.SPEC.signs is not None:
         if all(rows(x).dims == rows(v).dims for x in owner.operands):
-            signs = {"add": (False, False), "sub": (False, True), "neg": (True,)}
-            pairs = zip(owner.operands, signs[owner.SPEC.name], strict=True)
-            return [p for x, s in pairs for p in _parts(x, low, negative != s)]
+            pairs = zip(owner.operands, owner.SPEC.signs, strict=True)
+            return [p for x, sign in pairs for p in _parts(x, low, negative != (sign < 0))]
     return [Part(v, low, low + width(v), negative)]
 
 

@@ -9,6 +9,7 @@ from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.types import is_float, rows
 from ...dialects.inter.values import AtOp, ConstOp, StackOp
+from ...dialects.inter.zeros import is_neutral
 from ..linear.function import LinearFunction, is_unit
 
 
@@ -25,18 +26,13 @@ def constant(v: SSAValue) -> float | int | None:
 
 
 def drop_neutral(fn: LinearFunction, op: ValueOp) -> bool:
-    """`x * 1`, `x / 1`, `x + 0` and `x - 0` are `x`; -0.0 + 0.0 is told apart by no network."""
-    if not isinstance(op, PointwiseOp):
+    """`x * 1`, `x / 1` and `x - 0` are `x`, `x + 0` where x is not -0.0."""
+    if not isinstance(op, PointwiseOp) or op.SPEC.neutral == (None, None):
         return False
-    name, (a, *rest) = op.SPEC.name, op.operands
-    neutral = {"mul": 1, "div": 1, "add": 0, "sub": 0}.get(name)
-    if neutral is None:
-        return False
-    (b,) = rest
-    if constant(b) == neutral and _is_result(op, a):
-        return _use(fn, op, a)
-    if name in ("mul", "add") and constant(a) == neutral and _is_result(op, b):
-        return _use(fn, op, b)
+    (a, b), (left, right) = op.xs, op.SPEC.neutral
+    for x, neutral, other in ((b, right, a), (a, left, b)):
+        if is_neutral(constant(x), neutral, other) and _is_result(op, other):
+            return _use(fn, op, other)
     return False
 
 
@@ -53,13 +49,13 @@ def _use(fn: LinearFunction, op: ValueOp, x: SSAValue) -> bool:
 
 
 def fold_constants(fn: LinearFunction, op: ValueOp) -> bool:
-    """A sum, difference or product of constants is a constant."""
-    if not isinstance(op, PointwiseOp) or op.SPEC.name not in ("add", "sub", "mul", "neg"):
+    """A function of constants is a constant, where it is finite for all."""
+    if not isinstance(op, PointwiseOp) or not op.SPEC.total:
         return False
     numbers = [x.owner.number for x in op.operands if isinstance(x.owner, ConstOp)]
     if len(numbers) != len(op.operands) or not is_float(op.type.elem):
         return False
-    value = float(op.SPEC.function(*numbers))
+    value = float(op.SPEC.function(*numbers, **op.parameters()))
     fn.replace(op.results[0], fn.before(op).const(value, op.type.dims, op.type.elem))
     return True
 

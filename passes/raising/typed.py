@@ -25,8 +25,6 @@ from ...dialects.inter.values import AsRowsOp, AtOp, CastOp, IndexOp
 from ..linear.function import ROW_WISE, LinearFunction, is_unit
 from .constants import constant
 
-KEEPS_ZERO = frozenset({"mul", "neg", "relu", "leaky_relu", "abs", "tanh", "add", "sub", "div"})
-"""Pointwise functions that give 0 where all their operands per relation are 0."""
 END = "dst"
 
 
@@ -351,8 +349,4 @@ def _keeps_zero(op: ValueOp, per_pair: Sequence[bool]) -> bool:
     """Whether 0 in the operands per pair gives 0."""
     if isinstance(op, ContractOp | ReshapeOp | RowReduceOp | SliceOp | CastOp):
         return True
-    if not isinstance(op, PointwiseOp) or op.SPEC.name not in KEEPS_ZERO:
-        return False
-    if op.SPEC.name in ("add", "sub"):
-        return all(per_pair)
-    return op.SPEC.name != "div" or not per_pair[1]
+    return isinstance(op, PointwiseOp) and op.SPEC.zero_with(tuple(per_pair))

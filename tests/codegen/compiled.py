@@ -4,7 +4,7 @@ compare.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,6 @@ from gnnc.runtime.program import DTYPES, PhaseOnGraph, Program
 from gnnc.runtime.sets import MapData, SetData
 from gnnc.runtime.tables import Tables
 
-from .separate import call_separately
-
 TRAIN = (
     "canonicalize,cse,unify-sets,canonicalize,cse,infer-domains,autodiff,canonicalize,cse,dce,"
     "plan-saves,hoist-invariants,split-phases"
@@ -34,6 +32,14 @@ FINE = "schedule{{target=openmp vector-bytes={bytes} block=5 grain=16 chunks=7}}
 """Small graphs are cut into chunks and blocks too, and have hubs."""
 COARSE = "schedule{{target=openmp vector-bytes={bytes}}}"
 FILL = 77
+
+Call = Callable[[PhaseOnGraph, Tables, Mapping[int, Any]], None]
+"""Runs a phase on its inputs and outputs, which are given by their place in the argument array."""
+
+
+def call_together(phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, Any]) -> None:
+    """The call as the runtime makes it, with all temporaries in one arena."""
+    phase.call({k: x.ctypes.data for k, x in arrays.items()})
 
 
 def after(module: ModuleOp | str, specification: str) -> ModuleOp:
@@ -81,14 +87,11 @@ class Case:
         return random_values([self.split, self.lowered], rng, sizes)
 
     def check(
-        self, values: Mapping[str, Any], *, tolerance: float = 1e-9, separate: bool = False
+        self, values: Mapping[str, Any], *, tolerance: float = 1e-9, call: Call = call_together
     ) -> dict[str, Any]:
-        """C and the interpreter agree on every row that a phase gives; returns C's.
-
-        `separate` gives every buffer an allocation of its own and exact size.
-        """
+        """C and the interpreter agree on every row that a phase gives; returns C's."""
         want = results_by_name(self.split, values)
-        got = self.run(values, separate=separate)
+        got = self.run(values, call=call)
         assert want.keys() <= got.keys()
         for name, expected in want.items():
             np.testing.assert_allclose(
@@ -96,7 +99,7 @@ class Case:
             )
         return got
 
-    def run(self, values: Mapping[str, Any], *, separate: bool = False) -> dict[str, Any]:
+    def run(self, values: Mapping[str, Any], *, call: Call = call_together) -> dict[str, Any]:
         """The rows that the phases of the C program give, by name."""
         integers = {n: values[n] for n in self.program.structure_inputs if n in values}
         rows = {n: x for n, x in integers.items() if not isinstance(x, SetVal)}
@@ -105,8 +108,7 @@ class Case:
         out: dict[str, Any] = {}
         for name in PHASES:
             if name in graph.phases:
-                tables = graph.tables if separate else None
-                got = run_phase(graph.phases[name], known, tables)
+                got = run_phase(graph.phases[name], known, graph.tables, call)
                 known |= got
                 out |= got
         return out
@@ -132,9 +134,9 @@ class Case:
 
 
 def run_phase(
-    phase: PhaseOnGraph, values: Mapping[str, Any], tables: Tables | None = None
+    phase: PhaseOnGraph, values: Mapping[str, Any], tables: Tables, call: Call
 ) -> dict[str, Any]:
-    """One call of a C function on NumPy arrays; with `tables` every buffer lies by itself."""
+    """One call of a C function on NumPy arrays."""
     arrays: dict[int, Any] = {}
     for b in phase.phase.inputs:
         x = np.ascontiguousarray(values[b.name], DTYPES[b.dtype])
@@ -144,8 +146,5 @@ def run_phase(
     for b in phase.phase.outputs:
         out[b.name] = np.full((phase.rows[b.slot], *b.row), FILL, DTYPES[b.dtype])
         arrays[b.slot] = out[b.name]
-    if tables is None:
-        phase.call({k: x.ctypes.data for k, x in arrays.items()})
-    else:
-        call_separately(phase, tables, arrays)
+    call(phase, tables, arrays)
     return out

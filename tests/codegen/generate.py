@@ -9,7 +9,7 @@ from gnnc.dialects.pointwise import POINTWISE
 from .shared import program
 
 PARAMETERS = {"leaky_relu": "{slope = 0.2}", "elu": "{alpha = 0.7}"}
-POSITIVE = {"log", "log1p", "sqrt", "rsqrt", "pow"}
+POSITIVE = {"log", "log2", "log1p", "sqrt", "rsqrt", "pow"}
 """Functions that are tried on the positive operand %p."""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from gnnc.runtime import threads
-from gnnc.runtime.program import PhaseOnGraph
+from gnnc.runtime.program import Phase, PhaseOnGraph
 from gnnc.runtime.tables import Tables
 
 _libc = ctypes.CDLL(None)
@@ -20,37 +21,70 @@ _libc.malloc.argtypes = [ctypes.c_size_t]
 _libc.free.argtypes = [ctypes.c_void_p]
 
 
+class Allocate(Protocol):
+    def __call__(self, size: int, align: int = 1) -> int:
+        """The address of `size` bytes."""
+        ...
+
+
+@contextmanager
+def memory() -> Generator[Allocate]:
+    """Gives memory that is freed when the block is left."""
+    taken: list[int] = []
+
+    def allocate(size: int, align: int = 1) -> int:
+        rounded = -(-size // align) * align or align
+        taken.append(_libc.malloc(size) if align == 1 else _libc.aligned_alloc(align, rounded))
+        return taken[-1]
+
+    try:
+        yield allocate
+    finally:
+        for address in taken:
+            _libc.free(address)
+
+
+def call_at(phase: PhaseOnGraph, tables: Tables, addresses: Mapping[int, int]) -> None:
+    """Run a phase; `addresses` are those of inputs and outputs by their place in the argument
+    array. Temporaries and workspace are allocated one by one."""
+    pointers = (ctypes.c_void_p * max(len(phase.fixed), 1))(*phase.fixed)
+    for k, address in addresses.items():
+        pointers[k] = address
+    with memory() as allocate:
+        for k, b in enumerate(phase.phase.buffers):
+            if b["kind"] == "temporary":
+                count = tables.size(b["domain"]) if b["domain"] else 1
+                pointers[k] = allocate(count * math.prod(b["row"]) * b["bytes"])
+        phase.phase.function(
+            threads.num_threads(),
+            allocate(phase.phase.workspace, align=64),
+            ctypes.addressof(phase.sizes),
+            ctypes.addressof(pointers),
+        )
+
+
 def call_separately(phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, Any]) -> None:
     """Run a phase; `arrays` are its inputs and outputs by their place in the argument array.
 
     Rows of inputs and outputs are copied to memory that is aligned to their element only.
     """
-    memory: list[int] = []
+    with memory() as allocate:
+        copies: dict[int, int] = {}
+        for k, x in arrays.items():
+            # malloc aligns to 16 bytes: one element further, rows are as ill-aligned as they may be
+            copies[k] = allocate(x.nbytes + x.itemsize) + x.itemsize
+            ctypes.memmove(copies[k], x.ctypes.data, x.nbytes)
+        call_at(phase, tables, copies)
+        for k, x in arrays.items():
+            ctypes.memmove(x.ctypes.data, copies[k], x.nbytes)
 
-    def allocate(size: int) -> int:
-        memory.append(_libc.malloc(size))
-        return memory[-1]
 
-    pointers = (ctypes.c_void_p * max(len(phase.fixed), 1))(*phase.fixed)
-    copies: dict[int, int] = {}
-    for k, x in arrays.items():
-        # malloc aligns to 16 bytes: one element further, rows are as ill-aligned as they may be
-        copies[k] = allocate(x.nbytes + x.itemsize) + x.itemsize
-        ctypes.memmove(copies[k], x.ctypes.data, x.nbytes)
-        pointers[k] = copies[k]
-    for k, b in enumerate(phase.phase.buffers):
-        if b["kind"] == "temporary":
-            count = tables.size(b["domain"]) if b["domain"] else 1
-            pointers[k] = allocate(count * math.prod(b["row"]) * b["bytes"])
-    workspace = _libc.aligned_alloc(64, -(-phase.phase.workspace // 64) * 64 or 64)
-    memory.append(workspace)
-    phase.phase.function(
-        threads.num_threads(),
-        workspace,
-        ctypes.addressof(phase.sizes),
-        ctypes.addressof(pointers),
-    )
-    for k, x in arrays.items():
-        ctypes.memmove(x.ctypes.data, copies[k], x.nbytes)
-    for address in memory:
-        _libc.free(address)
+class SeparatePhase(PhaseOnGraph):
+    """A phase whose calls take memory of their own for each buffer."""
+
+    def __init__(self, phase: Phase, tables: Tables) -> None:
+        super().__init__(phase, tables)
+        self.tables = tables
+
+    def call(self, addresses: Mapping[int, int]) -> None:
+        call_at(self, self.tables, addresses)

@@ -11,6 +11,7 @@ from gnnc.dialects.intra.products import MatmulOp, OuterOp
 from gnnc.runtime import threads
 
 from .compiled import COARSE, FINE, Case
+from .separate import call_separately
 from .test_pointwise import FORMATS
 
 SETS = """%N : !inter.set<N>, %R : !inter.set<R>,
@@ -57,7 +58,7 @@ def test_values_and_gradients(shape: str, on: str):
     assert any(isinstance(op, MatmulOp) and op.index is not None for op in kinds)
     assert any(isinstance(op, OuterOp) and op.index is not None for op in kinds)
     for seed, sizes in enumerate(GRAPHS):
-        case.check(case.values(seed, sizes), tolerance=1e-9, separate=True)
+        case.check(case.values(seed, sizes), tolerance=1e-9, call=call_separately)
 
 
 @pytest.mark.parametrize("format_", FORMATS)

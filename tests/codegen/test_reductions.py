@@ -9,6 +9,7 @@ from gnnc.dialects.interp import SetVal
 
 from .compiled import COARSE, FINE, Case
 from .generate import is_float, reductions
+from .shared import program
 from .test_pointwise import FORMATS
 
 PHASES = "unify-sets,split-phases"
@@ -78,3 +79,22 @@ def test_nan_goes_through_a_maximum():
     values["e"][1::9] = np.inf
     values["e"][2::9] = -np.inf
     case.check(values)
+
+
+@pytest.mark.parametrize("width", [4096, 5003])
+def test_sums_of_long_rows_are_loops(width):
+    """A row of more vectors than straight code is made for: the C stays short, the sums right."""
+    text = program(
+        f"%x : !inter.rows<N, {width}xf32>, %y : !inter.rows<N, {width}xf32>, "
+        f"%z : !inter.rows<N, 2x{width}xf32>",
+        "%s : !inter.rows<N, f32>; %d : !inter.rows<N, f32>; %m : !inter.rows<N, 2xf32>",
+        """
+%s = inter.row_reduce sum %x [0] : !inter.rows<N, f32>
+%d = inter.contract "k,k->" %x, %y : !inter.rows<N, f32>
+%m = inter.row_reduce max %z [1] : !inter.rows<N, 2xf32>
+""",
+    )
+    vector_bytes, march = FORMATS["sse"]
+    case = Case.of(text, PHASES, vector_bytes=vector_bytes, march=march)
+    assert len(case.program.source.splitlines()) < 2000
+    case.check(case.values(0), tolerance=1e-3)

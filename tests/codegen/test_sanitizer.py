@@ -15,17 +15,20 @@ from .sanitized import PROGRAMS
 
 FOLDER = Path(__file__).parents[1]
 QUICK = ["reductions 3", "linear of many rows", "gcn", "stack and part", "dropout"]
-
+PARTS = 16
+"""Processes that share all programs."""
+pytestmark = pytest.mark.sanitize
 
 WRONG = """
 from codegen.compiled import Case
+from codegen.separate import call_separately
 from codegen.shared import SMALL
 from gnnc.codegen import openmp
 
 plain, load = openmp.prelude, "(*(const T *)(p))"
 openmp.prelude = lambda size: plain(size).replace(load, load.replace("(p)", "((p) + 99)"))
 case = Case.of(SMALL["reduce sum"], sanitize=True)
-case.run(case.values(4, {"N": 9, "g": 30}), separate=True)
+case.run(case.values(4, {"N": 9, "g": 30}), call=call_separately)
 """
 
 
@@ -49,8 +52,9 @@ def test_quick_programs():
 
 
 @pytest.mark.long
-def test_all_programs():
-    check(list(PROGRAMS))
+@pytest.mark.parametrize("first", range(PARTS))
+def test_all_programs(first):
+    check(list(PROGRAMS)[first::PARTS])
 
 
 def test_a_wrong_access_is_seen():

@@ -198,3 +198,14 @@ def test_what_the_backend_raises_gets_out_of_the_middle_of_a_call():
     with pytest.raises(LookupError, match="planted"):
         dynamo_compile(first, backend)(torch.ones(3))
     assert not torch._dynamo.config.suppress_errors
+
+
+def test_what_torch_raises_while_it_is_traced_is_eagers_to_tell():
+    def joined(x: Tensor, y: Tensor) -> Tensor:
+        return torch.cat([x, y])
+
+    told: list[str] = []
+    compiled = dynamo_compile(joined, as_traced, notice=told.append)
+    with pytest.raises(RuntimeError, match="zero-dimensional"):  # an IndexError of fake tensors
+        compiled(torch.tensor(1.0), torch.tensor(2.0))
+    assert told

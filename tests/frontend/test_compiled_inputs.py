@@ -25,16 +25,18 @@ def test_an_index_out_of_range(make: Any, bad: int) -> None:
     for row in (0, 1):
         wrong = edge_index.clone()
         wrong[row, 3] = bad
-        with pytest.raises(IndexError, match=rf"^edge_index.*{bad}"):
+        with pytest.raises((IndexError, RuntimeError), match=rf"^edge_index.*{bad}"):
             model(x, wrong)
     assert gnnc.explain(model).fallbacks == []
 
 
 def test_an_index_out_of_range_in_the_first_call() -> None:
-    _, model = pair()
+    eager, model = pair()
     x, edge_index = graph()
     edge_index[1, 0] = NODES
-    with pytest.raises(IndexError, match="edge_index"):
+    with pytest.raises((IndexError, RuntimeError)) as own:
+        eager(x, edge_index)
+    with pytest.raises(own.type, match="edge_index"):
         model(x, edge_index)
 
 
@@ -78,7 +80,7 @@ def test_lengths_that_do_not_meet() -> None:
     x, edge_index = graph()
     for _ in range(2):
         with pytest.raises(
-            ValueError, match="edge_index and edge_weight meet row by row: 90 and 89"
+            IndexError, match="edge_index and edge_weight meet row by row: 90 and 89"
         ):
             model(x, edge_index, torch.rand(EDGES - 1))
         model(x, edge_index, torch.rand(EDGES))

@@ -141,7 +141,7 @@ def test_no_grad_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():
         y = model(x, edge_index)
     (program,) = made
-    assert program.signature.saved == ()
+    assert program.differentiation is None
     assert "backward" not in program.program.phases
     assert not y.requires_grad
     assert y.grad_fn is None
@@ -176,15 +176,6 @@ def test_backward_twice() -> None:
         with pytest.raises(RuntimeError, match="second time"):
             y.backward()
     assert all(close(a, b) for a, b in zip(*grads, strict=True))
-
-
-def test_double_backward_is_refused() -> None:
-    _, model = pair()
-    x, edge_index = graph()
-    x.requires_grad_()
-    (g,) = torch.autograd.grad(model(x, edge_index).square().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable|twice|grad"):
-        g.square().sum().backward()
 
 
 @pytest.mark.parametrize("wanted", ["x", "parameters", "bias", "nothing"])
@@ -348,7 +339,7 @@ def test_some_outputs_unused() -> None:
             assert close(p.grad, q.grad)
         else:
             assert p.grad is None
-            assert q.grad is None or not q.grad.any()
+            assert q.grad is None
 
 
 class SingleRows(nn.Module):

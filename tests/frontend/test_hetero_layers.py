@@ -53,12 +53,11 @@ def some(
     g: Edges, seed: int, types: tuple[Any, ...], kinds: Sequence[str] = KINDS
 ) -> tuple[Tensor, ...]:
     """Features of each node type, and edges of each type: as many as the graph has, a third, one,
-    none by turns. With seed 0, the first call, there are edges of each: Dynamo takes the stride of
-    an empty index for a constant, and a call that begins with one is traced again."""
+    none by turns."""
     count = {"p": g.sources, "a": max(1, g.sources // 2), "s": 3}
     out = [rows(seed + k, count[kind], WIDTH) for k, kind in enumerate(kinds)]
     for k, (source, _, target) in enumerate(types):
-        edges = (g.count, g.count // 3, min(g.count, 1), 0)[(k + seed) % 4 if seed else 0]
+        edges = (g.count, g.count // 3, min(g.count, 1), 0)[(k + seed) % 4]
         ends = [numbers(seed + 10 * k + j, count[n], edges) for j, n in enumerate((source, target))]
         out.append(torch.stack(ends))
     return tuple(out)

@@ -287,10 +287,10 @@ def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
         args = zoo.with_matrix(nodes, edges, 5)
         with torch.no_grad():
             assert torch.allclose(call(*args), model(*args), atol=1e-4)
-    assert any(word in r for r in reasons for word in ("sort", "topk"))
+    assert any(word in r for r in reasons for word in ("sort", "topk", "edit"))
 
 
-@pytest.mark.parametrize("model", (user.edit_of_a_view, user.dense_attention))
+@pytest.mark.parametrize("model", (user.dense_attention,))
 def test_graphs_that_are_not_cut(model: Callable[..., Tensor]):
     (graph,) = graphs_of(model, *zoo.with_matrix(9, 20))
     assert split_graph(graph) is None

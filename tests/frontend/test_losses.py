@@ -139,7 +139,7 @@ def test_gather_and_one_hot_want_numbers_of_columns() -> None:
         assert torch.allclose(compiled(x, y), f(x, y))
         assert gnnc.explain(compiled).fallbacks == []
         y[4] = CLASSES
-        with pytest.raises(IndexError, match=rf"y\[4\] is {CLASSES}"):
+        with pytest.raises(RuntimeError, match=rf"y\[4\] is {CLASSES}"):
             compiled(x, y)
 
 
@@ -222,7 +222,7 @@ def test_two_classes_by_probability() -> None:
     ("loss", "words"),
     [
         (lambda x, y: F.cross_entropy(x.view(1, -1, CLASSES).mT, y.view(1, -1)), "not over rows"),
-        (lambda x, y: F.mse_loss(x, 2 * x.detach(), weight=x.detach()), "with weights"),
+        (lambda x, y: F.mse_loss(x, 2 * x.detach(), weight=x.detach()), "the argument weight="),
     ],
 )
 def test_other_losses_run_in_torch(loss: Callable[..., Tensor], words: str) -> None:

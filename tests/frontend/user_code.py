@@ -178,3 +178,16 @@ def taken_apart(x, e, w):
 def halves(x, e, w):
     a, b = (x @ w).chunk(2, -1)
     return sum_at((a * b)[e[0]], e[1], x, "min")
+
+
+# here, because pytest rewrites the assertions of its own modules
+
+
+def asserted(x, e, w):
+    assert (w >= 0).all()
+    return sum_at(x[e[0]], e[1], x) * w.sum()
+
+
+def asserted_with_a_message(x, e, w):
+    assert (w >= 0).all(), "weights are not negative"
+    return sum_at(x[e[0]], e[1], x) * w.sum()

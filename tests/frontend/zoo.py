@@ -341,7 +341,6 @@ EAGER = {
     "dense_attention": "rows of two sets",
     "sorted_by_end": "argsort",
     "top_rows": "topk",
-    "edit_of_a_view": "memory h shares",
     "two_sizes_meet": "not one of the parts",
 }
 """The models that run in torch, whole or in part, with words of the reason."""

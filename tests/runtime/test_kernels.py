@@ -172,6 +172,7 @@ print("all checks passed")
 """
 
 
+@pytest.mark.sanitize
 def test_under_sanitizers():
     path = toolchain.compile_source(FINE + kernels.source(), sanitize=True)
     done = subprocess.run(

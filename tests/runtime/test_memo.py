@@ -135,6 +135,22 @@ def test_torch_tensors():
         assert version_key(torch.ones(3)) is None
 
 
+def test_a_tensor_that_was_moved_is_read_again():
+    """`tensor.data = other` keeps the counter of tensor, and other's own goes unseen."""
+    torch = pytest.importorskip("torch")
+    memo, make = Memo(), counter()
+    here, there = torch.tensor([0, 1]), torch.tensor([1, 0])
+    tensor = torch.tensor([2, 2])
+    tensor.data = here
+    assert memo.get_for([tensor], None, make) == 0
+    tensor.data = there
+    assert memo.get_for([tensor], None, make) == 1
+    here[0] = 5
+    tensor.data = here
+    assert memo.get_for([tensor], None, make) == 2
+    assert memo.get_for([tensor], None, make) == 2
+
+
 def test_values_are_those_that_live_last_used_last():
     memo, storages = Memo(3), [Storage() for _ in range(3)]
     for k, storage in enumerate(storages):

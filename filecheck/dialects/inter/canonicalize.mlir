@@ -8,11 +8,27 @@ func.func @neutral(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>) -> (!inter.ro
   %zero = inter.const 0.0 : !inter.rows<unit, 4xf32>
   %a = inter.mul %x, %one : !inter.rows<N, 4xf32>
   %b = inter.mul %one, %x : !inter.rows<N, 4xf32>
-  %c = inter.add %zero, %x : !inter.rows<N, 4xf32>
+  %negative = inter.const -0.0 : !inter.rows<unit, 4xf32>
+  %c = inter.add %negative, %x : !inter.rows<N, 4xf32>
   %d = inter.sub %x, %zero : !inter.rows<N, 4xf32>
   %e = inter.div %x, %one : !inter.rows<N, 4xf32>
   %f = inter.pow %x, %one : !inter.rows<N, 4xf32>
   func.return %a, %b, %c, %d, %e, %f : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// 0.0 is neutral to what is never -0.0, as sums.
+// CHECK-LABEL: func.func @zero
+// CHECK: %s = inter.reduce sum
+// CHECK-NEXT: %b = inter.add %x, %zero
+// CHECK-NEXT: func.return %s, %b
+func.func @zero(%N : !inter.set<N>, %g : !inter.set<g, dst: N>, %x : !inter.rows<N, f32>, %e : !inter.rows<g, f32>) -> (!inter.rows<N, f32>, !inter.rows<N, f32>) {
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %s = inter.reduce sum %e over %g along dst : !inter.rows<N, f32>
+  %a = inter.add %zero, %s : !inter.rows<N, f32>
+  %b = inter.add %x, %zero : !inter.rows<N, f32>
+  func.return %a, %b : !inter.rows<N, f32>, !inter.rows<N, f32>
 }
 
 // -----

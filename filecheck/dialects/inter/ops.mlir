@@ -25,9 +25,9 @@ func.func @structure(%V : !inter.set<N, tag: T>, %R : !inter.set<R, st: T>, %T :
   %s = inter.sized %n : !inter.set<s>
   %id = inter.slice %ids {dim = 0, lo = 0, hi = 1} : !inter.rows<g, 1xi64>
   %i = inter.reshape %id : !inter.rows<g, i64>
-  // CHECK: %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (kind, src)>
+  // CHECK: %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (same, src)>
   // CHECK-GENERIC: "inter.attach"(%{{.*}}) <{labels = ["kind", "same"]}>
-  %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (kind, src)>
+  %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (same, src)>
   // CHECK-NEXT: %c = inter.attach %g (kind = %i) {checked} : !inter.set<c, src: N, dst: N, rel: R, kind: r, parent: g mono onto>
   // CHECK-GENERIC: "inter.attach"(%{{.*}}) <{labels = ["kind"], checked}>
   %c = inter.attach %g (kind = %i) {checked} : !inter.set<c, src: N, dst: N, rel: R, kind: r, parent: g mono onto>

@@ -404,7 +404,7 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
-// CHECK: 'swish' is not in the pointwise vocabulary (dialects/pointwise.py)
+// CHECK: 'swish' is not in the pointwise vocabulary (dialects/pointwise)
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index
   intra.traverse %i in %n {

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -35,11 +35,18 @@ class Size:
     kind: type[int | float | bool] = int
 
     def __call__(self, args: Sequence[Any]) -> Any:
+        if self._is_name:  # most are, and are asked for at every call
+            _, position, dim = self.names[0]
+            return args[position] if dim is None else args[position].shape[dim]
         values = [
             args[position] if dim is None else args[position].shape[dim]
             for _, position, dim in self.names
         ]
         return self.kind(self._compute(*values))
+
+    @functools.cached_property
+    def _is_name(self) -> bool:
+        return self.kind is int and len(self.names) == 1 and self.text == self.names[0][0]
 
     @functools.cached_property
     def _compute(self) -> Callable[..., int | float]:
@@ -101,7 +108,9 @@ class RowsBinding:
 @dataclass(frozen=True)
 class ResultBinding:
     """A result as a tensor: `dims` with -1 at the row axis; the tensor's dimension there counts
-    `merge` times the set's rows, the factor the slower index. `row_axis` None: one row."""
+    `merge` times the set's rows, the factor the slower index. `row_axis` None: one row. `order` has
+    the dimensions from the outermost in memory to the innermost, where that is not what the
+    program's rows give."""
 
     name: str
     dims: tuple[int, ...]
@@ -109,15 +118,18 @@ class ResultBinding:
     merge: int
     elem: str
     set: str | None
+    order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class UpdateBinding:
-    """A result to be copied into a placeholder after the call."""
+    """A result to be copied into a placeholder after the call; with `recorded` autograd is to know,
+    as the edit is part of its graph."""
 
     placeholder: int
     argument: str
     result: ResultBinding
+    recorded: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,9 +148,60 @@ class Same:
 
 @dataclass(frozen=True)
 class Copy:
-    """An output that is a new tensor with a placeholder's numbers."""
+    """An output that is a new tensor with a placeholder's numbers, in the order of its dimensions
+    or in that of the placeholder's memory."""
 
     placeholder: int
+    contiguous: bool = True
+
+
+class Hole:
+    """Where the arguments of a step have the tensor that it is done on."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of torch that gives a view (or several, or one of several) of what it is done on.
+
+    `args` have one `Hole`, and `Size` where `symbolic`. `records` tells whether autograd is to
+    record the step: None as it does anyhow.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    symbolic: bool
+    records: bool | None
+
+    def __call__(self, x: Any, placeholders: Sequence[Any]) -> Any:
+        args = tuple(self.fill(a, x, placeholders) for a in self.args)
+        kwargs = {k: self.fill(a, x, placeholders) for k, a in self.kwargs.items()}
+        if self.records is None:
+            return self.function(*args, **kwargs)
+        with torch.set_grad_enabled(self.records):
+            return self.function(*args, **kwargs)
+
+    def fill(self, a: Any, x: Any, placeholders: Sequence[Any]) -> Any:
+        if a is Hole:
+            return x
+        if not self.symbolic:
+            return a
+        if isinstance(a, Size):
+            return a(placeholders)
+        if isinstance(a, slice):
+            return slice(*(self.fill(b, x, placeholders) for b in (a.start, a.stop, a.step)))
+        if isinstance(a, tuple | list):
+            return type(a)(self.fill(b, x, placeholders) for b in a)
+        return a
+
+
+@dataclass(frozen=True)
+class View:
+    """An output that lies in the memory of a result or a placeholder: `steps`, done in torch on the
+    real tensor, give it."""
+
+    of: Result | Same
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -165,12 +228,44 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """The placeholders that want the gradient of a result, and the other results that it is made
+    of, by their positions: as autograd sees it."""
+
+    placeholders: frozenset[int] = frozenset()
+    results: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Where a node of the graph draws its mask of dropout (dialects/interp/philox.py): the site,
+    and the dimension of the tensor that counts `merge` times the rows (None: one row)."""
+
+    site: int
+    row_axis: int | None
+    merge: int
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """A result of one number that has to hold, or `raised` is raised with `message`."""
+
+    result: int
+    message: str
+    raised: type[Exception]
+
+
+@dataclass(frozen=True)
 class Imported:
     """An imported graph.
 
     `module` holds one function @main. `outputs` is the structure that the graph returns (tuples,
-    lists and dicts) with `Result | Same | Copy | Number | Constant` leaves. `widths` are sizes that
-    were made constant (Dynamo guards them). `placeholders` are their names.
+    lists and dicts) with `Result | Same | Copy | View | Number | Constant` leaves. `widths` are
+    sizes that were made constant (Dynamo guards them). `placeholders` are their names. `attached`
+    has an entry for each result and update, `nodes` the name of the node of each result that is
+    returned (None: an item of one). `reread` are the placeholders that are edited though results
+    are made of what they held. `masks` are those of dropout by the names of nodes, None where one
+    has several.
     """
 
     module: ModuleOp
@@ -182,6 +277,11 @@ class Imported:
     checks: tuple[Check, ...]
     widths: tuple[tuple[str, int], ...]
     placeholders: tuple[str, ...]
+    attached: tuple[Attached, ...] = ()
+    nodes: tuple[str | None, ...] = ()
+    reread: tuple[int, ...] = ()
+    masks: Mapping[str, Mask | None] = field(default_factory=dict)
+    assertions: tuple[Assertion, ...] = ()
 
     @property
     def function(self) -> FuncOp:

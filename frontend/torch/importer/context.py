@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 import torch
 
+from ....dialects.pointwise import POINTWISE
 from .errors import NoRule
 from .sizes import Sizes
 from .tensors import (
@@ -27,15 +28,26 @@ from .tensors import (
 from .values import FLOATS, Elem, Filter, Node, Set, Union, Values, depends_on_floats
 
 
+@dataclass(frozen=True)
+class Held:
+    """A number that is not 0, or `raised` is raised with `message`."""
+
+    condition: Arr
+    message: str
+    raised: type[Exception] = AssertionError
+
+
 @dataclass
 class Context:
     """What rules work with: the sets and values of one graph. Without `float_masks`, rows cannot be
-    chosen by a mask that depends on floats: IR can say it, the code generator has no way yet."""
+    chosen by a mask that depends on floats: IR can say it, the code generator has no way yet.
+    `assertions` are what has to hold in every call."""
 
     sizes: Sizes
     float_masks: bool = True
     items: dict[str, Node] = field(default_factory=dict)
     bounds: list[tuple[Node, int]] = field(default_factory=list)
+    assertions: list[Held] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.values = Values(self.sizes.unify)
@@ -175,7 +187,7 @@ class Context:
     def unary(self, name: str, x: Operand, **params: float) -> Arr:
         """A function of floats; integers are converted first, as in torch."""
         elem = self.promote(x)
-        if elem not in FLOATS and name not in ("neg", "abs", "relu", "sign"):
+        if elem not in FLOATS and POINTWISE[name].operands == "float":
             elem = elem_of(torch.get_default_dtype())
         x = self.lift(x, elem)
         return self.raw(name, [x], elem, **params)
@@ -183,16 +195,15 @@ class Context:
     def binary(self, name: str, a: Operand, b: Operand) -> Arr:
         """Arithmetic of two operands with torch's promotion; `div` is true division."""
         elem = self.promote(a, b)
-        if elem not in FLOATS and name in ("div", "pow"):
+        if elem not in FLOATS and POINTWISE[name].operands == "float":
             if name == "pow":
                 raise NoRule("integer powers")
             elem = elem_of(torch.get_default_dtype())
         if elem == "i1":
-            boolean = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or"}
-            boolean["minimum"] = "logical_and"
-            if name not in boolean:
+            logical = POINTWISE[name].of_booleans
+            if logical is None:
                 raise NoRule(f"{name} of booleans")
-            name = boolean[name]
+            name = logical
         return self.raw(name, [self.lift(a, elem), self.lift(b, elem)], elem)
 
     def compare(self, name: str, a: Operand, b: Operand) -> Arr:
@@ -360,11 +371,13 @@ class Context:
     def variance(
         self, x: Arr, dims: int | Sequence[int] | None, keep: bool, correction: float
     ) -> Arr:
-        centred = self.binary("sub", x, self.mean(x, dims, True))
+        # the deviations sum up to 0, so nothing flows back through the mean
+        mean = self.mean(x, dims, True)
+        centred = self.binary("sub", x, Arr(mean.dims, self.values.stop(mean.v)))
         total = self.total("sum", self.binary("mul", centred, centred), dims, keep)
         count = self.count(x, dims)
-        if correction:
-            count = self.binary("sub", count, float(correction))
+        if correction:  # of no rows, 0 / 0 as in torch
+            count = self.binary("maximum", self.binary("sub", count, float(correction)), 0.0)
         return self.binary("div", total, count)
 
     # --------------------------------------------------------------- shapes

@@ -1,116 +1,112 @@
-"""Edits in place: which nodes make them, and whether they can be followed.
-
-A tensor that is edited becomes a new value for every later reader. That is right when no other
-tensor shares its memory and is read afterwards; fake tensors tell who shares memory.
-"""
+"""What calls do besides giving a result: edits in place, and modes that they switch."""
 
 from __future__ import annotations
 
-from torch import Tensor, fx
+from torch import fx
 
-from .errors import Reject, node_name
-from .sizes import example
+from .calls import Canonical, canonical
+from .errors import node_name
 
-IN_PLACE_OPERATORS = {"iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "iand", "ior"}
+GRAD_MODE = "_set_grad_enabled"
+MODES = {
+    GRAD_MODE,
+    "_enter_autocast",
+    "_exit_autocast",
+    "_enter_inference_mode",
+    "_exit_inference_mode",
+}
+HISTORY = {"requires_grad_", "retain_grad"}
+"""What changes no numbers of a tensor, but what autograd does with it."""
+
+RESHAPING = {
+    *("as_strided_", "resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "swapdims_"),
+    *("t_", "transpose_", "unsqueeze_"),
+}
+"""Methods that give a tensor itself another shape. The example values of all nodes that are that
+tensor have its last shape, also of those before."""
+
+RANDOM = {
+    "alpha_dropout", "bernoulli", "cauchy", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "exponential", "feature_alpha_dropout", "feature_dropout", "geometric", "gumbel_softmax",
+    "log_normal", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "random", "randperm", "rrelu", "uniform",
+}  # fmt: skip
+
+DROPOUTS = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
+
+_KEPT = "_gnnc_call"  # asked for several times, and not to be carried to copies of the node
+
+
+_NOTHING = Canonical("", "")
+
+
+def call_of(node: fx.Node) -> Canonical:
+    """`canonical(node)`, computed once; of a node that calls nothing, a call of no op."""
+    if not hasattr(node, _KEPT):
+        setattr(node, _KEPT, canonical(node) or _NOTHING)
+    return getattr(node, _KEPT)
 
 
 def edited(node: fx.Node) -> fx.Node | None:
-    """The node of the tensor that an in-place call edits (its first argument), or None."""
-    if not node.op.startswith("call") or not node.args or not isinstance(node.args[0], fx.Node):
+    """The node of the tensor that an in-place call edits, or None."""
+    call = call_of(node)
+    if not call.edited:
         return None
-    name = node_name(node)
-    in_place_name = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
-    if name == "setitem" or name in IN_PLACE_OPERATORS or node.kwargs.get("inplace") is True:
-        return node.args[0]
-    if in_place_name and name not in ("and_", "or_", "is_"):
-        return node.args[0]
-    return None
+    base = call.arguments.get("input") if "input" in call.edits else None
+    if call.fault is not None and node.kwargs.get("out") is None:
+        base = call.edited[0]
+    return base if isinstance(base, fx.Node) else None
+
+
+def written(node: fx.Node) -> tuple[fx.Node, ...]:
+    """The nodes of all tensors that a call writes to."""
+    call = call_of(node)
+    if call.op in HISTORY and isinstance(node.args[0], fx.Node):
+        return (node.args[0],)
+    return call.edited
+
+
+def passes_on(node: fx.Node) -> fx.Node | None:
+    """The operand that a dropout which drops nothing gives as it is, the very tensor."""
+    call = call_of(node)
+    if call.op not in DROPOUTS or call.fault is not None:
+        return None
+    trains = call.arguments.get("training", call.arguments.get("train", True))
+    x = call.arguments.get("input")
+    idle = trains is False or call.arguments.get("p") == 0
+    return x if idle and isinstance(x, fx.Node) else None
 
 
 def has_effect(node: fx.Node) -> bool:
     """Whether a node does more than give its result."""
     if node.op in ("placeholder", "output"):
         return True
-    name = node_name(node)
-    return (
-        edited(node) is not None
-        or (name == "batch_norm" and _training(node))
-        or node.kwargs.get("out") is not None
-        or name in ("_set_grad_enabled", "_enter_autocast", "_exit_autocast")
-    )
+    return bool(written(node)) or node_name(node) in MODES
 
 
-def _training(node: fx.Node) -> bool:
-    training = node.args[5] if len(node.args) > 5 else node.kwargs.get("training", False)
-    return training is not False
+def draws(node: fx.Node) -> bool:
+    """Whether a call draws random numbers."""
+    return call_of(node).op in RANDOM
 
 
-def plain_name(name: str) -> str:
-    """The function that an in-place name edits with: `add` of `add_` and of `iadd`."""
-    if name in IN_PLACE_OPERATORS:
-        return {"iand": "and_", "ior": "or_"}.get(name, name[1:])
-    return name.removesuffix("_") if name not in ("and_", "or_") else name
+def is_assertion(node: fx.Node) -> bool:
+    """Whether a node says that a tensor has to hold. (Those on sizes are guards of Dynamo's.)"""
+    return node.op == "call_function" and node_name(node) in ("_assert_async", "assert_holds")
+
+
+def _runs_a_body(node: fx.Node) -> bool:
+    """Whether a node calls a function that is a graph of its own, which may do anything."""
+    called = node.args[0] if node.args else None
+    if not isinstance(called, fx.Node) or called.op != "get_attr":
+        return False
+    return isinstance(getattr(node.graph.owning_module, str(called.target), None), fx.GraphModule)
 
 
 def live_nodes(graph: fx.Graph) -> set[fx.Node]:
     """The nodes that outputs or effects need. Dead ones may be beyond us (EdgeIndex's CSR)."""
     live: set[fx.Node] = set()
     for node in reversed(graph.nodes):
-        if has_effect(node) or any(user in live for user in node.users):
+        kept = has_effect(node) or is_assertion(node) or _runs_a_body(node)
+        if kept or any(user in live for user in node.users):
             live.add(node)
     return live
-
-
-def storage(node: fx.Node) -> int | None:
-    """The identity of the memory behind a node's example tensor."""
-    value = example(node)
-    return value.untyped_storage()._cdata if isinstance(value, Tensor) else None
-
-
-class Aliases:
-    """The tensors of a graph by memory, and which nodes are one and the same tensor."""
-
-    def __init__(self, graph: fx.Graph) -> None:
-        self.order = {n: i for i, n in enumerate(graph.nodes)}
-        self.same: dict[fx.Node, list[fx.Node]] = {}
-        self.sharing: dict[int, list[fx.Node]] = {}
-        for node in graph.nodes:
-            key = storage(node) if node.op != "output" else None
-            if key is not None:
-                self.sharing.setdefault(key, []).append(node)
-
-    def identical(self, node: fx.Node) -> list[fx.Node]:
-        """The nodes that are the same tensor object as `node`."""
-        return self.same.setdefault(node, [node])
-
-    def join(self, node: fx.Node, base: fx.Node) -> None:
-        """`node` is what an edit of `base` returned: the same tensor."""
-        group = self.identical(base)
-        if node not in group:
-            group.append(node)
-        self.same[node] = group
-
-    def check(self, node: fx.Node, base: fx.Node) -> None:
-        """Raises Reject where another tensor that shares the memory of `base`, which `node` edits,
-        is read afterwards or belongs to the caller."""
-        key = storage(base)
-        if key is None:
-            raise Reject("an edit of something that is no tensor")
-        now = self.order[node]
-        group = self.identical(base)
-        for other in self.sharing.get(key, []):
-            if other in group or other is node or self.order[other] > now:
-                continue
-            if self._written_back(node, other):
-                continue
-            if other.op == "placeholder" or any(self.order[u] > now for u in other.users):
-                raise Reject(f"it edits a tensor whose memory {other.name} shares")
-
-    def _written_back(self, node: fx.Node, other: fx.Node) -> bool:
-        """`x[i] += y` reads an item, edits it and assigns it back to x: that assignment counts."""
-        if node_name(node) not in IN_PLACE_OPERATORS:
-            return False
-        return any(
-            node_name(u) == "setitem" and u.args[0] is other and u.args[2] is node
-            for u in node.users
-        )

@@ -39,6 +39,8 @@ class Emitter(SetEmitter):
         known = self.known_map(v)
         if known is not None:
             return known
+        if 0 in v.shape:
+            raise NoRule("a tensor with a dimension of size 0")
         return getattr(self, f"emit_{v.op}")(v)
 
     def known_map(self, v: Node) -> tuple[SSAValue, int] | None:

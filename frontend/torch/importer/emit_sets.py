@@ -240,11 +240,14 @@ class SetEmitter(ABC):
             for key, use in uses.items()
             if key == wanted or (key not in stages.maps and not self.depends(use.index, s))
         ]
-        values = [(use, self.on_last(use.index, s)) for use in ready]
+        for use in ready:  # making them may attach some of them
+            self.on_last(use.index, s)
+            self.set(use.codomain)
         if wanted in stages.maps:
             return
+        ready = [u for u in ready if (u.index.number, u.codomain.number) not in stages.maps]
         codomains = [self.set(use.codomain) for use in ready]
-        values = [(use, self.on_last(use.index, s)) for use, _ in values]
+        values = [(use, self.on_last(use.index, s)) for use in ready]
         taken = [m.label.data for m in stages.values[-1].type.maps]
         # named among all, so that what is attached first does not take the label of another
         others = (use for key, use in uses.items() if key not in stages.maps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,25 +14,18 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects.inter.sets import DifferentSets
 from ....dialects.inter.types import Dom, set_name
-from .binding import (
-    Check,
-    Constant,
-    Copy,
-    Imported,
-    Number,
-    Result,
-    ResultBinding,
-    Same,
-    UpdateBinding,
-)
-from .effects import storage
+from .attached import Unknown, attachments, attachments_of_program
+from .binding import Assertion, Attached, Check, Imported, ResultBinding, UpdateBinding
+from .context import Held
 from .emit import Emitter
 from .errors import ImportCrash, NoRule, Unsupported
+from .history import check_edits, takes_part
 from .maps import Program, row_wise_operands
+from .outputs import Returned
 from .signature import Signature, argument_name
-from .tensors import Arr, Merge, Sym
+from .tensors import Arr, Merge
 from .values import Node
-from .walk import Foreign, Walk
+from .walk import Walk
 
 ROWS = "gnnc_rows"
 """The entry of a graph module's `meta` with the symbols that count rows in the graph that it is a
@@ -52,7 +46,10 @@ def import_graph(
     meaning in sets and rows, `ImportCrash` where the importer itself fails. Without `float_masks`
     rows chosen by a mask that depends on floats have none (see `Context`).
     """
-    walk = Walk(gm.graph, float_masks=float_masks, rows=gm.meta.get(ROWS, frozenset())).run()
+    walk = Walk(gm.graph, float_masks=float_masks, rows=gm.meta.get(ROWS, frozenset()))
+    if ROWS not in gm.meta:  # of a part of a graph the whole has been asked
+        check_edits(gm.graph, walk.aliases)
+    walk.run()
     wanted = _grads(walk, needs_grad)
     try:
         return _Assembly(walk, wanted).build(name)
@@ -76,21 +73,9 @@ def _grads(walk: Walk, given: Sequence[bool] | None) -> list[bool]:
     return out
 
 
-def leaves(tree: Any) -> list[Any]:
-    """The leaves of nested tuples, lists and dicts, in order."""
-    if isinstance(tree, dict):
-        return [x for v in tree.values() for x in leaves(v)]
-    if isinstance(tree, tuple | list):
-        return [x for v in tree for x in leaves(v)]
-    return [tree]
-
-
-def _item(tree: Any, key: Any) -> Any:
-    """An item of nested nodes; None of a single node that gives them all."""
-    return tree[key] if isinstance(tree, dict | tuple | list) else None
-
-
-_CONSTANTS = (bool, int, float, str, torch.dtype, torch.device, type(None))
+def _among(a: Attached, results: int) -> Attached:
+    """Attached to no results but so many first ones."""
+    return replace(a, results=frozenset(i for i in a.results if i < results))
 
 
 class _Assembly:
@@ -99,9 +84,9 @@ class _Assembly:
     def __init__(self, walk: Walk, needs_grad: Sequence[bool]) -> None:
         self.walk = walk
         self.signature = Signature(walk.placeholders, needs_grad)
-        self.inputs = {x.v.number: node for node, x in walk.inputs.items() if isinstance(x, Arr)}
-        returned = [x for x in leaves(walk.outputs) if isinstance(x, Arr) and not self.same(x)]
-        wanted = [*returned, *walk.updates.values()]
+        self.returned = Returned(walk, self.signature.bind_size)
+        held = [a.condition for a in walk.context.assertions]
+        wanted = [*(x for x, _ in self.returned.wanted), *held, *walk.updates.values()]
         homes = [x.home for x in wanted if x.home is not None]
         context = walk.context
         edited = {x.v.number for node, x in walk.inputs.items() if node in walk.updates}
@@ -124,7 +109,9 @@ class _Assembly:
                 self.emitter.value(v)
         for v, size in self.bounds:
             self.emitter.check_below(v, size)
-        outputs = self.output(self.walk.outputs, self.walk.returned)
+        for x, order in self.returned.wanted:
+            self.add_result(x, order)
+        assertions = tuple(self.assertion(a) for a in self.walk.context.assertions)
         updates = tuple(self.update(node, x) for node, x in self.walk.updates.items())
         self.block.add_op(ReturnOp(*self.values))
         func = FuncOp(
@@ -143,11 +130,46 @@ class _Assembly:
             tuple(self.signature.rows),
             tuple(self.results),
             updates,
-            outputs,
+            self.returned.tree,
             self.checks(),
             tuple((str(e), n) for e, n in self.walk.context.sizes.widths.items()),
             tuple(n.name for n in self.walk.placeholders),
+            self.attached(func, updates),
+            tuple(None if n is None else n.name for n in self.returned.nodes),
+            self.reread(func, updates),
+            self.walk.masks,
+            assertions,
         )
+
+    def reread(self, func: FuncOp, updates: Sequence[UpdateBinding]) -> tuple[int, ...]:
+        """The edited placeholders that results are made of."""
+        first = len(self.results)
+        values = [self.values[first + k] for k, u in enumerate(updates) if u.recorded]
+        made_of = {*self.values[:first], *values}
+        for op in reversed(func.body.block.ops):
+            if made_of.intersection(op.results):
+                made_of.update(op.operands)
+        names = {v.name_hint for v in func.body.block.args if v in made_of}
+        position, name = self.walk.placeholders.index, self.signature.argument_of
+        return tuple(position(n) for n in self.walk.updates if name[n.name] in names)
+
+    def attached(self, func: FuncOp, updates: Sequence[UpdateBinding]) -> tuple[Attached, ...]:
+        """What the results that are returned are attached to, and the updates."""
+        placeholders, wanting = self.walk.placeholders, self.signature.needs_grad
+        edited = any(wanting[u.placeholder] or u.recorded for u in updates)
+        by_program = attachments_of_program(func, self.signature.rows, len(self.values))
+        first, returned = len(self.results), len(self.returned.nodes)
+        try:
+            if edited:
+                raise Unknown
+            found = attachments(placeholders, self.returned.nodes)
+        except Unknown:
+            found = [_among(a, returned) for a in by_program[:returned]]
+        found += [Attached()] * (first - returned)  # assertions
+        for k, u in enumerate(updates):
+            found.append(_among(by_program[first + k], 0) if u.recorded else Attached())
+        wanted = frozenset(i for i, grad in enumerate(wanting) if grad)
+        return tuple(replace(a, placeholders=a.placeholders & wanted) for a in found)
 
     def wanted(self, v: Node) -> bool:
         """Whether a value is computed in its place; leaves come when somebody reads them, and
@@ -156,38 +178,15 @@ class _Assembly:
 
     # -------------------------------------------------------------- results
 
-    def same(self, x: Arr) -> fx.Node | None:
-        """The placeholder that a tensor is, unless it is edited."""
-        node = self.inputs.get(x.v.number)
-        if node is None or node in self.walk.updates:
-            return None
-        mine = self.walk.inputs[node]
-        return node if len(mine.dims) == len(x.dims) and mine.axis == x.axis else None
+    def assertion(self, held: Held) -> Assertion:
+        self.add_result(held.condition, None)
+        return Assertion(len(self.results) - 1, held.message, held.raised)
 
-    def output(self, x: Any, node: Any) -> Any:
-        """Where an output comes from: `x` is the meaning of `node`, or of the nodes in it."""
-        if isinstance(x, dict):
-            return {k: self.output(v, _item(node, k)) for k, v in x.items()}
-        if isinstance(x, tuple | list):
-            return type(x)(self.output(y, _item(node, k)) for k, y in enumerate(x))
-        if isinstance(x, Sym):
-            return Number(self.signature.bind_size(x.expr))
-        if isinstance(x, Foreign):
-            return Same(self.walk.placeholders.index(x.node))
-        if not isinstance(x, Arr):
-            if not isinstance(x, _CONSTANTS):
-                raise NoRule("a value that only other rules can read is returned")
-            return Constant(x)
-        placeholder = self.same(x)
-        if placeholder is not None:
-            position = self.walk.placeholders.index(placeholder)
-            apart = isinstance(node, fx.Node) and storage(node) != storage(placeholder)
-            return Copy(position) if apart else Same(position)
+    def add_result(self, x: Arr, order: tuple[int, ...] | None) -> None:
         binding, value = self.result(x, f"out{len(self.results)}")
-        self.results.append(binding)
+        self.results.append(replace(binding, order=order))
         self.values.append(value)
         self.attributes.append({"inter.name": StringAttr(binding.name)})
-        return Result(len(self.results) - 1)
 
     def result(self, x: Arr, name: str) -> tuple[ResultBinding, SSAValue]:
         value = self.emitter.value(x.v)[0]
@@ -207,11 +206,13 @@ class _Assembly:
             self.emitter.emit_input(start.v)
         argument = self.signature.argument_of[node.name]
         binding, value = self.result(x, f"new_{argument}")
+        recorded = takes_part(node) and self.walk.modes.records
         self.values.append(value)
-        self.attributes.append(
-            {"inter.name": StringAttr(binding.name), "inter.update": StringAttr(argument)}
-        )
-        return UpdateBinding(self.walk.placeholders.index(node), argument, binding)
+        attributes = {"inter.name": StringAttr(binding.name)}
+        if not recorded:  # else it must not be written over what it is made from
+            attributes["inter.update"] = StringAttr(argument)
+        self.attributes.append(attributes)
+        return UpdateBinding(self.walk.placeholders.index(node), argument, binding, recorded)
 
     def checks(self) -> tuple[Check, ...]:
         out: dict[tuple[str, str], Check] = {}

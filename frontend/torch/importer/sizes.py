@@ -14,22 +14,12 @@ import sympy
 import torch
 from torch import Tensor, fx
 
-from .errors import NoRule, node_name
+from .calls import canonical
+from .errors import NoRule
 from .values import Filter, Loops, Origin, Set, Sized, Union
 
-ALONG_DIM = {
-    "index_select",
-    "_new_index_select",
-    "index_add",
-    "index_add_",
-    "index_reduce",
-    "index_reduce_",
-    "scatter_add",
-    "scatter_add_",
-    "scatter_reduce",
-    "scatter_reduce_",
-}
-"""What reads or writes along a dimension, its first argument after the tensor, by index."""
+ALONG_DIM = {"index_select", "index_add", "index_reduce", "scatter_add", "scatter_reduce"}
+"""What reads or writes along a dimension by index."""
 
 
 def expression(size: int | torch.SymInt | torch.SymFloat) -> sympy.Expr:
@@ -53,6 +43,14 @@ def example(x: object) -> object:
 def is_unbacked(symbol: object) -> bool:
     """Whether a symbol stands for a number that only running the program tells."""
     return str(symbol).startswith("u")
+
+
+def _least(expr: sympy.Expr) -> sympy.Expr | None:
+    """The least that a size can be, whatever running the program tells; None: it is not known."""
+    parts = [p for p in sympy.Add.make_args(expr) if any(is_unbacked(s) for s in p.free_symbols)]
+    if all(p.as_coeff_Mul()[0] > 0 and not p.atoms(sympy.Function) for p in parts):
+        return expr - sum(parts)
+    return None
 
 
 def row_symbols(graph: fx.Graph) -> set[str]:
@@ -85,25 +83,28 @@ def row_symbols(graph: fx.Graph) -> set[str]:
 
 def _indexed(node: fx.Node) -> list[object]:
     """The sizes of the dimensions that an indexing node indexes."""
-    name, args = node_name(node), node.args
-    if name in ALONG_DIM:
-        value = example(args[0])
-        dim = args[1] if len(args) > 1 else node.kwargs.get("dim")
-        if isinstance(value, Tensor) and isinstance(dim, int):
-            return [value.shape[dim]]
-    if name in ("getitem", "index_put", "index_put_"):
-        value = example(args[0])
-        index = args[1][0] if isinstance(args[1], list | tuple) and len(args[1]) == 1 else args[1]
+    call = canonical(node)
+    if call is None or call.fault is not None:
+        return []
+    value = example(call.arguments.get("input"))
+    if call.op in ALONG_DIM and isinstance(value, Tensor):
+        dim = call.arguments["dim"]
+        return [value.shape[dim]] if isinstance(dim, int) and value.dim() else []
+    if call.op in ("getitem", "index_put") and isinstance(value, Tensor):
+        index = call.arguments["index" if call.op == "getitem" else "indices"]
+        index = index[0] if isinstance(index, list | tuple) and len(index) == 1 else index
         by_tensor = isinstance(index, fx.Node) and isinstance(example(index), Tensor)
-        if isinstance(value, Tensor) and by_tensor:
-            return [value.shape[0]]
-    if name == "bincount":
-        return [example(args[2] if len(args) > 2 else node.kwargs.get("minlength", 0))]
-    if name == "gnnc.segment_reduce":
-        return [example(args[3])]
-    if name == "gnnc.segment_softmax":
-        return [example(args[2])]
-    return []
+        return [value.shape[0]] if by_tensor and value.dim() else []
+    size = _COUNTED.get(call.op)
+    return [] if size is None else [example(call.arguments[size])]
+
+
+_COUNTED = {
+    "bincount": "minlength",
+    "gnnc.segment_reduce": "dim_size",
+    "gnnc.segment_softmax": "num_groups",
+}
+"""What tells the number of its results, by the name of that argument."""
 
 
 def sets_behind(s: Set) -> Iterator[Set]:
@@ -185,6 +186,25 @@ class Sizes:
         if expr.is_Symbol:
             self.aliases[expr] = sympy.Integer(self.widths[expr])
         return self.widths[expr]
+
+    @staticmethod
+    def are_some(rows: int | torch.SymInt) -> bool:
+        """Whether there are rows in every call of the program (a guard), False where only running
+        the program tells.
+
+        Raises:
+            NoRule: there are none.
+        """
+        if not isinstance(rows, torch.SymInt):
+            none = rows == 0
+        else:
+            least = _least(expression(rows))
+            if least is None or least.is_zero:
+                return False
+            none = rows.node.shape_env.evaluate_expr(sympy.Eq(least, 0))
+        if none:
+            raise NoRule("the extremum of no rows")
+        return True
 
     def unify(self, a: Set, b: Set) -> Set:
         """Two sets turn out to be one."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import sympy
 import torch
 from torch import fx
 from torch.fx.passes.split_module import split_module
 
-from .effects import edited
+from .effects import GRAD_MODE
 from .errors import Unsupported, node_name
 from .graph import ROWS, import_graph
-from .sizes import row_symbols
+from .history import GradModes
+from .regions import Refused, Regions
+from .sizes import example, expression, is_unbacked, row_symbols
 from .walk import Walk
 
 WORTHWHILE = {
@@ -58,25 +63,32 @@ class Split:
 
 def refusals(gm: fx.GraphModule) -> list[Unsupported]:
     """Why nodes of a graph cannot be imported, all of them. Raises `Unsupported` for an edit in
-    place that cannot be followed: then no part of the graph may be compiled."""
+    place that cannot be followed."""
     return list(Walk(gm.graph, tolerant=True).run().refused.values())
 
 
 def split_graph(gm: fx.GraphModule) -> Split | None:
-    """Cuts a graph at the nodes without a meaning. None when the whole graph must run in torch: an
-    edit in place cannot be followed, or no part is worth compiling."""
+    """Cuts a graph at the nodes without a meaning, and where edits are torch's. None when the whole
+    graph must run in torch: it switches a mode besides that of autograd, or no part is worth
+    compiling."""
     try:
-        refused = Walk(gm.graph, tolerant=True, float_masks=False).run().refused
+        regions = Regions(gm.graph)
+        while True:
+            refused = regions.refused()
+            numbers = _by_level(gm.graph, refused, regions.earlier())
+            if not regions.leave_crossing(numbers, refused):
+                break
     except Unsupported:
         return None
-    if not refused or _changes_grad_mode(gm.graph):
+    if not refused or _has_nameless_numbers(gm.graph):
         return None
-    numbers = _in_order(gm.graph, refused) if _edits(gm.graph) else _by_level(gm.graph, refused)
-    module = split_module(gm, gm, lambda node: numbers[node])
+    ordered = _in_parts(gm, numbers)
+    module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
     parts, rows = [], frozenset(row_symbols(gm.graph))
     for name, child in module.named_children():
         if not isinstance(child, fx.GraphModule):
             continue
+        _switch_modes(child)
         child.meta[ROWS] = rows
         number = int(name.rsplit("_", 1)[1])
         mine = tuple(e for n, e in refused.items() if numbers[n] == number)
@@ -84,6 +96,45 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
     if not any(p.supported for p in parts):
         return None
     return Split(module, tuple(parts))
+
+
+_PART = "gnnc_part"
+_RECORDS = "gnnc_records"
+
+
+def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule:
+    """The graph with its nodes in the order of their parts, each with its part and its mode of
+    autograd; what switches the mode is left out."""
+    modes, graph = GradModes(gm.graph), fx.Graph()
+    made: dict[fx.Node, fx.Node] = {}
+    for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
+        if not _switches(node):
+            made[node] = new = graph.node_copy(node, made.__getitem__)
+            new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node]}
+    return fx.GraphModule(gm, graph)
+
+
+def _place(node: fx.Node, numbers: dict[fx.Node, int]) -> float:
+    if node.op == "output":
+        return math.inf
+    return numbers.get(node, -1)
+
+
+def _switches(node: fx.Node) -> bool:
+    return node.op == "call_function" and node_name(node) == GRAD_MODE
+
+
+def _switch_modes(child: fx.GraphModule) -> None:
+    """A part starts and ends in the mode of the call."""
+    mode = outside = torch.is_grad_enabled()
+    for node in list(child.graph.nodes):
+        wanted = outside if node.op == "output" else node.meta.get(_RECORDS, mode)
+        if node.op in ("placeholder", "get_attr") or wanted == mode:
+            continue
+        with child.graph.inserting_before(node):
+            child.graph.call_function(torch._C._set_grad_enabled, (wanted,))
+        mode = wanted
+    child.recompile()
 
 
 def _obstacles(child: fx.GraphModule) -> tuple[Unsupported, ...]:
@@ -102,13 +153,15 @@ def _is_leaf(node: fx.Node) -> bool:
     return node_name(node).startswith("gnnc.")
 
 
-def _changes_grad_mode(graph: fx.Graph) -> bool:
-    """Such a graph cannot be cut: the mode would have to cross parts."""
-    return any(n.op.startswith("call") and node_name(n) == "_set_grad_enabled" for n in graph.nodes)
-
-
-def _edits(graph: fx.Graph) -> bool:
-    return any(edited(n) is not None for n in graph.nodes)
+def _has_nameless_numbers(graph: fx.Graph) -> bool:
+    """Whether a number that only running tells is no node's own value (`bool(mask.any())` is a
+    comparison of one): torch cannot say how it crosses parts."""
+    found, named = set[sympy.Basic](), set[sympy.Basic]()
+    for value in map(example, graph.nodes):
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            found |= expression(value).free_symbols
+            named |= {expression(value)}
+    return any(is_unbacked(s) for s in found - named)
 
 
 def _with_producer(node: fx.Node) -> fx.Node | None:
@@ -126,27 +179,11 @@ def _is_scalar(node: fx.Node) -> bool:
     return isinstance(value, torch.SymInt | torch.SymBool | torch.SymFloat | int | float | bool)
 
 
-def _in_order(graph: fx.Graph, refused: dict[fx.Node, Unsupported]) -> dict[fx.Node, int]:
-    """Consecutive runs of nodes: with edits in place the order of everything is kept."""
-    numbers: dict[fx.Node, int] = {}
-    current, kind = 0, None
-    for node in graph.nodes:
-        if node.op in ("placeholder", "output"):
-            continue
-        source = _with_producer(node)
-        if source is not None and source in numbers:
-            numbers[node] = numbers[source]
-            continue
-        mine = node in refused
-        if kind is not None and mine != kind and not _is_scalar(node):
-            current += 1
-        kind = kind if _is_scalar(node) and kind is not None else mine
-        numbers[node] = current
-    return numbers
-
-
-def _by_level(graph: fx.Graph, refused: dict[fx.Node, Unsupported]) -> dict[fx.Node, int]:
-    """As few parts as the data flow allows: supported nodes on even levels, others on odd ones."""
+def _by_level(
+    graph: fx.Graph, refused: Refused, earlier: Mapping[fx.Node, Sequence[fx.Node]]
+) -> dict[fx.Node, int]:
+    """As few parts as the data flow, and the order of edits, allow: supported nodes on even levels,
+    others on odd ones."""
     numbers: dict[fx.Node, int] = {}
     for node in graph.nodes:
         if node.op in ("placeholder", "output"):
@@ -155,7 +192,8 @@ def _by_level(graph: fx.Graph, refused: dict[fx.Node, Unsupported]) -> dict[fx.N
         if source is not None and source in numbers:
             numbers[node] = numbers[source]
             continue
-        before = max((numbers[i] for i in node.all_input_nodes if i in numbers), default=0)
+        first = [*node.all_input_nodes, *earlier.get(node, ())]
+        before = max((numbers[i] for i in first if i in numbers), default=0)
         odd = node in refused
         numbers[node] = before if _is_scalar(node) or before % 2 == odd else before + 1
     return numbers

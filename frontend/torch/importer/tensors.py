@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sympy
 import torch
-from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, ToFloat
+from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, Max, Min, ToFloat
 
 from .errors import NoRule
 from .values import Elem, Node, Set
@@ -55,6 +55,8 @@ ARITHMETIC: dict[type, str] = {
     sympy.Mul: "mul",
     FloatTrueDiv: "div",
     IntTrueDiv: "div",
+    Max: "maximum",
+    Min: "minimum",
     ToFloat: "add",  # of one operand: a cast
 }
 """What a program computes of numbers that only running it tells."""
@@ -112,7 +114,9 @@ class Arr:
     def wrap(self, dim: int) -> int:
         if not isinstance(dim, int):
             raise NoRule("a number of a dimension that changes from call to call")
-        return dim % self.rank if self.rank else 0
+        if not self.rank:
+            raise NoRule("a dimension of a tensor that has none")
+        return dim % self.rank
 
 
 def numbers(dims: Sequence[Dim]) -> list[int]:

@@ -2,7 +2,8 @@
 
 A node is rows over a `Set` (or over no set: one row) with a constant row shape. Constructors bring
 integer values to a normal form, so that the same column of edge_index reached by two ways is one
-node, hence one map. `emit.py` turns nodes into `inter` ops.
+node, hence one map. `emit.py` turns nodes into `inter` ops. What the IR cannot hold is no node:
+every constructor raises NoRule for it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import sympy
 
 from . import slices
-
-Elem = Literal["f32", "f64", "i32", "i64", "i1"]
-FLOATS = ("f32", "f64")
-INTEGERS = ("i32", "i64")
+from .elements import FLOATS, INTEGERS, Elem, refuse_untaken
 
 _numbers = itertools.count()
 
@@ -158,6 +157,7 @@ class Values:
             tuple((k, _key(v)) for k, v in sorted(attrs.items())),
         )
         if key not in self.table:
+            refuse_untaken(op, [a.elem for a in args], shape, attrs)
             self.table[key] = Node(
                 op, tuple(args), set, tuple(shape), elem, attrs, next(self.counter)
             )
@@ -172,7 +172,9 @@ class Values:
     # -------------------------------------------------------------- leaves
 
     def const(self, value: bool | int | float, elem: Elem, shape: Sequence[int] = ()) -> Node:
-        if elem in FLOATS:
+        if elem == "f32":
+            value = float(np.float32(value))  # what it is when it is cast to f64
+        elif elem in FLOATS:
             value = float(value)
         elif elem == "i1":
             value = bool(value)

@@ -10,18 +10,36 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from .context import Context
-from .effects import Aliases, edited, has_effect, live_nodes, plain_name
+from .aliases import Aliases
+from .binding import Mask
+from .context import Context, Held
+from .edits import (
+    assigns_itself,
+    carried_back,
+    carried_back_from_item,
+    check_attached,
+    check_operands,
+)
+from .effects import (
+    GRAD_MODE,
+    RESHAPING,
+    call_of,
+    edited,
+    has_effect,
+    is_assertion,
+    live_nodes,
+    written,
+)
 from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
+from .history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
 from .rules import RULES, Call
-from .sizes import Sizes, expression
-from .tensors import Arr, Sym, elem_of, numbers
+from .sizes import Sizes, example, expression
+from .tensors import Arr, Merge, Sym, elem_of, numbers
 from .values import Set
 
 NOISE = {
     "_assert_scalar",
     "_assert_scalar.default",
-    "_assert_async",
     "_check",
     "_check_is_size",
     "_log_api_usage_once",
@@ -44,29 +62,38 @@ class Walk:
     placeholders that it edits.
 
     With `tolerant` a node without a meaning becomes an unknown input and is noted in `refused`;
-    otherwise it raises `Unsupported`. `float_masks`: see `Context`; `rows`: see `Sizes`.
+    otherwise it raises `Unsupported`. So does each node of `outside`, which torch will run, and
+    what it edits. `float_masks`: see `Context`; `rows`: see `Sizes`. `masks` are those of dropout
+    (see `Imported`).
     """
 
     graph: fx.Graph
     tolerant: bool = False
     float_masks: bool = True
     rows: AbstractSet[str] = frozenset()
+    outside: AbstractSet[fx.Node] = frozenset()
     refused: dict[fx.Node, Unsupported] = field(default_factory=dict)
     returned: Any = None
     outputs: Any = None
     updates: dict[fx.Node, Arr] = field(default_factory=dict)
     placeholders: list[fx.Node] = field(default_factory=list)
     inputs: dict[fx.Node, Any] = field(default_factory=dict)
+    masks: dict[str, Mask | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.context = Context(Sizes(self.graph, self.rows), self.float_masks)
         self.aliases = Aliases(self.graph)
+        self.modes = GradModes(self.graph)
         self.meaning: dict[fx.Node, Any] = {}
+        # views of what was edited, with the edit: they are made again when they are read
+        self.stale: dict[fx.Node, fx.Node] = {}
         self.sites = 0
-        self.grad_mode = True
 
     def run(self) -> Walk:
         live = live_nodes(self.graph)
+        for node in self.graph.nodes:
+            if node_name(node) in RESHAPING and node not in self.outside:
+                raise Unsupported(node, "it changes the shape of a tensor in place", mutates=True)
         for node in self.graph.nodes:
             if node.op == "output":
                 self.returned = node.args[0]
@@ -78,7 +105,7 @@ class Walk:
     def evaluate(self, x: Any) -> Any:
         """An argument of a node with nodes replaced by their meanings."""
         if isinstance(x, fx.Node):
-            return self.meaning[x]
+            return self.read(x)
         if isinstance(x, slice):
             return slice(*(self.evaluate(b) for b in (x.start, x.stop, x.step)))
         if isinstance(x, dict):
@@ -89,11 +116,23 @@ class Walk:
             return type(x)(self.evaluate(y) for y in x)
         return x
 
+    def read(self, node: fx.Node) -> Any:
+        """What a node's value is by now."""
+        node = self.aliases.itself(node)
+        edit = self.stale.pop(node, None)
+        if edit is not None:
+            again = node not in self.refused and node not in self.outside
+            self.meaning[node] = self.understand(node) if again else self.unknown(node, edit)
+        return self.meaning[node]
+
     # ------------------------------------------------------------- one node
 
     def visit(self, node: fx.Node) -> None:
         if node.op == "placeholder":
             self.placeholders.append(node)
+        if node in self.outside:
+            self.leave(node)
+            return
         try:
             self.meaning[node] = self.understand(node)
             if node.op == "placeholder":
@@ -115,6 +154,15 @@ class Walk:
         self.refused[node] = error
         self.meaning[node] = self.unknown(node)
 
+    def leave(self, node: fx.Node) -> None:
+        """Torch runs a node: neither what it gives nor what it edits is known from here on."""
+        self.meaning[node] = self.unknown(node)
+        for base in written(node):
+            for other in self.aliases.alike(base):
+                if other in self.meaning:
+                    self.meaning[other] = self.unknown(other, node)
+                    self.stale.pop(other, None)
+
     def understand(self, node: fx.Node) -> Any:
         value = node.meta.get("example_value")
         if node.op == "placeholder":
@@ -125,14 +173,23 @@ class Walk:
         if node.op == "get_attr":
             return self.attribute(node)
         name = node_name(node)
-        if name == "_set_grad_enabled":
-            self.grad_mode = bool(node.args[0])
+        if name == GRAD_MODE:
             return None
+        if is_assertion(node):
+            return self.assertion(node)
         if name in NOISE:
             return None
         if not isinstance(value, Tensor | tuple | list) and value is not None:
             return self.scalar(node, name, value)
-        return self.call(node, name, value)
+        return self.call(node, value)
+
+    def assertion(self, node: fx.Node) -> None:
+        """A tensor that has to hold is a result of the program, which the caller looks at."""
+        condition = self.evaluate(node.args[0])
+        if not isinstance(condition, Arr) or condition.home is not None:
+            raise NoRule("an assertion of more than one number")
+        message = node.args[1] if len(node.args) > 1 else node.kwargs.get("assert_msg", "")
+        self.context.assertions.append(Held(condition, str(message)))
 
     def scalar(self, node: fx.Node, name: str, value: Any) -> Any:
         """Arithmetic on sizes, which Dynamo has done; items of tensors give it new symbols."""
@@ -152,37 +209,55 @@ class Walk:
             raise NoRule("a tensor that is stored in the graph")
         return target
 
-    def call(self, node: fx.Node, name: str, value: Any) -> Any:
-        base = edited(node)
-        rule_name = name if name == "setitem" or base is None else plain_name(name)
-        if node.kwargs.get("out") is not None:
+    def call(self, node: fx.Node, value: Any) -> Any:
+        base, form = edited(node), call_of(node)
+        if "out" in form.edits:
             raise Reject("a result written to out=")
-        if rule_name not in RULES:
+        if form.fault is not None:
+            raise NoRule(form.fault)
+        if form.op not in RULES:
             raise NoRule("gnnc has no rule for it" if base is None else "an edit without a rule")
         self.check_dtypes(node)
-        if base is not None:
-            self.aliases.check(node, base)
-        args = tuple(self.evaluate(a) for a in node.args)
-        kwargs = {k: self.evaluate(v) for k, v in node.kwargs.items()}
-        call = Call(
-            self.context, node, rule_name, args, kwargs, value, self.new_site, self.dropout_key
-        )
-        result = self.detached(RULES[rule_name](call))
-        if base is not None and name != "setitem":
-            old = self.meaning[base]
-            result = self.context.cast(result, old.elem)
+        if self.modes.turned_on(node):
+            raise NoRule("autograd records it in a call under no_grad")
+        if form.op == "setitem" and assigns_itself(node, self.aliases):
+            return None
+        check_operands(node, self.aliases)
+        if is_unrecorded_view(node, self.aliases, self.modes):
+            raise NoRule("a view made under no_grad of what has a gradient")
+        call, sites = self.view_of(node), self.sites
+        result = self.detached(node, RULES[form.op](call))
+        call.refuse_unread()
+        if self.sites > sites:
+            self.masks[node.name] = self.mask(result, sites)
+        if base is not None and form.op != "setitem":
+            result = self.context.cast(result, self.read(base).elem)
             self.check_result(node, result, value)
-            self.edit(base, result)
-            self.aliases.join(node, base)
+            self.follow(node, base, result)
         for edited_node, new in call.edits:
-            self.edit(edited_node, self.detached(new))
+            self.follow(node, edited_node, self.detached(node, new))
         if base is None:
             self.check_result(node, result, value)
         return result
 
+    def view_of(self, node: fx.Node) -> Call:
+        """A node as rules see it."""
+        form = call_of(node)
+        arguments = {name: self.evaluate(x) for name, x in form.arguments.items()}
+        return Call(
+            self.context, node, form, arguments, example(node), self.new_site, self.dropout_key
+        )
+
     def new_site(self) -> int:
         self.sites += 1
         return self.sites - 1
+
+    def mask(self, result: Any, sites: int) -> Mask | None:
+        """The mask that a node drew, when there were so many sites before it."""
+        if self.sites > sites + 1 or not isinstance(result, Arr):
+            return None
+        merge = next((d.k for d in result.dims if isinstance(d, Merge)), 1)
+        return Mask(sites, result.axis, merge)
 
     def dropout_key(self) -> Arr:
         return Arr([], self.context.values.make("key", [], None, (), "i64"))
@@ -197,35 +272,67 @@ class Walk:
                     if t.is_complex():
                         raise NoRule("complex numbers")
 
-    def detached(self, result: Any) -> Any:
+    def detached(self, node: fx.Node, result: Any) -> Any:
         """Results under torch.no_grad carry no gradient."""
-        if self.grad_mode:
+        if self.modes.at[node]:
             return result
         if isinstance(result, Arr):
             return Arr(result.dims, self.context.values.stop(result.v))
         if isinstance(result, tuple):
-            return tuple(self.detached(r) for r in result)
+            return tuple(self.detached(node, r) for r in result)
         return result
 
-    def edit(self, base: fx.Node, value: Arr) -> None:
-        """From here on `base`, and what is the same tensor, has this value."""
-        for node in self.aliases.identical(base):
-            self.meaning[node] = value
-            if node.op == "placeholder":
-                self.updates[node] = value
+    # ------------------------------------------------------------- edits
+
+    def follow(self, node: fx.Node, base: fx.Node, value: Arr) -> None:
+        """From here on `base`, which `node` edits, has this value, and all that lies in the same
+        memory has what follows from it."""
+        reason = reason_to_keep(node, base, self.aliases, self.modes)
+        if reason is not None:
+            raise Reject(reason)
+        chain = self.aliases.chain(base)
+        root = chain[0]
+        if root.op == "get_attr":
+            raise Reject("it edits a tensor that is stored in the graph")
+        views = self.aliases.views(root, node)
+        new = self.carried_back(chain, value)
+        if self.modes.records and takes_part(root):
+            check_attached(self.read(root), new[root], root)
+        self.check_result(root, new[root], example(root))
+        self.stale |= dict.fromkeys(views, node)
+        for n, x in new.items():
+            self.stale.pop(n, None)
+            self.meaning[n] = x
+        if root.op == "placeholder":
+            self.updates[root] = new[root]
+
+    def carried_back(self, chain: Sequence[fx.Node], value: Arr) -> dict[fx.Node, Arr]:
+        """New values of the tensors of a chain of views, from that of its last one."""
+        new = {chain[-1]: value}
+        views = list(chain)
+        while len(views) > 1:
+            view = views.pop()
+            if isinstance(example(views[-1]), tuple | list):  # one of several views
+                call = self.view_of(views.pop())
+                value = carried_back_from_item(call, view.args[1], self.read(views[-1]), value)
+            else:
+                value = carried_back(self.view_of(view), self.read(views[-1]), value)
+            new[views[-1]] = value
+        return new
 
     # ------------------------------------------------------------- inputs
 
-    def unknown(self, node: fx.Node) -> Any:
-        """A placeholder, or what a node without a meaning gave."""
+    def unknown(self, node: fx.Node, edit: fx.Node | None = None) -> Any:
+        """A placeholder, or what a node without a meaning gave, or an edit that torch makes has
+        left."""
         try:
-            return self.wrap(node, node.meta.get("example_value"), None)
+            return self.wrap(node, example(node), None, edit)
         except NoRule as error:
             return Foreign(node, str(error))
 
-    def wrap(self, node: fx.Node, value: Any, item: int | None) -> Any:
+    def wrap(self, node: fx.Node, value: Any, item: int | None, edit: fx.Node | None) -> Any:
         if isinstance(value, tuple | list):
-            return tuple(self.wrap(node, v, i) for i, v in enumerate(value))
+            return tuple(self.wrap(node, v, i, edit) for i, v in enumerate(value))
         if isinstance(value, torch.SymInt | torch.SymFloat):
             return Sym(expression(value))
         if not isinstance(value, Tensor):
@@ -243,9 +350,9 @@ class Walk:
         axis = sets[0] if sets else None
         elem = elem_of(value.dtype)
         home = None if axis is None else dims[axis]
-        v = self.context.values.make(
-            "input", [], home, numbers(dims), elem, source=node.name, item=item, axis=axis
-        )
+        attrs = {"source": node.name, "item": item, "axis": axis}
+        attrs |= {} if edit is None else {"edit": edit.name}
+        v = self.context.values.make("input", [], home, numbers(dims), elem, **attrs)
         return Arr(list(dims), v)
 
     # ------------------------------------------------------------- self-checks

@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     reductions,
     scatters,
     shapes,
+    special,
 )
 from .registry import RULES, Call
 

@@ -1,6 +1,6 @@
 """Rules of activations. Where one has a kink, its derivative there is torch's; NaN stays NaN."""
 
-from ..context import Context
+from .. import pieces
 from ..errors import NoRule
 from ..tensors import Arr
 from ..values import FLOATS
@@ -9,18 +9,17 @@ from .registry import Call, rule
 
 @rule("leaky_relu")
 def _leaky_relu(c: Call) -> Arr:
-    slope = c.arg(1, "negative_slope", 0.01)
-    return c.ctx.unary("leaky_relu", c.x, slope=float(slope))
+    return c.ctx.unary("leaky_relu", c.x, slope=float(c.number("negative_slope")))
 
 
 @rule("elu")
 def _elu(c: Call) -> Arr:
-    return c.ctx.unary("elu", c.x, alpha=float(c.arg(1, "alpha", 1.0)))
+    return c.ctx.unary("elu", c.x, alpha=float(c.number("alpha")))
 
 
 @rule("celu")
 def _celu(c: Call) -> Arr:
-    alpha = float(c.arg(1, "alpha", 1.0))
+    alpha = float(c.number("alpha"))
     if alpha <= 0:
         raise NoRule(f"celu with alpha {alpha}, which is not positive")
     return c.ctx.binary(
@@ -36,7 +35,7 @@ def _selu(c: Call) -> Arr:
 
 @rule("gelu")
 def _gelu(c: Call) -> Arr:
-    exact = c.arg(1, "approximate", "none") == "none"
+    exact = c.arg("approximate") == "none"
     return c.ctx.unary("gelu" if exact else "gelu_tanh", c.x)
 
 
@@ -45,14 +44,14 @@ def _silu(c: Call) -> Arr:
     return c.ctx.binary("mul", c.x, c.ctx.unary("sigmoid", c.x))
 
 
-@rule("logsigmoid", "log_sigmoid")
+@rule("log_sigmoid")
 def _logsigmoid(c: Call) -> Arr:
-    return c.ctx.unary("neg", c.ctx.unary("softplus", c.ctx.unary("neg", c.x)))
+    return c.ctx.binary("sub", 0.0, c.ctx.unary("softplus", c.ctx.unary("neg", c.x)))
 
 
 @rule("softplus")
 def _softplus(c: Call) -> Arr:
-    beta, threshold = float(c.arg(1, "beta", 1.0)), float(c.arg(2, "threshold", 20.0))
+    beta, threshold = float(c.number("beta")), float(c.number("threshold"))
     scaled = c.x if beta == 1.0 else c.ctx.binary("mul", c.x, beta)
     y = c.ctx.unary("softplus", scaled)
     y = y if beta == 1.0 else c.ctx.binary("div", y, beta)
@@ -76,7 +75,7 @@ def _tanhshrink(c: Call) -> Arr:
 
 @rule("glu")
 def _glu(c: Call) -> Arr:
-    dim = c.x.wrap(c.arg(1, "dim", -1))
+    dim = c.dim()
     size = c.x.dims[dim]
     if not isinstance(size, int):
         raise NoRule("halves of the rows of a set")
@@ -92,7 +91,7 @@ def _glu(c: Call) -> Arr:
 @rule("prelu")
 def _prelu(c: Call) -> Arr:
     """A slope for all, or one for each position of the second dimension."""
-    x, slope = c.x, c.tensor(1, "weight")
+    x, slope = c.x, c.tensor("weight")
     if slope.dims in ([1], []):
         slope = Arr([], c.ctx.values.reshape(slope.v, ()))
     else:
@@ -104,62 +103,39 @@ def _prelu(c: Call) -> Arr:
 
 @rule("hardtanh")
 def _hardtanh(c: Call) -> Arr:
-    lo, hi = float(c.arg(1, "min_val", -1.0)), float(c.arg(2, "max_val", 1.0))
-    return _between(c.ctx, c.x, lo, hi)
+    return pieces.hardtanh(c.ctx, c.x, float(c.number("min_val")), float(c.number("max_val")))
 
 
 @rule("relu6")
 def _relu6(c: Call) -> Arr:
-    return _between(c.ctx, c.x, 0.0, 6.0)
+    return pieces.hardtanh(c.ctx, c.x, 0.0, 6.0)
 
 
 @rule("hardsigmoid")
 def _hardsigmoid(c: Call) -> Arr:
     line = c.ctx.binary("div", c.ctx.binary("add", c.x, 3.0), 6.0)
-    return _between(c.ctx, line, 0.0, 1.0, c.x, (-3.0, 3.0))
+    return pieces.between(c.ctx, c.x, line, (-3.0, 3.0), 0.0, 1.0)
 
 
 @rule("hardswish")
 def _hardswish(c: Call) -> Arr:
-    x, ctx = c.x, c.ctx
-    curve = ctx.binary("div", ctx.binary("mul", x, ctx.binary("add", x, 3.0)), 6.0)
-    y = ctx.where(ctx.compare("le", x, -3.0), 0.0, curve)
-    return ctx.where(ctx.compare("ge", x, 3.0), x, y)
-
-
-def _between(
-    ctx: Context,
-    y: Arr,
-    lo: float,
-    hi: float,
-    x: Arr | None = None,
-    ends: tuple[float, float] | None = None,
-) -> Arr:
-    """y from `lo` to `hi`, which it is where x is beyond the ends, or at one: flat there."""
-    x, (first, last) = x or y, ends or (lo, hi)
-    if y.elem not in FLOATS:
-        raise NoRule("bounds of integers")
-    y = ctx.where(ctx.compare("le", x, first), lo, y)
-    return ctx.where(ctx.compare("ge", x, last), hi, y)
+    return pieces.hardswish(c.ctx, c.x)
 
 
 @rule("threshold")
 def _threshold(c: Call) -> Arr:
-    bound, value = c.arg(1, "threshold"), c.arg(2, "value")
+    bound, value = c.arg("threshold"), c.arg("value")
+    if c.x.elem not in FLOATS:
+        raise NoRule("a threshold of integers")
     return c.ctx.where(c.ctx.compare("le", c.x, bound), value, c.x, elem=c.x.elem)
 
 
 @rule("hardshrink")
 def _hardshrink(c: Call) -> Arr:
-    near = c.ctx.compare("le", c.ctx.unary("abs", c.x), float(c.arg(1, "lambd", 0.5)))
+    near = c.ctx.compare("le", c.ctx.unary("abs", c.x), float(c.number("lambd")))
     return c.ctx.where(near, 0.0, c.x)
 
 
 @rule("softshrink")
 def _softshrink(c: Call) -> Arr:
-    x, ctx, width = c.x, c.ctx, float(c.arg(1, "lambd", 0.5))
-    nearer = ctx.where(
-        ctx.compare("gt", x, 0), ctx.binary("sub", x, width), ctx.binary("add", x, width)
-    )
-    # asked this way round, a NaN is not near
-    return ctx.where(ctx.compare("le", ctx.unary("abs", x), width), 0.0, nearer)
+    return pieces.softshrink(c.ctx, c.x, float(c.number("lambd")))

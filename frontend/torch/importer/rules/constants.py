@@ -13,11 +13,12 @@ from .registry import Call, rule
 
 def filled(c: Call, value: bool | int | float | Sym | Arr) -> Arr:
     """A tensor of the example's shape and type with one value everywhere."""
-    dims = c.ctx.sizes.dims(c.out)
-    elem = elem_of(c.out.dtype)
+    c.seen_in_result("input", "size")
+    dims, elem = c.ctx.sizes.dims(c.out), c.elem
     if isinstance(value, Sym | Arr):
-        x = c.ctx.lift(value, elem)
-        return c.ctx.expand(Arr([1] * len(dims), c.ctx.values.reshape(x.v, [1] * len(dims))), dims)
+        # of a number torch keeps no history
+        v = c.ctx.values.stop(c.ctx.lift(value, elem).v)
+        return c.ctx.expand(Arr([1] * len(dims), c.ctx.values.reshape(v, [1] * len(dims))), dims)
     return Arr(list(dims), c.ctx.values.const(value, elem, numbers(dims)))
 
 
@@ -34,19 +35,20 @@ def _ones(c: Call) -> Arr:
 
 @rule("full", "full_like", "new_full")
 def _full(c: Call) -> Arr:
-    return filled(c, c.arg(2 if c.name == "new_full" else 1, "fill_value"))
+    return filled(c, c.arg("fill_value"))
 
 
 @rule("scalar_tensor")
 def _scalar_tensor(c: Call) -> Arr:
-    return filled(c, c.arg(0, "s"))
+    return filled(c, c.arg("s"))
 
 
 @rule("tensor", "as_tensor")
 def _tensor(c: Call) -> Arr:
-    data = c.arg(0, "data")
+    data, elem = c.arg("data"), c.elem
     if isinstance(data, Arr):
-        return c.ctx.cast(data, elem_of(c.out.dtype))
+        copy = c.ctx.cast(data, elem)
+        return Arr(copy.dims, c.ctx.values.stop(copy.v)) if c.op == "tensor" else copy
     if isinstance(data, bool | int | float | Sym):
         return filled(c, data)
     if _has_symbols(data):
@@ -71,13 +73,12 @@ def _frozen(data: Any) -> Any:
 
 @rule("arange")
 def _arange(c: Call) -> Arr:
-    numbers_given = [a for a in c.args if isinstance(a, int | Sym)]
-    start = c.kwargs.get("start", numbers_given[0] if len(numbers_given) > 1 else 0)
-    step = c.kwargs.get("step", numbers_given[2] if len(numbers_given) > 2 else 1)
-    if isinstance(start, Sym) or isinstance(step, Sym) or any(isinstance(a, float) for a in c.args):
-        raise NoRule("arange that does not start at a constant")
+    start, step = c.arg("start", 0), c.arg("step", 1)
+    c.seen_in_result("end")
+    if not (isinstance(start, int) and isinstance(step, int)):
+        raise NoRule("arange that does not start at a whole constant, or with such a step")
     (dim,) = c.ctx.sizes.dims(c.out)
-    elem = elem_of(c.out.dtype)
+    elem = c.elem
     values = c.ctx.values
     if isinstance(dim, Set):
         count = Arr([dim], values.make("iota", [], dim, (), "i64"))
@@ -92,6 +93,7 @@ def _arange(c: Call) -> Arr:
 
 @rule("one_hot")
 def _one_hot(c: Call) -> Arr:
+    c.seen_in_result("num_classes")
     n = c.out.shape[-1]
     if expression(n).free_symbols:
         raise NoRule("one_hot without num_classes")

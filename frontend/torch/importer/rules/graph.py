@@ -13,7 +13,8 @@ from .registry import Call, rule, size_expr
 
 @rule("gnnc.segment_reduce")
 def _segment_reduce(c: Call) -> Arr:
-    src, index, dim, size, reduce = c.args
+    src, index, reduce = c.tensor("src"), c.tensor("index"), c.arg("reduce")
+    dim, size = c.arg("dim"), c.arg("dim_size")
     kind = {"add": "sum", "amax": "max", "amin": "min"}.get(reduce, reduce)
     if kind not in ("sum", "mean", "mul", "max", "min"):
         raise NoRule(f"the reduction {reduce!r} (which of several rows wins is undefined)")
@@ -23,8 +24,8 @@ def _segment_reduce(c: Call) -> Arr:
 
 @rule("gnnc.segment_softmax")
 def _segment_softmax(c: Call) -> Arr:
-    src, index, size, *rest = c.args
-    dim = src.wrap(rest[0] if rest else 0)
+    src, index, size = c.tensor("src"), c.tensor("index"), c.arg("num_groups")
+    dim = src.wrap(c.arg("dim"))
     over, i = c.ctx.group(index, src, dim)
     codomain = c.ctx.sizes.set_of(size_expr(size))
     dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
@@ -33,8 +34,8 @@ def _segment_softmax(c: Call) -> Arr:
 
 @rule("gnnc.softmax_by_index")
 def _softmax_by_index(c: Call) -> Arr:
-    src, index, *rest = c.args
-    dim = src.wrap(rest[0] if rest else 0)
+    src, index = c.tensor("src"), c.tensor("index")
+    dim = src.wrap(c.arg("dim"))
     over, i = c.ctx.group(index, src, dim)
     dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
     return Arr(dims, c.ctx.values.softmax(src.v, over, i, _led_to(c, i)))
@@ -54,13 +55,13 @@ def _led_to(c: Call, index: Node) -> Set:
 
 @rule("gnnc.edge_subgraph")
 def _edge_subgraph(c: Call) -> Arr:
-    edges, mask = c.args
+    edges, mask = c.tensor("edge_index"), c.tensor("mask")
     return c.ctx.keep(edges, mask, expression(c.out.shape[1]))
 
 
 @rule("gnnc.remove_self_loops")
 def _remove_self_loops(c: Call) -> tuple[Arr, Arr | None]:
-    edges, attr = c.args
+    edges, attr = c.tensor("edge_index"), c.optional("edge_attr")
     size = expression(c.example[0].shape[1])
     mask = _no_loop(c, edges)
     kept = c.ctx.keep(edges, mask, size)
@@ -77,7 +78,9 @@ def _no_loop(c: Call, edges: Arr) -> Arr:
 
 @rule("gnnc.gcn_norm")
 def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
-    edges, weight, size, improved, loops, flow, _dtype = c.args
+    edges, weight, size = c.tensor("edge_index"), c.optional("weight"), c.arg("num_nodes")
+    improved, loops, flow = c.arg("improved"), c.arg("loops"), c.arg("flow")
+    c.seen_in_result("dtype")  # of the weights
     values = c.ctx.values
     elem = elem_of(c.example[1].dtype)
     nodes = c.ctx.sizes.set_of(size_expr(size))
@@ -122,7 +125,8 @@ def _remaining_loops(
 
 @rule("gnnc.relational_sum")
 def _relational_sum(c: Call) -> Arr:
-    x, edges, kind, weight, size, reduce = c.args
+    x, edges, kind = c.optional("x"), c.tensor("edge_index"), c.tensor("edge_type")
+    weight, size, reduce = c.tensor("weight"), c.arg("num_dst"), c.arg("reduce")
     ctx, values = c.ctx, c.ctx.values
     edges, kind = _of_known_type(c, edges, kind, weight.dims[0])
     src, dst = _ends(c, edges)
@@ -168,7 +172,8 @@ def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr,
 
 @rule("gnnc.typed_linear")
 def _typed_linear(c: Call) -> Arr:
-    x, kind, weight, bias = c.args
+    x, kind = c.tensor("x"), c.tensor("types")
+    weight, bias = c.tensor("weight"), c.optional("bias")
     home = c.ctx.sizes.unify(x.home, kind.home)
     w = take(c, weight, kind.v)
     letter = "h" if isinstance(x.dims[0], Merge) else ""

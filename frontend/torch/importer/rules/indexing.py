@@ -8,13 +8,13 @@ from ..errors import NoRule
 from ..picks import pick
 from ..sizes import expression
 from ..tensors import Arr, Sym
-from ..values import Set, Union
+from ..values import INTEGERS, Set, Union
 from .registry import Call, rule
 
 
 @rule("getitem")
 def _getitem(c: Call) -> Any:
-    x, index = c.args
+    x, index = c.arg("input"), c.arg("index")
     if isinstance(x, tuple | list):
         return x[index]
     if not isinstance(x, Arr):
@@ -124,40 +124,41 @@ def _equal(a: sympy.Expr, b: sympy.Expr) -> bool:
     return a == b or sympy.simplify(a - b) == 0
 
 
-@rule("index_select", "_new_index_select")  # the second is PyG's own torch.index_select
+@rule("index_select")
 def _index_select(c: Call) -> Arr:
-    return c.ctx.gather(c.x, c.arg(1, "dim"), c.tensor(2, "index"))
+    return c.ctx.gather(c.x, c.dim(), c.tensor("index"))
 
 
 @rule("nonzero", "argwhere")
 def _nonzero(c: Call) -> Any:
     """The numbers of the rows where a mask is true: with `as_tuple` alone, else as a column."""
-    rows = c.ctx.unsqueeze(row_numbers(c, c.example), 1)
-    return (c.ctx.select(rows, 1, 0),) if isinstance(c.example, tuple | list) else rows
+    c.seen_in_result("as_tuple")
+    rows = row_numbers(c, c.x)
+    return (rows,) if isinstance(c.example, tuple | list) else c.ctx.unsqueeze(rows, 1)
 
 
-def row_numbers(c: Call, example: Any) -> Arr:
-    """The numbers, in order, of the rows where the call's first argument is true."""
-    mask = c.x if c.x.elem == "i1" else c.ctx.compare("ne", c.x, 0)
+def row_numbers(c: Call, flags: Arr) -> Arr:
+    """The numbers, in order, of the rows where a tensor is true, as the call's result has them."""
+    mask = flags if flags.elem == "i1" else c.ctx.compare("ne", flags, 0)
     if mask.rank != 1 or mask.home is None:
         raise NoRule("the positions in a tensor that is not one number a row")
-    size = (example[0] if isinstance(example, tuple | list) else example).shape[0]
+    size = (c.example[0] if isinstance(c.example, tuple | list) else c.example).shape[0]
     numbers = Arr([mask.home], c.ctx.values.make("iota", [], mask.home, (), "i64"))
     return c.ctx.keep(numbers, mask, expression(size))
 
 
 @rule("embedding")
 def _embedding(c: Call) -> Arr:
-    c.refuse("max_norm")
-    if c.arg(3, "max_norm", None) is not None:
-        raise NoRule("max_norm, which edits the weight")
-    if c.arg(5, "scale_grad_by_freq", False):
-        raise NoRule("scale_grad_by_freq")
-    table = c.tensor(1, "weight")
-    padding = c.arg(2, "padding_idx", None)
+    table, padding = c.tensor("weight"), c.arg("padding_idx")
+    if c.x.elem not in INTEGERS or table.rank != 2:
+        raise NoRule("an embedding without integers, or without a table of rows x columns")
+    c.seen_in_result("norm_type")  # of max_norm
     out = c.ctx.gather(table, 0, c.x)
-    if padding is None or padding < 0:
+    if padding is None:
         return out
+    if padding < 0:
+        rows = table.dims[0]
+        padding = rows + padding if isinstance(rows, int) else Sym(rows.find().expr + padding)
     # the padding row gets no gradient
     still = Arr(out.dims, c.ctx.values.stop(out.v))
     pad = c.ctx.compare("eq", c.ctx.unsqueeze(c.x, 1), padding)
@@ -167,9 +168,11 @@ def _embedding(c: Call) -> Arr:
 @rule("gather")
 def _gather(c: Call) -> Arr:
     """`x.gather(dim, i)` with one index a row: a sum of the columns chosen by comparison."""
-    dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
+    dim, i = c.dim(), c.tensor("index")
     columns = column_numbers(c, c.x, dim, i)
     c.ctx.require_below(i, c.x.dims[dim])
+    if c.x.elem == "i1":
+        raise NoRule("booleans chosen by column")
     chosen = c.ctx.where(c.ctx.compare("eq", i, columns), c.x, 0, elem=c.x.elem)
     return c.ctx.total("sum", chosen, dim, True)
 
@@ -180,6 +183,9 @@ def column_numbers(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
         raise NoRule("an index tensor with as many dimensions as the tensor it reads")
     if i.rank != x.rank or i.dims[dim] != 1:
         raise NoRule("several columns chosen for each row")
+    for k, (mine, whole) in enumerate(zip(i.dims, x.dims, strict=True)):
+        if k != dim and isinstance(mine, int) and isinstance(whole, int) and mine != whole:
+            raise NoRule("an index tensor that covers a part of the tensor it reads or writes")
     shape = [1] * x.rank
     shape[dim] = size
     values = c.ctx.values

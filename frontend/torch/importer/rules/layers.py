@@ -1,5 +1,7 @@
 """Rules of dense layers: products, normalisations, dropout and recurrent cells."""
 
+import string
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NoRule
@@ -10,27 +12,23 @@ from .registry import Call, rule
 
 @rule("linear")
 def _linear(c: Call) -> Arr:
-    return linear(c.ctx, c.x, c.tensor(1, "weight"), c.arg(2, "bias", None))
+    return linear(c.ctx, c.x, c.tensor("weight"), c.optional("bias"))
 
 
-@rule("matmul", "mm", "mv", "dot")
+@rule("matmul", "mm", "mv", "dot", "bmm")
 def _matmul(c: Call) -> Arr:
-    return matmul(c.ctx, c.x, c.args[1])
-
-
-@rule("bmm")
-def _bmm(c: Call) -> Arr:
-    return matmul(c.ctx, c.x, c.args[1])
+    return matmul(c.ctx, c.x, c.tensor("other"))
 
 
 @rule("addmm")
 def _addmm(c: Call) -> Arr:
     """`beta * x + alpha * (mat1 @ mat2)`; a beta of 0 keeps what is not finite in x out."""
-    y = matmul(c.ctx, c.tensor(1, "mat1"), c.tensor(2, "mat2"))
-    alpha, beta = c.kwargs.get("alpha", 1), c.kwargs.get("beta", 1)
+    y = matmul(c.ctx, c.tensor("mat1"), c.tensor("mat2"))
+    alpha, beta = c.arg("alpha"), c.arg("beta")
     if alpha != 1:
         y = c.ctx.binary("mul", y, alpha)
     if beta == 0:
+        c.seen_in_result("input")
         return y
     return c.ctx.binary("add", c.x if beta == 1 else c.ctx.binary("mul", c.x, beta), y)
 
@@ -38,10 +36,7 @@ def _addmm(c: Call) -> Arr:
 @rule("einsum")
 def _einsum(c: Call) -> Arr:
     """Products from left to right; a letter is summed as soon as nobody else has it."""
-    if not isinstance(c.args[0], str):
-        raise NoRule("einsum with numbers in place of letters")
-    spec = c.args[0].replace(" ", "")
-    xs = c.args[1:] if isinstance(c.args[1], Arr) else c.args[1]
+    spec, xs = _equation(c.arg("args"))
     if len(xs) < 2 or "." in spec:
         raise NoRule(f"einsum {spec!r} of {len(xs)} tensors (two or more, without an ellipsis)")
     left, arrow, out = spec.partition("->")
@@ -58,18 +53,36 @@ def _einsum(c: Call) -> Arr:
     return x
 
 
-@rule("outer", "ger")
+def _equation(args: Sequence[Any]) -> tuple[str, Sequence[Arr]]:
+    """The letters and the tensors of `einsum("ij,jk", a, b)`, `einsum("ij,jk", [a, b])` and
+    `einsum(a, [0, 1], b, [1, 2], [0, 2])`, whose numbers are letters in their order."""
+    if isinstance(args[0], str):
+        listed = len(args) == 2 and isinstance(args[1], tuple | list)
+        return args[0].replace(" ", ""), args[1] if listed else args[1:]
+    pairs = len(args) // 2
+    lists = [*args[1 : 2 * pairs : 2], *args[2 * pairs :]]
+    used = sorted({n for numbers in lists for n in numbers if n is not Ellipsis})
+    if any(Ellipsis in numbers for numbers in lists) or len(used) > 26:
+        raise NoRule("einsum with an ellipsis, or of more than 26 dimensions")
+    words = ["".join(string.ascii_lowercase[used.index(n)] for n in w) for w in lists]
+    spec = "->".join([",".join(words[:pairs]), *words[pairs:]])
+    return spec, args[0 : 2 * pairs : 2]
+
+
+@rule("outer")
 def _outer(c: Call) -> Arr:
-    return einsum(c.ctx, "a,b->ab", c.x, c.args[1])
+    return einsum(c.ctx, "a,b->ab", c.x, c.tensor("other"))
 
 
 @rule("dropout", "dropout1d", "feature_dropout")
 def _dropout(c: Call) -> Arr:
-    p, training = c.arg(1, "p", 0.5), c.arg(2, "training", c.arg(2, "train", True))
+    p, training = c.number("p"), c.arg("training")
     if not training or p == 0:
         return c.x
-    if c.name != "dropout":
+    if c.op != "dropout":
         raise NoRule("dropout of whole columns")
+    if p == 1:
+        return c.ctx.binary("mul", c.x, 0.0)
     return dropout(c, c.x, float(p))
 
 
@@ -84,18 +97,22 @@ def dropout(c: Call, x: Arr, p: float) -> Arr:
 
 @rule("layer_norm")
 def _layer_norm(c: Call) -> Arr:
-    shape = c.arg(1, "normalized_shape")
-    w, b, eps = c.arg(2, "weight", None), c.arg(3, "bias", None), float(c.arg(4, "eps", 1e-5))
-    return _normalised(c, c.x, list(range(-len(shape), 0)), w, b, eps)
+    w, b, eps = c.optional("weight"), c.optional("bias"), float(c.number("eps"))
+    return _normalised(c, c.x, _last(c), w, b, eps)
+
+
+def _last(c: Call) -> list[int]:
+    """The dimensions that normalized_shape names: torch sees to it that they have that size."""
+    return list(range(-len(c.arg("normalized_shape")), 0))
 
 
 @rule("rms_norm")
 def _rms_norm(c: Call) -> Arr:
     ctx, x = c.ctx, c.x
-    shape, w, eps = c.arg(1, "normalized_shape"), c.arg(2, "weight", None), c.arg(3, "eps", None)
+    w, eps = c.optional("weight"), c.arg("eps")
     if eps is None:
         eps = 2.0**-52 if x.elem == "f64" else 2.0**-23
-    power = ctx.mean(ctx.binary("mul", x, x), list(range(-len(shape), 0)), True)
+    power = ctx.mean(ctx.binary("mul", x, x), _last(c), True)
     y = ctx.binary("mul", x, ctx.unary("rsqrt", ctx.binary("add", power, float(eps))))
     return y if w is None else ctx.binary("mul", y, w)
 
@@ -114,41 +131,45 @@ def _scaled(c: Call, centred: Arr, var: Arr, w: Arr | None, b: Arr | None, eps: 
     return y if b is None else ctx.binary("add", y, b)
 
 
-@rule("batch_norm", "instance_norm")
+@rule("batch_norm")
 def _batch_norm(c: Call) -> Arr:
-    if c.name != "batch_norm":
-        raise NoRule("instance_norm")
     x, ctx = c.x, c.ctx
-    mean, var = c.arg(1, "running_mean"), c.arg(2, "running_var")
-    w, b = c.arg(3, "weight", None), c.arg(4, "bias", None)
-    training, momentum = c.arg(5, "training", False), c.arg(6, "momentum", 0.1)
-    eps = float(c.arg(7, "eps", 1e-5))
+    mean, var = c.optional("running_mean"), c.optional("running_var")
+    w, b = c.optional("weight"), c.optional("bias")
+    training, momentum, eps = c.arg("training"), c.number("momentum"), float(c.number("eps"))
     if x.rank != 2 or (x.axis not in (0, None)):
         raise NoRule("batch_norm of a tensor that is not rows x columns")
     if not training:
+        if mean is None or var is None:
+            raise NoRule("batch_norm without statistics")
         return _scaled(c, ctx.binary("sub", x, mean), var, w, b, eps)
     batch_mean = ctx.mean(x, 0)
     centred = ctx.binary("sub", x, batch_mean)
     batch_var = ctx.mean(ctx.binary("mul", centred, centred), 0)
-    if mean is not None:
+    if mean is not None and var is not None:
         n = ctx.count(x, 0)
+        some = ctx.compare("gt", n, 0.0)
         unbiased = ctx.binary("div", ctx.binary("mul", batch_var, n), ctx.binary("sub", n, 1.0))
-        for position, name, old, new in (
-            (1, "running_mean", mean, batch_mean),
-            (2, "running_var", var, unbiased),
+        for name, old, new in (
+            ("running_mean", mean, batch_mean),
+            ("running_var", var, unbiased),
         ):
-            node = c.node.args[position] if position < len(c.node.args) else c.node.kwargs[name]
             still = Arr(new.dims, ctx.values.stop(new.v))
             kept = ctx.binary("mul", old, 1.0 - momentum)
-            c.edits.append((node, ctx.binary("add", kept, ctx.binary("mul", still, momentum))))
+            updated = ctx.binary("add", kept, ctx.binary("mul", still, momentum))
+            updated = ctx.where(some, updated, old)  # no rows tell nothing
+            c.edits.append((c.form.arguments[name], updated))
     return _scaled(c, centred, batch_var, w, b, eps)
+
+
+def _weights(c: Call) -> tuple[Arr, Arr, Arr | None, Arr | None]:
+    """A recurrent cell's matrices for its input and its state, and their biases."""
+    return c.tensor("w_ih"), c.tensor("w_hh"), c.optional("b_ih"), c.optional("b_hh")
 
 
 @rule("gru_cell")
 def _gru_cell(c: Call) -> Arr:
-    x, h, w_i, w_h, *rest = c.args
-    b_i, b_h = [*rest, None, None][:2]
-    ctx = c.ctx
+    x, h, (w_i, w_h, b_i, b_h), ctx = c.x, c.tensor("hx"), _weights(c), c.ctx
     gates_i, gates_h = linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h)
     width = h.dims[-1]
 
@@ -166,9 +187,7 @@ def _gru_cell(c: Call) -> Arr:
 
 @rule("lstm_cell")
 def _lstm_cell(c: Call) -> tuple[Arr, Arr]:
-    x, (h, cell), w_i, w_h, *rest = c.args
-    b_i, b_h = [*rest, None, None][:2]
-    ctx = c.ctx
+    x, (h, cell), (w_i, w_h, b_i, b_h), ctx = c.x, c.arg("hx"), _weights(c), c.ctx
     gates = ctx.binary("add", linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h))
     width = h.dims[-1]
     i, f, g, o = (ctx.narrow(gates, gates.rank - 1, k * width, (k + 1) * width) for k in range(4))

@@ -12,12 +12,11 @@ from .reductions import log_softmax
 from .registry import Call, rule
 
 
-def _reduction(c: Call, position: int, *deprecated: tuple[int, str]) -> str:
-    """The argument `reduction`; the older flags are left to torch."""
-    for place, name in deprecated:
-        if c.arg(place, name, None) is not None:
-            raise NoRule(f"the argument {name}=")
-    reduction = c.arg(position, "reduction", "mean")
+def _reduction(c: Call) -> str:
+    """The argument `reduction`, which ATen's own functions take as a number."""
+    reduction = c.arg("reduction")
+    if not isinstance(reduction, str):
+        reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
     if reduction not in ("mean", "sum", "none"):
         raise NoRule(f"a loss with reduction {reduction!r}")
     return reduction
@@ -29,10 +28,6 @@ def _reduced(ctx: Context, each: Arr, reduction: str) -> Arr:
     return ctx.mean(each) if reduction == "mean" else ctx.total("sum", each)
 
 
-def _optional(c: Call, position: int, name: str) -> Arr | None:
-    return None if c.arg(position, name, None) is None else c.tensor(position, name)
-
-
 # ---------------------------------------------------------------- classes
 
 
@@ -40,18 +35,16 @@ def _optional(c: Call, position: int, name: str) -> Arr | None:
 def _class_loss(c: Call) -> Arr:
     """Cross entropy of rows x classes, by class number or by probabilities; nll_loss is the same on
     log probabilities."""
-    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
-    weight = _optional(c, 2, "weight")
-    ignored = c.arg(4, "ignore_index", -100)
-    reduction = _reduction(c, 6, (3, "size_average"), (5, "reduce"))
-    smoothing = float(c.arg(7, "label_smoothing", 0.0))
+    ctx, x, target = c.ctx, c.x, c.tensor("target")
+    weight, ignored, reduction = c.optional("weight"), c.arg("ignore_index"), _reduction(c)
+    smoothing = float(c.number("label_smoothing", 0.0))
     if x.rank != 2 or not isinstance(x.dims[1], int):
         raise NoRule("a loss that is not over rows x classes")
-    if c.name == "cross_entropy":
+    if c.op == "cross_entropy":
         x = log_softmax(ctx, x, 1)
     if weight is not None:
         weight = ctx.unsqueeze(weight, 0)
-    if target.elem in FLOATS and c.name == "cross_entropy" and ignored < 0:
+    if target.elem in FLOATS and c.op == "cross_entropy" and ignored < 0:
         return _reduced(ctx, _of_probabilities(ctx, x, target, weight, smoothing), reduction)
     if target.elem != "i64" or target.rank != 1:
         raise NoRule(f"a loss whose target is {target.rank}-dimensional, of {target.elem}")
@@ -121,27 +114,21 @@ def _of_classes(
 
 
 def _difference(c: Call) -> Arr:
-    return c.ctx.binary("sub", c.x, c.tensor(1, "target"))
-
-
-def _refuse_weight(c: Call, position: int) -> None:
-    if c.arg(position, "weight", None) is not None:
-        raise NoRule(f"{c.name} with weights (multiply reduction='none' by them)")
+    return c.ctx.binary("sub", c.x, c.tensor("target"))
 
 
 @rule("mse_loss", "l1_loss")
 def _power_loss(c: Call) -> Arr:
-    _refuse_weight(c, 5)
-    reduction = _reduction(c, 4, (2, "size_average"), (3, "reduce"))
+    reduction = _reduction(c)
     d = _difference(c)
-    each = c.ctx.binary("mul", d, d) if c.name == "mse_loss" else c.ctx.unary("abs", d)
+    each = c.ctx.binary("mul", d, d) if c.op == "mse_loss" else c.ctx.unary("abs", d)
     return _reduced(c.ctx, each, reduction)
 
 
 @rule("smooth_l1_loss")
 def _smooth_l1_loss(c: Call) -> Arr:
-    reduction = _reduction(c, 4, (2, "size_average"), (3, "reduce"))
-    beta = float(c.arg(5, "beta", 1.0))
+    reduction = _reduction(c)
+    beta = float(c.number("beta"))
     d = _difference(c)
     if beta == 0:
         return _reduced(c.ctx, c.ctx.unary("abs", d), reduction)
@@ -150,9 +137,8 @@ def _smooth_l1_loss(c: Call) -> Arr:
 
 @rule("huber_loss")
 def _huber_loss(c: Call) -> Arr:
-    _refuse_weight(c, 4)
-    reduction = _reduction(c, 2)
-    return _reduced(c.ctx, _huber(c.ctx, _difference(c), float(c.arg(3, "delta", 1.0))), reduction)
+    reduction = _reduction(c)
+    return _reduced(c.ctx, _huber(c.ctx, _difference(c), float(c.number("delta"))), reduction)
 
 
 def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
@@ -166,10 +152,10 @@ def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
 @rule("margin_ranking_loss")
 def _margin_ranking_loss(c: Call) -> Arr:
     """max(0, -t (a - b) + margin)."""
-    ctx, target = c.ctx, c.tensor(2, "target")
-    reduction = _reduction(c, 6, (4, "size_average"), (5, "reduce"))
-    gap = ctx.binary("sub", c.tensor(1, "input2"), c.tensor(0, "input1"))
-    each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.arg(3, "margin", 0.0)))
+    ctx, target = c.ctx, c.tensor("target")
+    reduction = _reduction(c)
+    gap = ctx.binary("sub", c.tensor("input2"), c.tensor("input1"))
+    each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.number("margin")))
     each = ctx.where(ctx.compare("lt", each, 0), 0.0, each, elem=each.elem)
     return _reduced(ctx, each, reduction)
 
@@ -177,16 +163,16 @@ def _margin_ranking_loss(c: Call) -> Arr:
 @rule("kl_div")
 def _kl_div(c: Call) -> Arr:
     """t (log t - x), 0 where t is 0; `batchmean` divides the sum by the rows."""
-    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
-    if c.arg(5, "log_target", False):
+    ctx, x, target = c.ctx, c.x, c.tensor("target")
+    if c.arg("log_target"):
         each = ctx.binary("mul", ctx.unary("exp", target), ctx.binary("sub", target, x))
     else:
         none = ctx.compare("eq", target, 0)
         log = ctx.unary("log", ctx.where(none, 1.0, target, elem=target.elem))
         each = ctx.binary("mul", target, ctx.binary("sub", log, x))
-    if c.arg(4, "reduction", "mean") == "batchmean":
+    if c.arg("reduction") == "batchmean":
         return ctx.binary("div", ctx.total("sum", each), ctx.count(x, 0))
-    return _reduced(ctx, each, _reduction(c, 4, (2, "size_average"), (3, "reduce")))
+    return _reduced(ctx, each, _reduction(c))
 
 
 # ---------------------------------------------------------------- two classes
@@ -196,9 +182,8 @@ def _kl_div(c: Call) -> Arr:
 def _binary_loss_of_logits(c: Call) -> Arr:
     """(1 - t) x + s log(1 + e^-x), where s is 1 + (pos_weight - 1) t."""
     ctx, x = c.ctx, c.x
-    target = ctx.cast(c.tensor(1, "target"), x.elem)
-    weight, positive = _optional(c, 2, "weight"), _optional(c, 6, "pos_weight")
-    reduction = _reduction(c, 5, (3, "size_average"), (4, "reduce"))
+    target = ctx.cast(c.tensor("target"), x.elem)
+    weight, positive, reduction = c.optional("weight"), c.optional("pos_weight"), _reduction(c)
     if positive is None:
         each = ctx.binary("sub", ctx.unary("softplus", x), ctx.binary("mul", x, target))
     else:
@@ -219,9 +204,8 @@ def _binary_loss(c: Call) -> Arr:
     """- t log x - (1 - t) log(1 - x), the logarithms not below -100. torch's derivatives are not
     those of this formula where x is 0 or 1: they are written out. (torch refuses x outside of
     0 .. 1; here the result is nan.)"""
-    ctx, x, target = c.ctx, c.x, c.tensor(1, "target")
-    weight = _optional(c, 2, "weight")
-    reduction = _reduction(c, 5, (3, "size_average"), (4, "reduce"))
+    ctx, x, target = c.ctx, c.x, c.tensor("target")
+    weight, reduction = c.optional("weight"), _reduction(c)
 
     def still(y: Arr) -> Arr:
         return Arr(y.dims, ctx.values.stop(y.v))

@@ -5,105 +5,118 @@ from typing import Any
 
 import torch
 
+from .. import pieces
 from ..errors import NoRule
-from ..tensors import Arr, elem_of
-from ..values import FLOATS, INTEGERS
+from ..tensors import Arr
+from ..values import FLOATS, INTEGERS, Elem, is_const
 from .indexing import row_numbers
 from .registry import Call, rule
 
-UNARY = "neg exp log log1p expm1 sqrt rsqrt abs sign relu tanh sigmoid erf sin cos floor".split()
+UNARY = "neg exp log log1p expm1 sqrt rsqrt abs sign relu tanh sigmoid erf sin cos".split()
 for _name in UNARY:
 
     @rule(_name)
     def _unary(c: Call, name: str = _name) -> Arr:
+        if c.x.elem == "i1" and c.elem == "i1":
+            raise NoRule(f"{name} of booleans")
         return c.ctx.unary(name, c.x)
 
 
-_OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "multiply": "mul",
-    "subtract": "sub",
-    "true_divide": "div",
-    "truediv": "div",
-    "maximum": "maximum",
-    "minimum": "minimum",
-}
-for _name, _function in _OPERATORS.items():
+for _name in ("mul", "maximum", "minimum"):
 
     @rule(_name)
-    def _binary(c: Call, name: str = _function) -> Any:
-        a, b = c.arg(0, "input"), c.arg(1, "other")
-        if isinstance(a, tuple) and isinstance(b, tuple) and name == "add":  # parts of a shape
-            return a + b
-        scale = c.kwargs.get("alpha", 1)
-        if scale != 1:
-            b = c.ctx.binary("mul", b, scale)
+    def _binary(c: Call, name: str = _name) -> Arr:
+        return c.ctx.binary(name, c.arg("input"), c.arg("other"))
+
+
+@rule("add")
+def _add(c: Call) -> Any:
+    a, b = c.arg("input"), c.arg("other")
+    if isinstance(a, tuple) and isinstance(b, tuple):  # parts of a shape
+        return a + b
+    return _scaled_sum(c, "add", a, b)
+
+
+@rule("sub")
+def _sub(c: Call) -> Arr:
+    return _scaled_sum(c, "sub", c.arg("input"), c.arg("other"))
+
+
+@rule("rsub")
+def _rsub(c: Call) -> Arr:
+    return _scaled_sum(c, "sub", c.arg("other"), c.arg("input"))
+
+
+def _scaled_sum(c: Call, name: str, a: Any, b: Any) -> Arr:
+    """a + alpha b or a - alpha b, in the type of a and b."""
+    alpha = c.arg("alpha", 1)
+    if alpha == 1 and not isinstance(alpha, bool):
         return c.ctx.binary(name, a, b)
+    elem = c.ctx.promote(a, b)
+    if elem == "i1":
+        raise NoRule("a scaled sum of booleans")
+    a, b = c.ctx.lift(a, elem), c.ctx.lift(b, elem)
+    return c.ctx.binary(name, a, c.ctx.binary("mul", b, c.ctx.lift(alpha, elem)))
 
 
-@rule("div", "divide")
+@rule("div")
 def _div(c: Call) -> Arr:
-    mode = c.kwargs.get("rounding_mode")
+    mode = c.arg("rounding_mode", None)
     if mode is None:
-        return c.ctx.binary("div", c.arg(0, "input"), c.arg(1, "other"))
+        return c.ctx.binary("div", c.arg("input"), c.arg("other"))
     if mode == "floor":
         return _floordiv(c)
     raise NoRule(f"division rounded by {mode!r}")
 
 
-@rule("rsub")
-def _rsub(c: Call) -> Arr:
-    return c.ctx.binary("sub", c.arg(1, "other"), c.arg(0, "input"))
-
-
-@rule("floordiv", "floor_divide")
+@rule("floor_divide")
 def _floordiv(c: Call) -> Arr:
-    a, b = c.arg(0, "input"), c.arg(1, "other")
+    a, b = c.arg("input"), c.arg("other")
     elem = c.ctx.promote(a, b)
     if elem in FLOATS:
         # 1.0 // 0.1 is 9 in torch as in Python: the quotient itself must not have been rounded
         if not isinstance(b, int | float) or math.frexp(abs(b))[0] != 0.5:
             raise NoRule("floats divided and rounded down, by another number than a power of two")
-        return c.ctx.unary("floor", c.ctx.binary("div", a, b))
-    return c.ctx.raw("floordiv", [c.ctx.lift(a, elem), c.ctx.lift(b, elem)], elem)
+        # stopped: torch has no derivative of it
+        return pieces.flat(c.ctx, c.ctx.unary("floor", c.ctx.binary("div", a, b)))
+    if elem == "i1":
+        raise NoRule("a division of booleans")
+    return _divided(c, "floordiv", a, b, elem)
 
 
-@rule("mod", "remainder")
+def _divided(c: Call, name: str, a: Any, b: Any, elem: Elem) -> Arr:
+    """Integers divided, by what is no zero: torch raises for that, where kernels cannot."""
+    divisor = c.ctx.lift(b, elem)
+    if not is_const(divisor.v) or divisor.v.attrs["value"] == 0:
+        raise NoRule("integers divided by others than constants, which may be 0")
+    return c.ctx.raw(name, [c.ctx.lift(a, elem), divisor], elem)
+
+
+@rule("remainder")
 def _mod(c: Call) -> Arr:
-    a, b = c.arg(0, "input"), c.arg(1, "other")
+    a, b = c.arg("input"), c.arg("other")
     elem = c.ctx.promote(a, b)
     if elem not in INTEGERS:
         raise NoRule("a remainder of floats")
-    return c.ctx.raw("mod", [c.ctx.lift(a, elem), c.ctx.lift(b, elem)], elem)
+    return _divided(c, "mod", a, b, elem)
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
     @rule(_name)
     def _compare(c: Call, name: str = _name) -> Arr:
-        return c.ctx.compare(name, c.arg(0, "input"), c.arg(1, "other"))
+        return c.ctx.compare(name, c.arg("input"), c.arg("other"))
 
 
-_LOGICAL = {
-    "and_": "logical_and",
-    "logical_and": "logical_and",
-    "bitwise_and": "logical_and",
-    "or_": "logical_or",
-    "logical_or": "logical_or",
-    "bitwise_or": "logical_or",
-    "invert": "logical_not",
-    "logical_not": "logical_not",
-    "bitwise_not": "logical_not",
-}
-for _name, _function in _LOGICAL.items():
+for _name in ("and", "or", "not"):
 
-    @rule(_name)
-    def _logical(c: Call, name: str = _function) -> Arr:
-        operands = [c.ctx.lift(a) for a in c.args]
+    @rule(f"logical_{_name}", f"bitwise_{_name}")
+    def _logical(c: Call, name: str = f"logical_{_name}") -> Arr:
+        operands = [c.ctx.lift(c.arg("input"))]
+        if name != "logical_not":
+            operands.append(c.ctx.lift(c.arg("other")))
         if any(a.elem != "i1" for a in operands):
-            if c.name not in ("logical_and", "logical_or", "logical_not"):
+            if c.op.startswith("bitwise"):
                 raise NoRule("bitwise arithmetic of integers")
             operands = [c.ctx.compare("ne", a, 0) if a.elem != "i1" else a for a in operands]
         return c.ctx.raw(name, operands, "i1")
@@ -111,9 +124,10 @@ for _name, _function in _LOGICAL.items():
 
 @rule("pow")
 def _pow(c: Call) -> Arr:
-    x, p = c.arg(0, "input"), c.arg(1, "exponent")
+    x, p = c.arg("input"), c.arg("exponent")
     ctx = c.ctx
     if isinstance(p, int | float) and isinstance(x, Arr):
+        x = ctx.cast(x, ctx.promote(x, p))
         if p == 1:
             return x
         if p == 2 or (p == 3 and x.elem in FLOATS):
@@ -130,7 +144,8 @@ def _pow(c: Call) -> Arr:
 
 @rule("square")
 def _square(c: Call) -> Arr:
-    return c.ctx.binary("mul", c.x, c.x)
+    x = c.ctx.cast(c.x, c.elem)  # of truth values it is a number
+    return c.ctx.binary("mul", x, x)
 
 
 @rule("reciprocal")
@@ -138,56 +153,55 @@ def _reciprocal(c: Call) -> Arr:
     return c.ctx.binary("div", 1.0, c.x)
 
 
+@rule("floor")
+def _floor(c: Call) -> Arr:
+    return c.ctx.unary("floor", c.x) if c.x.elem in FLOATS else c.x
+
+
 @rule("ceil")
 def _ceil(c: Call) -> Arr:
+    if c.x.elem not in FLOATS:
+        return c.x
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
 
 
-@rule("clamp", "clip")
+@rule("clamp")
 def _clamp(c: Call) -> Arr:
-    # written with comparisons, so that a value at a bound keeps its gradient as in torch
-    x, ctx = c.x, c.ctx
-    lo, hi = c.arg(1, "min", None), c.arg(2, "max", None)
-    if any(isinstance(b, float) for b in (lo, hi)) and x.elem not in FLOATS:
-        x = ctx.cast(x, elem_of(torch.get_default_dtype()))
-    if lo is not None:
-        x = ctx.where(ctx.compare("lt", x, lo), lo, x)
-    if hi is not None:
-        x = ctx.where(ctx.compare("gt", x, hi), hi, x)
-    return x
+    return pieces.clamp(c.ctx, c.x, c.arg("min"), c.arg("max"))
 
 
 @rule("clamp_min")
 def _clamp_min(c: Call) -> Arr:
-    lo = c.arg(1, "min")
-    return c.ctx.where(c.ctx.compare("lt", c.x, lo), lo, c.x)
+    return pieces.clamp(c.ctx, c.x, c.arg("min"), None)
 
 
 @rule("clamp_max")
 def _clamp_max(c: Call) -> Arr:
-    hi = c.arg(1, "max")
-    return c.ctx.where(c.ctx.compare("gt", c.x, hi), hi, c.x)
+    return pieces.clamp(c.ctx, c.x, None, c.arg("max"))
 
 
 @rule("where")
 def _where(c: Call) -> Any:
-    if len(c.args) + len(c.kwargs) < 3:
-        return (row_numbers(c, c.example),)
-    condition = c.tensor(0, "condition")
-    return c.ctx.where(condition, c.arg(1, "input"), c.arg(2, "other"))
+    condition = c.tensor("condition")
+    if "other" not in c.arguments:
+        return (row_numbers(c, condition),)
+    return c.ctx.where(condition, c.arg("input"), c.arg("other"))
 
 
 @rule("masked_fill")
 def _masked_fill(c: Call) -> Arr:
-    value = c.arg(2, "value")
-    return c.ctx.where(c.tensor(1, "mask"), value, c.x, elem=c.x.elem)
+    value = c.arg("value")
+    return c.ctx.where(c.tensor("mask"), value, c.x, elem=c.x.elem)
 
 
 @rule("nan_to_num")
 def _nan_to_num(c: Call) -> Arr:
     x, ctx = c.x, c.ctx
+    if x.elem not in FLOATS:
+        c.seen_in_result("nan", "posinf", "neginf")  # integers are never that
+        return x
     big = torch.finfo(torch.float64 if x.elem == "f64" else torch.float32).max
-    nan, pos, neg = (c.arg(i + 1, n, None) for i, n in enumerate(("nan", "posinf", "neginf")))
+    nan, pos, neg = (c.arg(n) for n in ("nan", "posinf", "neginf"))
     out = ctx.where(ctx.compare("ne", x, x), float(nan or 0.0), x)
     out = ctx.where(ctx.compare("eq", out, math.inf), float(big if pos is None else pos), out)
     return ctx.where(ctx.compare("eq", out, -math.inf), float(-big if neg is None else neg), out)
@@ -200,11 +214,15 @@ def _isnan(c: Call) -> Arr:
 
 @rule("isinf")
 def _isinf(c: Call) -> Arr:
+    if c.x.elem not in FLOATS:
+        return c.ctx.compare("ne", c.x, c.x)
     return c.ctx.compare("eq", c.ctx.unary("abs", c.x), math.inf)
 
 
 @rule("isfinite")
 def _isfinite(c: Call) -> Arr:
+    if c.x.elem not in FLOATS:
+        return c.ctx.compare("eq", c.x, c.x)
     return c.ctx.compare("lt", c.ctx.unary("abs", c.x), math.inf)
 
 
@@ -213,26 +231,28 @@ def _detach(c: Call) -> Arr:
     return Arr(c.x.dims, c.ctx.values.stop(c.x.v))
 
 
-@rule("contiguous", "clone", "alias", "requires_grad")
+@rule("contiguous", "clone", "alias")
 def _same(c: Call) -> Arr:
     return c.x
 
 
 @rule("addcmul")
 def _addcmul(c: Call) -> Arr:
-    y = c.ctx.binary("mul", c.tensor(1, "tensor1"), c.tensor(2, "tensor2"))
-    return c.ctx.binary("add", c.x, c.ctx.binary("mul", y, c.kwargs.get("value", 1)))
+    y = c.ctx.binary("mul", c.tensor("tensor1"), c.tensor("tensor2"))
+    value = c.arg("value")
+    return c.ctx.binary("add", c.x, y if value == 1 else c.ctx.binary("mul", y, value))
 
 
 @rule("lerp")
 def _lerp(c: Call) -> Arr:
-    step = c.ctx.binary("mul", c.arg(2, "weight"), c.ctx.binary("sub", c.tensor(1, "end"), c.x))
+    step = c.ctx.binary("mul", c.arg("weight"), c.ctx.binary("sub", c.tensor("end"), c.x))
     return c.ctx.binary("add", c.x, step)
 
 
 @rule("to", "float", "double", "long", "int", "bool", "type", "type_as", "_to_copy")
 def _to(c: Call) -> Arr:
-    elem = elem_of(c.out.dtype)
+    c.seen_in_result("other")
+    elem = c.elem
     if elem == "i1" and c.x.elem != "i1":
         return c.ctx.compare("ne", c.x, 0)
     return c.ctx.cast(c.x, elem)
@@ -240,11 +260,11 @@ def _to(c: Call) -> Arr:
 
 @rule("copy")
 def _copy(c: Call) -> Arr:
-    y = c.ctx.cast(c.ctx.lift(c.arg(1, "src")), c.x.elem)
+    y = c.ctx.cast(c.ctx.lift(c.arg("src")), c.x.elem)
     return c.ctx.expand(y, c.x.dims)
 
 
 @rule("fill", "zero")
 def _fill(c: Call) -> Arr:
-    value: Any = 0 if c.name.startswith("zero") else c.arg(1, "value")
+    value: Any = 0 if c.op == "zero" else c.arg("value")
     return c.ctx.expand(c.ctx.lift(value, c.x.elem), c.x.dims)

@@ -3,72 +3,89 @@
 import math
 from typing import Any
 
-from ..context import Context
+from .. import pieces
+from ..context import Context, Held
 from ..errors import NoRule
-from ..tensors import Arr, elem_of
+from ..sizes import example
+from ..tensors import Arr
 from ..values import FLOATS
 from .registry import Call, rule
 
 
 def _which(c: Call) -> tuple[Any, bool]:
-    return c.arg(1, "dim", None), bool(c.arg(2, "keepdim", False))
+    """Which dimensions a call reduces (None: all, as those of a tensor without any), and whether
+    they stay, of size 1."""
+    dim, keep = c.arg("dim", None), bool(c.arg("keepdim", False))
+    if isinstance(dim, tuple | list) and not dim:
+        if c.op in ("any", "all"):
+            raise NoRule(f"{c.op} over an empty list of dimensions")
+        dim = None
+    return (None if c.x.rank == 0 else dim), keep
 
 
 @rule("sum")
 def _sum(c: Call) -> Arr:
     dim, keep = _which(c)
-    return c.ctx.total("sum", c.ctx.cast(c.x, elem_of(c.out.dtype)), dim, keep)
+    if c.elem == "i1":
+        raise NoRule("a sum as a boolean")
+    return c.ctx.total("sum", c.ctx.cast(c.x, c.elem), dim, keep)
 
 
 @rule("mean")
 def _mean(c: Call) -> Arr:
     dim, keep = _which(c)
-    return c.ctx.mean(c.ctx.cast(c.x, elem_of(c.out.dtype)), dim, keep)
+    return c.ctx.mean(c.ctx.cast(c.x, c.elem), dim, keep)
 
 
 @rule("amax", "amin")
 def _extremum(c: Call) -> Arr:
     dim, keep = _which(c)
-    return c.ctx.total(c.name[1:], c.x, dim if dim != () else None, keep)
+    _require_rows(c, dim)
+    reduce = pieces.extremum if c.out.requires_grad else Context.total
+    return reduce(c.ctx, c.op[1:], _ordered(c.x), dim, keep)
+
+
+def _ordered(x: Arr) -> Arr:
+    if x.elem == "i1":
+        raise NoRule("the largest or smallest of booleans (use any or all)")
+    return x
+
+
+def _require_rows(c: Call, dim: Any, refused: type[Exception] = IndexError) -> None:
+    """torch has no extremum of no rows: a RuntimeError over everything, `refused` over some."""
+    axis = c.x.axis
+    if axis is None or axis not in c.ctx.which(c.x, dim):
+        return
+    if not c.ctx.sizes.are_some(example(c.node.all_input_nodes[0]).shape[axis]):
+        some = c.ctx.compare("ne", c.ctx.count(c.ctx.cast(c.x, "i64"), [axis]), 0)
+        raised = RuntimeError if dim is None else refused
+        c.ctx.assertions.append(Held(some, f"{c.op}() of no rows", raised))
 
 
 @rule("max", "min")
 def _max(c: Call) -> Any:
-    if len(c.args) > 1 and isinstance(c.args[1], Arr):
-        return c.ctx.binary("maximum" if c.name == "max" else "minimum", c.x, c.args[1])
-    dim, keep = _which(c)
-    if dim is None:
-        return c.ctx.total(c.name, c.x)
-    return _with_position(c, c.x.wrap(dim), keep)
+    if "other" in c.arguments:
+        return c.ctx.binary(f"{c.op}imum", c.x, c.tensor("other"))
+    if "dim" not in c.arguments:
+        _require_rows(c, None)
+        reduce = pieces.greatest if c.out.requires_grad else Context.total
+        return reduce(c.ctx, c.op, _ordered(c.x))
+    return _with_position(c, c.op, c.dim(), bool(c.arg("keepdim")))
 
 
-def _with_position(c: Call, dim: int, keep: bool) -> tuple[Arr, Arr]:
-    """max(dim): the values and where they are first found. The gradient goes to that column only,
-    which a chain of comparisons says."""
-    x, ctx = c.x, c.ctx
-    size = x.dims[dim]
-    if not isinstance(size, int) or size > 64:
-        raise NoRule("the position of an extremum over the rows of a set (use amax or amin)")
-    best = ctx.select(x, dim, 0)
-    where = ctx.lift(0, "i64")
-    for k in range(1, size):
-        other = ctx.select(x, dim, k)
-        better = ctx.compare("gt" if c.name == "max" else "lt", other, best)
-        where = ctx.where(better, k, where, elem="i64")
-        best = ctx.where(better, other, best)
-    where = ctx.expand(where, best.dims)
+def _with_position(c: Call, kind: str, dim: int, keep: bool) -> tuple[Arr, Arr]:
+    best, where = pieces.first_extreme(c.ctx, kind, c.x, dim)
     if keep:
-        best, where = ctx.unsqueeze(best, dim), ctx.unsqueeze(where, dim)
+        best, where = c.ctx.unsqueeze(best, dim), c.ctx.unsqueeze(where, dim)
     return best, where
 
 
 @rule("argmax", "argmin")
 def _argmax(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = c.arg("dim"), bool(c.arg("keepdim"))
     if dim is None:
         raise NoRule("argmax over all dimensions")
-    c.name = c.name[3:]
-    return _with_position(c, c.x.wrap(dim), keep)[1]
+    return _with_position(c, c.op.removeprefix("arg"), c.x.wrap(dim), keep)[1]
 
 
 @rule("any", "all")
@@ -76,7 +93,7 @@ def _any(c: Call) -> Arr:
     dim, keep = _which(c)
     flags = c.x if c.x.elem == "i1" else c.ctx.compare("ne", c.x, 0)
     counted = c.ctx.cast(flags, "i64")
-    if c.name == "any":
+    if c.op == "any":
         return c.ctx.compare("ne", c.ctx.total("max", counted, dim, keep), 0)
     misses = c.ctx.binary("sub", 1, counted)
     return c.ctx.compare("eq", c.ctx.total("max", misses, dim, keep), 0)
@@ -84,50 +101,39 @@ def _any(c: Call) -> Arr:
 
 @rule("var", "std")
 def _var(c: Call) -> Arr:
-    return _spread(c, c.name)
+    dim, keep = _which(c)
+    correction = c.arg("correction", None)
+    if correction is None:
+        correction = 1 if c.arg("unbiased", True) else 0
+    if not isinstance(correction, int | float):
+        raise NoRule("a correction that is no constant number")
+    y = c.ctx.variance(c.x, dim, keep, float(correction))
+    return y if c.op == "var" else pieces.root(c.ctx, y)
 
 
-def _spread(c: Call, name: str) -> Arr:
-    dim = c.arg(1, "dim", None)
-    if isinstance(dim, bool):  # x.var(unbiased)
-        return _finish(c, name, None, bool(c.kwargs.get("keepdim", False)), float(dim))
-    unbiased = c.arg(2, "unbiased", None)
-    correction = c.kwargs.get("correction", 1 if unbiased in (None, True) else 0)
-    return _finish(c, name, dim, bool(c.arg(3, "keepdim", False)), float(correction))
-
-
-def _finish(c: Call, name: str, dim: Any, keep: bool, correction: float) -> Arr:
-    y = c.ctx.variance(c.x, dim, keep, correction)
-    return y if name == "var" else c.ctx.unary("sqrt", y)
-
-
-@rule("norm", "vector_norm", "linalg_vector_norm")
+@rule("norm", "linalg_vector_norm")
 def _norm(c: Call) -> Arr:
-    if c.name == "norm":
-        p, dim, keep = c.arg(1, "p", "fro"), c.arg(2, "dim", None), c.arg(3, "keepdim", False)
-    else:
-        p, dim, keep = c.arg(1, "ord", 2), c.arg(2, "dim", None), c.arg(3, "keepdim", False)
-    return norm(c, c.x, p, dim, bool(keep))
+    dim, keep = _which(c)
+    p = c.arg("p" if c.op == "norm" else "ord")
+    return norm(c, c.ctx.cast(c.x, c.elem), p, dim, keep)
 
 
 def norm(c: Call, x: Arr, p: Any, dim: Any, keep: bool) -> Arr:
     ctx = c.ctx
     if p in (2, 2.0, "fro", None):
-        square = ctx.total("sum", ctx.binary("mul", x, x), dim, keep)
-        # torch's derivative at 0 is 0: take it from a root that never sees 0
-        zero = ctx.compare("eq", square, 0)
-        root = ctx.unary("sqrt", ctx.where(zero, 1.0, square, elem=square.elem))
-        return ctx.where(zero, 0.0, root, elem=root.elem)
+        return pieces.root(ctx, ctx.total("sum", ctx.binary("mul", x, x), dim, keep))
     if p in (1, 1.0):
         return ctx.total("sum", ctx.unary("abs", x), dim, keep)
     if p == float("inf"):
-        return ctx.total("max", ctx.unary("abs", x), dim, keep)
+        _require_rows(c, dim, RuntimeError)
+        reduce = pieces.greatest if c.out.requires_grad else Context.total
+        return reduce(ctx, "max", ctx.unary("abs", x), dim, keep)
     raise NoRule(f"the norm of order {p}")
 
 
 @rule("normalize")
 def _normalize(c: Call) -> Arr:
-    p, dim, eps = c.arg(1, "p", 2.0), c.arg(2, "dim", 1), c.arg(3, "eps", 1e-12)
+    p, dim, eps = c.arg("p"), c.dim(), c.number("eps")
     n = norm(c, c.x, p, dim, True)
     low = c.ctx.compare("lt", n, float(eps))
     return c.ctx.binary("div", c.x, c.ctx.where(low, float(eps), n, elem=n.elem))
@@ -135,8 +141,10 @@ def _normalize(c: Call) -> Arr:
 
 @rule("cosine_similarity")
 def _cosine(c: Call) -> Arr:
-    a, b, ctx = c.x, c.tensor(1, "x2"), c.ctx
-    dim, eps = c.arg(2, "dim", 1), float(c.arg(3, "eps", 1e-8))
+    a, b, ctx = c.tensor("x1"), c.tensor("x2"), c.ctx
+    dim, eps = a.wrap(c.arg("dim")), float(c.number("eps"))
+    if a.rank != b.rank or (a.dims[dim] == 1) != (b.dims[dim] == 1):
+        raise NoRule("cosine_similarity of tensors that are broadcast along the dimension")
     dot = ctx.total("sum", ctx.binary("mul", a, b), dim, False)
     scale = []
     for x in (a, b):
@@ -147,13 +155,13 @@ def _cosine(c: Call) -> Arr:
 
 @rule("softmax", "log_softmax")
 def _softmax(c: Call) -> Arr:
-    dim = c.arg(1, "dim", None)
+    dim = c.arg("dim")
     if dim is None:
-        raise NoRule(f"{c.name} without a dimension")
-    x = c.ctx.cast(c.x, elem_of(c.out.dtype))
+        raise NoRule(f"{c.op} without a dimension")
+    x = c.ctx.cast(c.x, c.elem)
     if x.elem not in FLOATS:
-        raise NoRule(f"{c.name} of integers")
-    if c.name == "log_softmax":
+        raise NoRule(f"{c.op} of integers")
+    if c.op == "log_softmax":
         return log_softmax(c.ctx, x, dim)
     e = c.ctx.unary("exp", _shifted(c.ctx, x, dim))
     return c.ctx.binary("div", e, c.ctx.total("sum", e, dim, True))
@@ -175,12 +183,12 @@ def _shifted(ctx: Context, x: Arr, dim: int) -> Arr:
 @rule("logsumexp")
 def _logsumexp(c: Call) -> Arr:
     dim, keep = _which(c)
-    ctx = c.ctx
-    top = ctx.total("max", c.x, dim, True)
+    ctx, x = c.ctx, c.ctx.cast(c.x, c.elem)
+    top = ctx.total("max", x, dim, True)
     endless = ctx.compare("eq", ctx.unary("abs", top), math.inf)  # inf - inf would be nan
     top = ctx.where(endless, 0.0, top, elem=top.elem)
     top = Arr(top.dims, ctx.values.stop(top.v))
-    total = ctx.total("sum", ctx.unary("exp", ctx.binary("sub", c.x, top)), dim, keep)
+    total = ctx.total("sum", ctx.unary("exp", ctx.binary("sub", x, top)), dim, keep)
     if not keep:
         top = ctx.total("sum", top, dim, False)
     return ctx.binary("add", ctx.unary("log", total), top)

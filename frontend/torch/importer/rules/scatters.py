@@ -16,11 +16,10 @@ from .registry import Call, rule, size_expr
 @rule("scatter")
 def _scatter(c: Call) -> Arr:
     """`x.scatter(dim, i, value)` of one column a row, as one-hot code does."""
-    c.refuse("reduce")
-    dim, i = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    value = c.arg(3, "value") if "src" not in c.kwargs else c.kwargs["src"]
-    if isinstance(value, Arr) and value.rank and value.dims[dim] != 1:
-        raise NoRule("several columns written for each row")
+    dim, i = c.dim(), c.tensor("index")
+    value = c.arg("src") if "src" in c.arguments else c.arg("value")
+    if isinstance(value, Arr) and value.rank and numbers(value.dims) != numbers(i.dims):
+        raise NoRule("numbers of another shape than the index that places them")
     columns = column_numbers(c, c.x, dim, i)
     c.ctx.require_below(i, c.x.dims[dim])
     return c.ctx.where(c.ctx.compare("eq", i, columns), value, c.x, elem=c.x.elem)
@@ -28,9 +27,8 @@ def _scatter(c: Call) -> Arr:
 
 @rule("index_add", "scatter_add")
 def _index_add(c: Call) -> Arr:
-    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    source = c.tensor(3, "source" if c.name.startswith("index") else "src")
-    scale = c.kwargs.get("alpha", 1)
+    dim, index, source = c.dim(), c.tensor("index"), c.tensor("src")
+    scale = c.arg("alpha", 1)
     if scale != 1:
         source = c.ctx.binary("mul", source, scale)
     index = _one_index(c, index, source, dim)
@@ -66,6 +64,8 @@ def _reduced(
 
 def _one_index(c: Call, index: Arr, source: Arr, dim: int) -> Arr:
     """A full index that repeats one number along the columns, as 1-d."""
+    if _others(c.x, dim) != _others(source, dim):
+        raise NoRule("numbers that are placed into a part of the columns")
     if index.rank == 1:
         return index
     if numbers(index.dims) != numbers(source.dims):
@@ -78,14 +78,19 @@ def _one_index(c: Call, index: Arr, source: Arr, dim: int) -> Arr:
     return Arr([index.home], c.ctx.values.reshape(v, ()))
 
 
+def _others(x: Arr, dim: int) -> list[int]:
+    """The columns of a tensor beside a dimension."""
+    return [d for k, d in enumerate(x.dims) if k != dim and isinstance(d, int)]
+
+
 @rule("index_put")
 def _index_put(c: Call) -> Arr:
     """`x[i] = y`, or with `accumulate` x[i] += y where a number may come again."""
-    indices, value = c.arg(1, "indices"), c.ctx.cast(c.tensor(2, "values"), c.x.elem)
+    indices, value = c.arg("indices"), c.ctx.cast(c.tensor("values"), c.x.elem)
     if len(indices) != 1 or not isinstance(indices[0], Arr):
         raise NoRule("an assignment by several index tensors")
     (index,) = indices
-    if not c.arg(3, "accumulate", False):
+    if not c.arg("accumulate"):
         return _assigned(c, c.x, index, value)
     if index.elem == "i1":
         raise NoRule("sums into the rows of a mask")
@@ -98,8 +103,8 @@ def _index_put(c: Call) -> Arr:
 @rule("index_copy", "index_fill")
 def _index_copy(c: Call) -> Arr:
     """Rows in the places of others, of which an index gives the numbers."""
-    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    value = c.arg(3, "source" if c.name == "index_copy" else "value")
+    dim, index = c.dim(), c.tensor("index")
+    value = c.arg("src" if c.op == "index_copy" else "value")
     if dim != 0:
         raise NoRule("columns copied to places that an index tells")
     return _assigned(c, c.x, index, c.ctx.cast(c.ctx.lift(value), c.x.elem))
@@ -108,22 +113,23 @@ def _index_copy(c: Call) -> Arr:
 @rule("bincount")
 def _bincount(c: Call) -> Arr:
     """How often each number occurs, or the sum of its weights."""
-    size = size_expr(c.arg(2, "minlength", 0))
+    size = size_expr(c.arg("minlength"))
     if not c.ctx.sizes.is_rows(size):
         raise NoRule("bincount without the number of rows as minlength")
     # numbers beyond it would make the result longer; they are refused like any such index
     c.ctx.sizes.rename(expression(c.out.shape[0]), size)
-    weights = c.arg(1, "weights", None)
+    weights = c.optional("weights")
     if weights is None:
         weights = Arr(c.x.dims, c.ctx.values.const(1, "i64"))
-    return c.ctx.segment(c.ctx.cast(weights, elem_of(c.out.dtype)), c.x, 0, size, "sum")
+    weights = c.ctx.cast(weights, elem_of(c.out.dtype))
+    still = Arr(weights.dims, c.ctx.values.stop(weights.v))  # torch has no derivative of it
+    return c.ctx.segment(still, c.x, 0, size, "sum")
 
 
 @rule("scatter_reduce", "index_reduce")
 def _scatter_reduce(c: Call) -> Arr:
-    dim, index = c.x.wrap(c.arg(1, "dim")), c.tensor(2, "index")
-    source = c.tensor(3, "src" if c.name.startswith("scatter") else "source")
-    kind, include = c.arg(4, "reduce"), c.arg(5, "include_self", True)
+    dim, index, source = c.dim(), c.tensor("index"), c.tensor("src")
+    kind, include = c.arg("reduce"), c.arg("include_self")
     index = _one_index(c, index, source, dim)
     start = c.x.v.attrs.get("value") if c.x.v.op == "const" else None
     kind = {"sum": "sum", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min"}.get(kind)
@@ -140,7 +146,7 @@ def _scatter_reduce(c: Call) -> Arr:
 
 def _extremum(c: Call, source: Arr, index: Arr, dim: int, kind: str, start: float) -> Arr:
     """The largest or smallest of each group, where all groups start from one number."""
-    ctx, include = c.ctx, c.arg(5, "include_self", True)
+    ctx, include = c.ctx, c.arg("include_self")
     beyond = "lt" if kind == "max" else "gt"
     if start == 0:
         best = _scattered(c, source, index, dim, kind, zero_ties=True)
@@ -170,11 +176,11 @@ def _counts(c: Call, index: Arr, like: Arr) -> Arr:
 
 @rule("setitem")
 def _setitem(c: Call) -> None:
-    base, index, value = c.args
+    base, index = c.arg("input"), c.arg("index")
     if not isinstance(base, Arr):
         raise NoRule("an assignment to an item of a value that is no tensor")
-    value = c.ctx.cast(c.ctx.lift(value), base.elem)
-    c.edits.append((c.node.args[0], _assigned(c, base, index, value)))
+    value = c.ctx.cast(c.ctx.lift(c.arg("value")), base.elem)
+    c.edits.append((c.form.arguments["input"], _assigned(c, base, index, value)))
 
 
 def _assigned(c: Call, base: Arr, index: Any, value: Arr) -> Arr:
@@ -198,10 +204,12 @@ def _assigned(c: Call, base: Arr, index: Any, value: Arr) -> Arr:
 def _assigned_mask(c: Call, base: Arr, mask: Arr, value: Arr) -> Arr:
     if mask.rank > base.rank:
         raise NoRule("a mask with more dimensions than the tensor")
-    full = mask
-    for _ in range(base.rank - mask.rank):
+    full, columns = mask, base.rank - mask.rank
+    for _ in range(columns):
         full = c.ctx.unsqueeze(full, full.rank)
     if value.home is None:  # the same for all rows
+        if any(d != 1 for d in value.dims[: max(value.rank - columns, 0)]):
+            raise NoRule("as many numbers as a mask chooses")
         return c.ctx.where(full, value, base)
     home = value.home
     if home is None or not isinstance(home.origin, Filter) or home.origin.mask is not mask.v:
@@ -229,13 +237,16 @@ def _assigned_columns(c: Call, base: Arr, dim: int, i: Any, value: Arr) -> Arr:
     size = base.dims[dim]
     if not isinstance(size, int):
         raise NoRule("an assignment to rows of a set by their number")
-    if isinstance(i, int):
+    if isinstance(i, int) and not isinstance(i, bool):
         i = i + size if i < 0 else i
         lo, hi = i, i + 1
         shape = [*base.dims[:dim], *base.dims[dim + 1 :]]
         piece = c.ctx.unsqueeze(c.ctx.expand(value, shape), dim)
-    elif isinstance(i, slice) and i.step in (None, 1):
+    elif isinstance(i, slice) and i.step in (None, 1) and _is_constant(i):
         lo, hi, _ = i.indices(size)
+        hi = max(lo, hi)
+        if lo == hi:
+            return base
         piece = c.ctx.expand(value, [*base.dims[:dim], hi - lo, *base.dims[dim + 1 :]])
     else:
         raise NoRule("an assignment to these columns")
@@ -245,3 +256,7 @@ def _assigned_columns(c: Call, base: Arr, dim: int, i: Any, value: Arr) -> Arr:
     if hi < size:
         pieces.append(c.ctx.narrow(base, dim, hi, size))
     return c.ctx.concat(pieces, dim)
+
+
+def _is_constant(i: slice) -> bool:
+    return all(b is None or isinstance(b, int) for b in (i.start, i.stop))

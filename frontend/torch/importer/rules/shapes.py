@@ -13,17 +13,17 @@ from .indexing import part
 from .registry import Call, rule
 
 
-@rule("size")
+@rule("size", "shape")
 def _size(c: Call) -> tuple[int | Sym, ...]:
     """All dimensions as one value; Dynamo makes those that are asked for one by one numbers."""
+    c.seen_in_result("input")
     sizes = [expression(d) for d in c.example]
     return tuple(int(e) if e.is_Integer else Sym(e) for e in sizes)
 
 
 @rule("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "reshape_as")
 def _view(c: Call) -> Arr:
-    if c.name == "view" and c.args[1:] and isinstance(c.args[1], torch.dtype):
-        raise NoRule("a view as another dtype")
+    c.seen_in_result("size", "shape", "start_dim", "end_dim", "dim", "sizes", "other")
     return view(c, c.x, c.out)
 
 
@@ -71,82 +71,82 @@ def _row_position(c: Call, rows: sympy.Expr, like: torch.Tensor) -> tuple[list[i
 @rule("unsqueeze")
 def _unsqueeze(c: Call) -> Arr:
     if c.x.merged:
+        c.seen_in_result("dim")
         return view(c, c.x, c.out)
-    dim = c.arg(1, "dim")
+    dim = c.arg("dim")
     return c.ctx.unsqueeze(c.x, dim % (c.x.rank + 1))
 
 
-@rule("transpose", "swapaxes", "swapdims")
+@rule("transpose")
 def _transpose(c: Call) -> Arr:
+    if c.x.rank == 0:
+        c.seen_in_result("dim0", "dim1")
+        return c.x
     order = list(range(c.x.rank))
-    i, j = c.x.wrap(c.arg(1, "dim0")), c.x.wrap(c.arg(2, "dim1"))
+    i, j = c.dim("dim0"), c.dim("dim1")
     order[i], order[j] = order[j], order[i]
     return c.ctx.permute(c.x, order)
 
 
 @rule("t", "T", "mT")
 def _t(c: Call) -> Arr:
-    return c.x if c.x.rank < 2 else c.ctx.permute(c.x, _swapped(c.x.rank))
-
-
-def _swapped(rank: int) -> list[int]:
-    return [*range(rank - 2), rank - 1, rank - 2]
-
-
-@rule("getattr")
-def _getattr(c: Call) -> Any:
-    name = c.args[1]
-    if name in ("T", "mT"):
-        return _t(c)
-    if name == "shape":
-        return _size(c)
-    raise NoRule(f"the attribute .{name}")
+    """`T` reverses all dimensions, the others swap the last two."""
+    if c.x.rank < 2:
+        return c.x
+    rest = range(c.x.rank - 2)
+    last = [c.x.rank - 1, c.x.rank - 2]
+    return c.ctx.permute(c.x, [*last, *reversed(rest)] if c.op == "T" else [*rest, *last])
 
 
 @rule("permute")
 def _permute(c: Call) -> Arr:
-    return c.ctx.permute(c.x, c.dims_from(1, "dims"))
+    return c.ctx.permute(c.x, c.arg("dims"))
 
 
-@rule("movedim", "moveaxis")
+@rule("movedim")
 def _movedim(c: Call) -> Arr:
-    source, target = c.arg(1, "source"), c.arg(2, "destination")
-    if not isinstance(source, int):
+    if not isinstance(c.arg("source"), int):
         raise NoRule("several dimensions moved at once")
-    order = [i for i in range(c.x.rank) if i != c.x.wrap(source)]
-    order.insert(c.x.wrap(target), c.x.wrap(source))
+    source, target = c.dim("source"), c.dim("destination")
+    order = [i for i in range(c.x.rank) if i != source]
+    order.insert(target, source)
     return c.ctx.permute(c.x, order)
 
 
 @rule("expand", "expand_as", "broadcast_to")
 def _expand(c: Call) -> Arr:
+    c.seen_in_result("size", "other")
     return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out))
 
 
 @rule("repeat", "tile")
 def _repeat(c: Call) -> Arr:
+    c.seen_in_result("repeats", "dims")
     return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out), tile=True)
 
 
-@rule("cat", "concat", "concatenate")
+@rule("cat")
 def _cat(c: Call) -> Arr:
     # torch ignores empty 1-d tensors here, whatever the rank of the others
-    xs = [x for x in c.arg(0, "tensors") if not (x.rank == 1 and x.dims[0] == 0)]
-    dim = xs[0].wrap(c.arg(1, "dim", 0))
+    xs = [x for x in c.arg("tensors") if not (x.rank == 1 and x.dims[0] == 0)]
+    if not xs:
+        raise NoRule("cat of empty tensors")
+    dim = xs[0].wrap(c.arg("dim"))
     filled = [x for x in xs if x.dims[dim] != 0]
     return c.ctx.cast(c.ctx.concat(filled or xs, dim), elem_of(c.out.dtype))
 
 
 @rule("stack")
 def _stack(c: Call) -> Arr:
-    xs = c.arg(0, "tensors")
-    dim = c.arg(1, "dim", 0) % (xs[0].rank + 1)
+    xs = c.arg("tensors")
+    dim = c.arg("dim") % (xs[0].rank + 1)
     return c.ctx.concat([c.ctx.unsqueeze(x, dim) for x in xs], dim)
 
 
-@rule("tensor_split", "chunk", "split", "split_with_sizes", "unsafe_chunk")
+@rule("tensor_split", "chunk", "split", "split_with_sizes")
 def _split(c: Call) -> tuple[Arr, ...]:
-    dim = c.x.wrap(c.arg(2, "dim", 0))
+    c.seen_in_result("chunks", "sections", "indices", "split_size", "split_sizes")
+    dim = c.dim()
     out, start = [], sympy.Integer(0)
     for piece in c.example:
         end = start + expression(piece.shape[dim])
@@ -166,7 +166,7 @@ def _between(c: Call, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
 
 @rule("unbind")
 def _unbind(c: Call) -> tuple[Arr, ...]:
-    dim = c.x.wrap(c.arg(1, "dim", 0))
+    dim = c.dim()
     size = c.x.dims[dim]
     if not isinstance(size, int):
         raise NoRule("the rows of a set one by one")
@@ -175,7 +175,7 @@ def _unbind(c: Call) -> tuple[Arr, ...]:
 
 @rule("select")
 def _select(c: Call) -> Arr:
-    dim, k = c.arg(1, "dim"), c.arg(2, "index")
+    dim, k = c.dim(), c.arg("index")
     if not isinstance(k, int):
         raise NoRule("select at a symbolic position")
     return c.ctx.select(c.x, dim, k)
@@ -183,19 +183,20 @@ def _select(c: Call) -> Arr:
 
 @rule("narrow")
 def _narrow(c: Call) -> Arr:
-    dim, start = c.x.wrap(c.arg(1, "dim")), c.arg(2, "start")
+    dim, start = c.dim(), c.arg("start")
+    c.seen_in_result("length")
     if isinstance(start, Arr):
         raise NoRule("a start that is a tensor")
     lo = start.expr if isinstance(start, Sym) else sympy.Integer(start)
     if lo.is_negative:
-        lo += expression(example(c.node.args[0]).shape[dim])
+        lo += expression(example(c.form.arguments["input"]).shape[dim])
     return _between(c, dim, lo, lo + expression(c.out.shape[dim]))
 
 
 @rule("flip")
 def _flip(c: Call) -> Arr:
     x = c.x
-    for d in c.dims_from(1, "dims"):
+    for d in c.arg("dims"):
         d = x.wrap(d)
         if not isinstance(x.dims[d], int):
             raise NoRule("the rows of a set in reverse")
@@ -205,9 +206,14 @@ def _flip(c: Call) -> Arr:
     return x
 
 
+def _one(x: Any) -> Any:
+    """The number of a list of one."""
+    return x[0] if isinstance(x, tuple | list) and len(x) == 1 else x
+
+
 @rule("roll")
 def _roll(c: Call) -> Arr:
-    x, shift, dim = c.x, c.arg(1, "shifts"), c.arg(2, "dims", None)
+    x, shift, dim = c.x, _one(c.arg("shifts")), _one(c.arg("dims"))
     if not (isinstance(shift, int) and isinstance(dim, int)):
         raise NoRule("roll over several dimensions")
     dim = x.wrap(dim)

@@ -1,0 +1,108 @@
+"""What each result of a graph is attached to, as autograd sees it.
+
+Dynamo computes on fake tensors, with the graph of autograd that the user's code would leave: from a
+result's node there one gets to the placeholders that have a gradient of it, be it 0, and past other
+results that it is made of. That is torch's own answer: an operation without a derivative, a block
+under `no_grad` and an operand that only counts by its shape are what they are eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, fx
+from xdsl.dialects.func import FuncOp
+
+from ....passes.autodiff import made_of
+from .binding import Attached, FromTensor, RowsBinding
+from .sizes import example
+
+
+class Unknown(Exception):
+    """The fake tensors do not tell."""
+
+
+def attachments(placeholders: Sequence[fx.Node], results: Sequence[Any]) -> list[Attached]:
+    """What each result is attached to.
+
+    Raises:
+        Unknown: a tensor has been edited since, so that it is found no more where it was used.
+    """
+    if not all(isinstance(node, fx.Node) for node in results):
+        raise Unknown  # items of a node that is returned as a whole
+    origins = _Origins(placeholders)
+    places: dict[Any, list[int]] = {}
+    for i, node in enumerate(results):
+        if (edge := _edge(example(node))) is not None:
+            places.setdefault(edge, []).append(i)
+    return [origins.of(i, example(node), places) for i, node in enumerate(results)]
+
+
+def attachments_of_program(
+    func: FuncOp, rows: Sequence[RowsBinding], results: int
+) -> list[Attached]:
+    """The same for the first results of a program (updates come after these), by its operations,
+    which follow edits: for where torch's own answer is not known."""
+    placeholder = {
+        r.name: r.source.placeholder
+        for r in rows
+        if r.needs_grad and isinstance(r.source, FromTensor)
+    }
+    out: list[Attached] = []
+    for names, others in made_of(func)[:results]:
+        positions = frozenset(placeholder[n] for n in names if n in placeholder)
+        out.append(Attached(positions, frozenset(i for i in others if i < results)))
+    return out
+
+
+def _edge(x: Any) -> tuple[Any, int] | None:
+    """The place of a tensor in the graph of autograd: a node and the number of its output."""
+    if not isinstance(x, Tensor) or x.grad_fn is None:
+        return None
+    return x.grad_fn, x.output_nr
+
+
+class _Origins:
+    """The placeholders by their places in the graph of autograd."""
+
+    def __init__(self, placeholders: Sequence[fx.Node]) -> None:
+        self.edges: dict[tuple[Any, int], int] = {}
+        self.leaves: dict[int, int] = {}
+        for i, node in enumerate(placeholders):
+            x = example(node)
+            if not isinstance(x, Tensor) or not x.requires_grad:
+                continue
+            if (edge := _edge(x)) is None:
+                self.leaves[id(x)] = i
+            else:
+                self.edges[edge] = i
+
+    def of(self, own: int, x: Any, places: dict[Any, list[int]]) -> Attached:
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            return Attached()
+        if (start := _edge(x)) is None:
+            return Attached(frozenset([self.leaf(x)]))
+        found: set[int] = set()
+        passed: set[int] = set()
+        seen, todo = {start}, [start]
+        while todo:
+            edge = todo.pop()
+            if edge != start:
+                passed.update(places.get(edge, ()))
+            if edge in self.edges:
+                found.add(self.edges[edge])
+                continue
+            node, _ = edge
+            if hasattr(node, "variable"):
+                found.add(self.leaf(node.variable))
+            for following in node.next_functions:
+                if following[0] is not None and following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+        return Attached(frozenset(found), frozenset(passed - {own}))
+
+    def leaf(self, x: Tensor) -> int:
+        if id(x) not in self.leaves:
+            raise Unknown
+        return self.leaves[id(x)]

@@ -1,0 +1,207 @@
+"""What a program does besides its results: assertions, hooks, printing, checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.nn import GCNConv
+
+import gnnc
+
+from .asserting import Asserting
+from .eagerly import assert_as_eager, gradients
+from .models import WIDTH, graph
+
+X, EDGES = graph()
+
+
+@pytest.mark.parametrize("fill", [0.5, -1.0, 1.0])
+def test_assertions_on_tensors(fill: float) -> None:
+    weight = torch.full((EDGES.shape[1],), fill)
+    model = assert_as_eager(Asserting, lambda m: m(X, EDGES, weight))
+    assert gnnc.explain(model).fallbacks == []
+
+
+def test_the_message_of_an_assertion() -> None:
+    with pytest.raises(AssertionError, match="negative weights"):
+        gnnc.compile(Asserting())(X, EDGES, -torch.ones(EDGES.shape[1]))
+
+
+def test_assertions_that_run_in_torch() -> None:
+    class InTorch(Asserting):
+        def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
+            assert (torch.cumsum(x, 0).sort(0)[0] >= -100).all(), "low"
+            return self.conv(x, edge_index, weight)
+
+    weight = torch.ones(EDGES.shape[1])
+    assert_as_eager(InTorch, lambda m: (m(X, EDGES, weight), m(X - 1000, EDGES, weight)))
+
+
+class Two(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.lin = GCNConv(WIDTH, WIDTH), nn.Linear(WIDTH, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.lin(self.conv(x, edge_index))
+
+
+def forward_hook(m: Any) -> Any:
+    m.lin.register_forward_hook(lambda _m, _i, out: 2 * out)
+    return m(X, EDGES)
+
+
+def pre_hook(m: Any) -> Any:
+    handle = m.lin.register_forward_pre_hook(lambda _m, given: (2 * given[0],))
+    with_hook = m(X, EDGES)
+    handle.remove()
+    return with_hook, m(X, EDGES)
+
+
+def hook_of_the_whole(m: Any) -> Any:
+    m.register_forward_hook(lambda _m, _i, out: 2 * out)
+    return m(X, EDGES)
+
+
+def backward_hook(m: Any) -> Any:
+    seen: list[Any] = []
+    m.lin.register_full_backward_hook(lambda _m, _given, out: seen.append(out))
+    m(X, EDGES).sum().backward()
+    return seen
+
+
+def hook_of_all_modules(m: Any) -> Any:
+    seen: list[str] = []
+    hook = lambda module, _i, _o: seen.append(type(module).__name__)  # noqa: E731
+    handle = nn.modules.module.register_module_forward_hook(hook)
+    try:
+        return m(X, EDGES), seen
+    finally:
+        handle.remove()
+
+
+def hook_of_a_parameter(m: Any) -> Any:
+    m.lin.weight.register_hook(lambda d: 2 * d)
+    m(X, EDGES).sum().backward()
+    return gradients(m)
+
+
+def another_forward(m: Any) -> Any:
+    m.lin.forward = lambda x: 3 * x
+    return m(X, EDGES)
+
+
+def another_forward_of_the_whole(m: Any) -> Any:
+    m.forward = lambda x, edge_index: 3 * x
+    return m(X, EDGES)
+
+
+def another_layer(m: Any) -> Any:
+    m.lin = nn.ReLU()
+    return m(X, EDGES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(forward_hook, pre_hook, hook_of_the_whole, backward_hook, hook_of_all_modules),
+        *(hook_of_a_parameter, another_forward, another_forward_of_the_whole, another_layer),
+    ],
+)
+def test_what_changes_after_the_first_call(change: Callable[[Any], Any]) -> None:
+    def run(model: nn.Module) -> Any:
+        return model(X, EDGES), change(model)
+
+    assert_as_eager(Two, run)
+
+
+def test_warnings_and_prints() -> None:
+    class Talking(Two):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            warnings.warn("careful", stacklevel=1)
+            print("printed")
+            return super().forward(x, edge_index)
+
+    def run(model: nn.Module) -> Any:
+        said: list[Any] = []
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    said.append(model(X, EDGES))
+            said.append([str(w.message) for w in caught if "careful" in str(w.message)])
+            said.append(out.getvalue())
+        return said
+
+    assert_as_eager(Talking, run)
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.conv, self.norm = GCNConv(WIDTH, 8), nn.BatchNorm1d(8)
+        self.last, self.reentrant = GCNConv(8, 4), reentrant
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = self.conv(x, edge_index)
+        h = checkpoint(self.norm, h, use_reentrant=self.reentrant).relu()
+        return checkpoint(self.last, h, edge_index, use_reentrant=self.reentrant)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_inside(reentrant: bool) -> None:
+    def run(model: Any) -> Any:
+        model(X, EDGES).square().sum().backward()
+        found = gradients(model)
+        del found["conv.bias"]  # 0 but for rounding, in front of a norm
+        return found, dict(model.named_buffers())
+
+    assert_as_eager(lambda: Checkpointed(reentrant), run)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_around(reentrant: bool) -> None:
+    def run(model: Any) -> Any:
+        x = X.clone().requires_grad_()
+        checkpoint(model, x, EDGES, use_reentrant=reentrant).square().sum().backward()
+        return x.grad, gradients(model), dict(model.named_buffers())
+
+    assert_as_eager(Normed, run)
+
+
+class Normed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.conv = nn.BatchNorm1d(WIDTH), GCNConv(WIDTH, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.conv(self.norm(x), edge_index)
+
+
+SCRIPT = """
+import torch, gnnc
+from torch_geometric.nn import FastRGCNConv, GCNConv, HeteroLinear
+x, e, t = torch.randn(9, 4), torch.randint(0, 9, (2, 30)), torch.randint(0, 3, (30,))
+gnnc.compile(GCNConv(4, 4))(x, e)
+for layer, args in (
+    (GCNConv(4, 4), (x, e)),
+    (FastRGCNConv(4, 4, 3), (x, e, t)),
+    (HeteroLinear(4, 4, 3), (x, t[:9])),
+):
+    scripted = torch.jit.script(layer)
+    assert torch.allclose(scripted(*args), layer(*args), atol=1e-5)
+"""
+
+
+def test_layers_can_be_scripted_after_a_compilation() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], check=True)

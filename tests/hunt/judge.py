@@ -1,0 +1,93 @@
+"""Is a compiled program the same as eager to all who look? The verdict on one program."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+
+import torch
+
+import gnnc
+from gnnc.frontend.torch.report import Report
+
+from .compare import Difference, compare
+from .execute import Instance, Observation, quiet, runner
+from .interpreted import interpreting
+from .program import Program
+from .trees import is_dead
+
+
+@dataclass
+class Verdict:
+    """`graphs` is how many graphs gnnc took, `fallbacks` why parts ran in torch, `raised` how many
+    calls raised in eager."""
+
+    differences: list[Difference] = field(default_factory=list[Difference])
+    calls: int = 0
+    raised: int = 0
+    graphs: int = 0
+    fallbacks: list[str] = field(default_factory=list[str])
+
+    def kinds(self) -> list[str]:
+        """The kinds of difference, once each, in the order they were found."""
+        return list(dict.fromkeys(d.kind for d in self.differences))
+
+    @property
+    def where(self) -> str:
+        """compiled, partly, or torch."""
+        return "torch" if not self.graphs else "partly" if self.fallbacks else "compiled"
+
+
+def judge(program: Program, compiled: bool = False) -> Verdict:
+    """Run a program eagerly and through gnnc: its interpreter, or `compiled` to C.
+
+    What float32 makes of sums and kinks is no difference: one of values only has to be found with
+    other numbers as well.
+    """
+    verdict = once(program, compiled)
+    if program.dtype is torch.float32 and any(
+        d.kind.endswith("wrong") for d in verdict.differences
+    ):
+        others = [
+            once(
+                replace(program, settings={**program.settings, "seed": program.seed + k}), compiled
+            )
+            for k in (1_000_003, 2_000_003)
+        ]
+        lasting = set(others[0].kinds()) & set(others[1].kinds())
+        verdict.differences = [
+            d for d in verdict.differences if not d.kind.endswith("wrong") or d.kind in lasting
+        ]
+    return verdict
+
+
+def once(program: Program, compiled: bool) -> Verdict:
+    eager = observed(program, program.dtype)
+    exact = observed(program, torch.float64) if program.dtype is torch.float32 else None
+    verdict = Verdict(calls=len(eager), raised=sum(o.raised is not None for o in eager))
+    loaded, text = program.load(), program.loaded_text
+    with quiet(), nullcontext() if compiled else interpreting():
+        mine = runner(program, loaded, program.dtype, gnnc.compile)
+        for k, want in enumerate(eager):
+            got = mine.run(k, want.state)
+            if got.raised is None and want.raised is not None and is_dead(text, want.line):
+                break  # what nothing needs is not computed, and raises nothing
+            verdict.differences += compare(want, got, exact[k] if exact else None, k)
+        report = explained(mine.instance)
+    verdict.graphs, verdict.fallbacks = report.graphs, report.fallbacks
+    loaded.forget()
+    torch._dynamo.reset()
+    return verdict
+
+
+def explained(instance: Instance) -> Report:
+    return gnnc.explain(instance)
+
+
+def observed(program: Program, dtype: torch.dtype) -> list[Observation]:
+    """What eager does."""
+    loaded = program.load()
+    mine = runner(program, loaded, dtype)
+    seen = [mine.run(k) for k in range(len(program.calls))]
+    loaded.forget()
+    return seen

@@ -1,0 +1,119 @@
+"""The hunt itself: its programs are what their seeds say, it sees what differs, it shrinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from . import shrink
+from .compare import compare
+from .execute import Runner, runner
+from .grammar import generate
+from .judge import observed
+from .program import Argument, Call, Program
+from .trees import is_dead
+
+TEXTS = {"x": "N 4, leaf", "y": "N 4", "e": "2 E, < N"}
+ARGUMENTS = {name: Argument.parse(text) for name, text in TEXTS.items()}
+
+
+def program(body: str, *calls: Call) -> Program:
+    lines = "".join(f"    {line}\n" for line in body.split("; "))
+    calls = calls or (Call({"N": 3, "E": 5}),)
+    return Program(f"def function(x, y, e):\n{lines}", ARGUMENTS, calls, {"seed": 3})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_programs_are_text(seed: int) -> None:
+    p = generate(seed)
+    q = Program.parse(str(p))
+    assert str(generate(seed)) == str(p)
+    assert (q.arguments, q.calls, q.settings) == (p.arguments, p.calls, p.settings)
+    assert str(Program.parse(str(q))) == str(q)
+
+
+@pytest.mark.parametrize("text", ["N 4, leaf", "2 E, < N", "K, < N, negative", "-, leaf", "number"])
+def test_arguments_are_text(text: str) -> None:
+    assert str(Argument.parse(text)) == text
+
+
+def test_most_programs_are_valid() -> None:
+    calls = [o for seed in range(60) for o in observed(generate(seed), torch.float64)]
+    assert sum(o.raised is None for o in calls) > 0.7 * len(calls)
+
+
+DIFFERENT = {
+    "result wrong": ("return x * 2", "return x * 3"),
+    "result shape": ("return x.sum(0)", "return x.sum(0, keepdim=True)"),
+    "result dtype": ("return x.sum()", "return x.float().sum()"),
+    "result wrong NaN": ("return x * 0", "return x * float('nan')"),
+    "result wrong integers": ("return e + 1", "return e + 2"),
+    "gradient wrong": ("return x * 2", "return x + x.detach()"),
+    "gradient None or zeros: zeros": ("return (y * 1).requires_grad_()", "return y + 0 * x"),
+    "result requires_grad: False, eager True": ("return x * 2", "return (x * 2).detach()"),
+    "result contiguous: True, eager False": ("return y.t()", "return y.t().contiguous()"),
+    "result overlaps: none, eager y": ("return y[:, 0]", "return y[:, 0].clone()"),
+    "result is: none, eager y": ("return y", "return y.view_as(y)"),
+    "argument wrong": ("y.add_(1); return x", "return x"),
+    "raises nothing, eager IndexError in call": ("return x[7]", "return x[0]"),
+    "structure of results": ("return x, y", "return [x, y]"),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_differences_are_seen(kind: str) -> None:
+    a, b = (program(text) for text in DIFFERENT[kind])
+    want, got = observed(a, torch.float64)[0], observed(b, torch.float64)[0]
+    assert compare(want, want, None, 0) == []
+    assert kind in [d.kind for d in compare(want, got, None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("after", "name"),
+    [
+        ("double", "second gradient x"),
+        ("between", "gradient of result [1] by result [0]"),
+        ("retain", "retained result [0]"),
+        ("batched", "gradient x"),
+    ],
+)
+def test_what_is_done_with_results(after: str, name: str) -> None:
+    p = program("h = x * x; return h, h.sin()", Call({"N": 3, "E": 0}, after=after))
+    (seen,) = observed(p, torch.float64)
+    assert seen.raised is None and seen.values[name] is not None
+
+
+def test_what_is_done_between_calls() -> None:
+    sizes = {"N": 3, "E": 4}
+    calls = [Call(sizes), Call(sizes, before="again"), Call(sizes, before="data")]
+    p = program("return x[e[0]]", *calls)
+    mine: Runner = runner(p, p.load(), torch.float64)
+    values: list[Any] = [mine.run(k).values["result alone"] for k in range(3)]
+    assert torch.equal(values[0], values[1]) and not torch.equal(values[1], values[2])
+
+
+def test_programs_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Down to the one statement that an invented bug is about."""
+
+    def fails(p: Program, kind: str, compiled: bool) -> bool:
+        seen = observed(p, torch.float64)
+        return all(o.raised is None for o in seen) and "tanh(" in p.code
+
+    monkeypatch.setattr(shrink, "still_fails", fails)
+    body = "a = x + y; b = a; c = F.relu(b * 2); d = torch.tanh(input=c - 1); return d.sum(0), a"
+    p = program(body, Call({"N": 50, "E": 5}, before="hook"), Call({"N": 3, "E": 5}))
+    small = shrink.shrink(replace(p, settings={"dtype": "float32", "seed": 3}), "any")
+    assert small.code in (
+        f"def function({x}):\n    d = torch.tanh(input={x})\n    return d\n" for x in "xy"
+    )
+    assert small.calls == (Call({"N": 3}, after="none"),)
+
+
+@pytest.mark.parametrize(("line", "dead"), [(2, True), (3, False), (4, False), (5, True)])
+def test_what_is_dead(line: int, dead: bool) -> None:
+    """What only dead statements read is dead as well; an edit never is."""
+    text = "def f(x):\n    a = x.max(0)\n    b = x * 2\n    b.add_(1)\n    c = a\n    return b\n"
+    assert is_dead(text, line) is dead
