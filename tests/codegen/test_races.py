@@ -40,7 +40,7 @@ def recorded(text: str, phases: str) -> tuple[Case, Recorder]:
 
 
 def lengthen_a_row(maps: dict[str, np.ndarray]) -> None:
-    """Many edges end at node 3; as many edges are loops as before: there are rows for the others."""
+    """Many edges end at node 3, and none is a loop or no loop that was not before."""
     src, dst = maps["src"][:120], maps["dst"][:120]
     dst[(src != 3) & (src != dst)] = 3
 
