@@ -19,6 +19,7 @@ from .row_values import (
     START,
     Memory,
     Scalar,
+    add_product,
     combine,
     const_value,
     ctype_of,
@@ -265,12 +266,12 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
     a, b = read(code, op.a, where(la)), read(code, op.b, where(lb))
     target = f"{out}[{where(into)}]"
     if large:
-        LoopOrder.of(la, lb, into, size).emit(code.out, c, f"{a} * {b}", target)
+        LoopOrder.of(la, lb, into, size).emit(code.out, c, a, b, target)
     else:
         # the innermost loop runs over the output, so that it vectorises without reassociation
         order = [*summed, *into]
         with loops(code, [size[x] for x in order], [f"i_{x}" for x in order]):
-            code.out.line(f"{target} += {a} * {b};")
+            code.out.line(f"{target} = {add_product(a, b, target, c)};")
     if length(op.result) == 1:
         code.scalar(op.result, f"({c.name}){out}[0]")
 

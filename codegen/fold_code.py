@@ -14,7 +14,7 @@ from ..dialects.intra import rows
 from ..dialects.intra.syntax import row_dims
 from .array_code import result
 from .c_types import F32, F64, CType, Piece, pieces
-from .row_values import Registers, combine, ctype_of
+from .row_values import Registers, add_product, combine, ctype_of
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -89,18 +89,23 @@ def across(code: RowCode, op: rows.FoldOp | rows.DotOp, c: CType, n: int, read: 
     def term(p: Piece, further: str = "") -> str:
         return " * ".join(read(v, p, further) for v in op.operands)
 
+    def added(acc: str, p: Piece, further: str = "") -> str:
+        if isinstance(op, rows.DotOp):
+            a, b = (read(v, p, further) for v in op.operands)
+            return add_product(a, b, acc, c, p.width)
+        return combine(kind, acc, term(p, further), c, p)
+
     total = ""
     for same in of_width.values():
         first, *more = same
         name, t = code.out.name("v"), first.type(c)
         code.out.line(f"{t} {name} = {term(first)};")
         for p in more:
-            code.out.line(f"{name} = {combine(kind, name, term(p), c, p)};")
+            code.out.line(f"{name} = {added(name, p)};")
         if whole and first.offset == 0:
             q = code.out.name("q")
             with code.out.block(f"for (int {q} = {lanes}; {q} < {whole * lanes}; {q} += {lanes})"):
-                x = term(first, f" + {q}")
-                code.out.line(f"{name} = {combine(kind, name, x, c, first)};")
+                code.out.line(f"{name} = {added(name, first, f' + {q}')};")
         one = name if first.width == 1 else f"fold_{kind}_{t}({name})"
         total = combine(kind, total, one, c) if total else one
     return total

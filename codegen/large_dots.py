@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from .c_types import CType
+from .row_values import add_product
 from .writer import Writer
 
 SMALL_DOT = 64 * 1024
@@ -71,8 +72,8 @@ class LoopOrder:
             return 0
         return 1 if self.outer and self.outer[0] in self.into else None
 
-    def emit(self, out: Writer, c: CType, product: str, target: str) -> None:
-        """`target += product` for all letters `x`, whose loop variables are called `i_x`."""
+    def emit(self, out: Writer, c: CType, a: str, b: str, target: str) -> None:
+        """`target += a * b` for all letters `x`, whose loop variables are called `i_x`."""
         n, i = self.size[self.last], f"i_{self.last}"
         heads = [f"for (int k0 = 0; k0 < {n}; k0 += {BLOCK})"]
         heads += [f"for (int i_{x} = 0; i_{x} < {self.size[x]}; ++i_{x})" for x in self.outer]
@@ -85,9 +86,9 @@ class LoopOrder:
                     out.line(f"const int k1 = k0 + {BLOCK} < {n} ? k0 + {BLOCK} : {n};")
             inner = f"for (int {i} = k0; {i} < k1; ++{i})"
             if not self.summed:
-                out.line(f"{inner} {target} += {product};")
+                out.line(f"{inner} {target} = {add_product(a, b, target, c)};")
                 return
             out.line(f"{c.name} sum = 0;")
             out.line("#pragma omp simd reduction(+ : sum)")
-            out.line(f"{inner} sum += {product};")
+            out.line(f"{inner} sum += {a} * {b};")
             out.line(f"{target} += sum;")

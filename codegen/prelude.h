@@ -30,6 +30,43 @@ VECTOR(f32x16, m32x16, float, int32_t, 16)
 VECTOR(f64x8, m64x8, double, int64_t, 8)
 #endif
 
+/* a * b + c, rounded once where the machine has an instruction for it. The compiler makes none of
+ * its own (runtime/toolchain.py): a value that is computed twice must have the same bits. */
+#ifndef __FP_FAST_FMA
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return a * b + c; }
+#elif defined(__FMA__) && !defined(__clang__)
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return v(a, b, c); }
+#else
+#define MULADD(T, f, v)                                                                 \
+    INLINE T muladd_##T(T a, T b, T c)                                                  \
+    {                                                                                   \
+        T y;                                                                            \
+        for (size_t l = 0; l < sizeof y / sizeof y[0]; ++l) y[l] = f(a[l], b[l], c[l]); \
+        return y;                                                                       \
+    }
+#endif
+#ifdef __FP_FAST_FMA
+INLINE float muladd_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+INLINE double muladd_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+INLINE float muladd_f32(float a, float b, float c) { return a * b + c; }
+INLINE double muladd_f64(double a, double b, double c) { return a * b + c; }
+#endif
+#define FMA_PAIR(a, b, c) ((f32x2){muladd_f32(a[0], b[0], c[0]), muladd_f32(a[1], b[1], c[1])})
+#define FMA_f32x16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define FMA_f64x8(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+MULADD(f32x2, __builtin_fmaf, FMA_PAIR)
+MULADD(f32x4, __builtin_fmaf, __builtin_ia32_vfmaddps)
+MULADD(f64x2, __builtin_fma, __builtin_ia32_vfmaddpd)
+#if VECTOR_BYTES >= 32
+MULADD(f32x8, __builtin_fmaf, __builtin_ia32_vfmaddps256)
+MULADD(f64x4, __builtin_fma, __builtin_ia32_vfmaddpd256)
+#endif
+#if VECTOR_BYTES >= 64
+MULADD(f32x16, __builtin_fmaf, FMA_f32x16)
+MULADD(f64x8, __builtin_fma, FMA_f64x8)
+#endif
+
 /* A row that is too long for a thread's stack lies on the heap while its scope lasts. */
 INLINE void *heap_row(size_t bytes)
 {
@@ -234,7 +271,8 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
             UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
             UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                    \
                 V s_ = SPLAT(V, (A)[r_ * (lda) + k_]);                                  \
-                UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] += s_ * w_[q_];     \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
+                    acc_[r_][q_] = muladd_##V(s_, w_[q_], acc_[r_][q_]);                \
             }                                                                           \
         }                                                                               \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                        \
@@ -254,7 +292,8 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
             UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
             UNROLL for (int m_ = 0; m_ < MR; ++m_) {                                    \
                 V s_ = SPLAT(V, (A)[r_ * (lda) + m_]);                                  \
-                UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[m_][q_] += s_ * b_[q_];     \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
+                    acc_[m_][q_] = muladd_##V(s_, b_[q_], acc_[m_][q_]);                \
             }                                                                           \
         }                                                                               \
         UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \

@@ -17,9 +17,11 @@ from .row_values import (
     Memory,
     Registers,
     Scalar,
+    add_product,
     combine,
     const_value,
     ctype_of,
+    factors,
     params_of,
     start_text,
 )
@@ -84,6 +86,15 @@ class Window:
             return f"({at})[0]" if p.width == 1 else f"LOAD({p.type(c)}, {at})"
 
         return load
+
+    def combined(self, kind: str, v: SSAValue) -> Callable[[str, Piece], str]:
+        """A function from an accumulator and a piece to the C expression of both together."""
+        of = factors(kind, v)  # those of an earlier group's tiles may not be kept
+        if of is not None and all(x in self.here or x in self.rows.place for x in of):
+            a, b = map(self.piece_of, of)
+            return lambda acc, p: add_product(a(p), b(p), acc, self.c, p.width)
+        x = self.piece_of(v)
+        return lambda acc, p: combine(kind, acc, x(p), self.c, p)
 
     def repeated(self, v: SSAValue) -> Callable[[Piece], str]:
         """One number in every lane."""
@@ -159,14 +170,12 @@ class Window:
                 for p in self.tile:
                     self.out.line(store_piece(ctype_of(op.value), p, self.at(address, p), x(p)))
             case rows.TotalOp():
-                x = self.piece_of(op.value)
+                added = self.combined(op.kind.data, op.value)
                 address = self.rows.text(op.buffer)
                 for p in self.tile:
                     at = self.at(address, p)
                     have = f"({at})[0]" if p.width == 1 else f"LOAD({p.type(self.c)}, {at})"
-                    self.out.line(
-                        store_piece(self.c, p, at, combine(op.kind.data, have, x(p), self.c, p))
-                    )
+                    self.out.line(store_piece(self.c, p, at, added(have, p)))
             case rows.SegmentOp():
                 self.segment(op)
             case _:
@@ -192,13 +201,11 @@ class Window:
                     self.rows.emit(o)
             for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
                 if isinstance(acc, str):
-                    self.out.line(
-                        f"{acc} = {combine(kind.data, acc, self.rows.text(v), ctype_of(v))};"
-                    )
+                    self.rows.accumulate(v, Scalar(acc), kind.data)
                     continue
-                x = inner.piece_of(v)
+                added = inner.combined(kind.data, v)
                 for piece, name in acc.items():
-                    self.out.line(f"{name} = {combine(kind.data, name, x(piece), self.c, piece)};")
+                    self.out.line(f"{name} = {added(name, piece)};")
 
         def add(k: int, address: str) -> None:
             acc = accs[k]

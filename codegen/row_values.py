@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from ..dialects.intra import rows
-from ..dialects.intra.syntax import element
+from ..dialects.intra.syntax import element, length
 from ..dialects.pointwise.folds import FOLDS
+from .c_functions import math as called
 from .c_functions import number, scalar, vector
-from .c_types import I1, CType, Piece, ctype
+from .c_types import F32, F64, I1, CType, Piece, ctype
 
 
 @dataclass
@@ -65,6 +66,23 @@ def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -
     if piece is None or piece.width == 1:
         return scalar(fn, [acc, x], c, {})
     return vector(fn, [acc, x], c, piece, {})
+
+
+def factors(kind: str, v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """The factors of a product of floats that goes into a sum, each as long as the product or one
+    number; None for whatever else is combined.
+    """
+    op = v.owner
+    if kind != "sum" or not isinstance(op, rows.ApplyOp) or op.fn.data != "mul":
+        return None
+    a, b = op.xs
+    fit = all(length(x) in (1, length(v)) for x in (a, b))
+    return (a, b) if fit and ctype_of(v) in (F32, F64) else None
+
+
+def add_product(a: str, b: str, acc: str, c: CType, width: int = 1) -> str:
+    """The C expression a * b + acc, rounded once where the machine can. Floats only."""
+    return called("muladd", f"{a}, {b}, {acc}", c, width)
 
 
 def const_value(op: rows.ConstOp) -> float:

@@ -104,72 +104,72 @@ WORDS(w64x8, uint64_t, 8)
 #define TAIL_A 0.75537109375f
 #define TAIL_B (-0.60791015625f)
 
-/* POLY(n, x, c0, .., c(n-1)) = c0 + c1 x + .. by Horner's rule. */
-#define POLY(n, x, ...) POLY##n(x, __VA_ARGS__)
-#define POLY2(x, a, b) ((b) * (x) + (a))
-#define POLY3(x, a, ...) (POLY2(x, __VA_ARGS__) * (x) + (a))
-#define POLY4(x, a, ...) (POLY3(x, __VA_ARGS__) * (x) + (a))
-#define POLY5(x, a, ...) (POLY4(x, __VA_ARGS__) * (x) + (a))
-#define POLY6(x, a, ...) (POLY5(x, __VA_ARGS__) * (x) + (a))
-#define POLY7(x, a, ...) (POLY6(x, __VA_ARGS__) * (x) + (a))
-#define POLY8(x, a, ...) (POLY7(x, __VA_ARGS__) * (x) + (a))
-#define POLY9(x, a, ...) (POLY8(x, __VA_ARGS__) * (x) + (a))
-#define POLY10(x, a, ...) (POLY9(x, __VA_ARGS__) * (x) + (a))
-#define POLY11(x, a, ...) (POLY10(x, __VA_ARGS__) * (x) + (a))
-#define POLY12(x, a, ...) (POLY11(x, __VA_ARGS__) * (x) + (a))
-#define POLY13(x, a, ...) (POLY12(x, __VA_ARGS__) * (x) + (a))
-#define POLY14(x, a, ...) (POLY13(x, __VA_ARGS__) * (x) + (a))
-#define POLY15(x, a, ...) (POLY14(x, __VA_ARGS__) * (x) + (a))
-#define POLY16(x, a, ...) (POLY15(x, __VA_ARGS__) * (x) + (a))
-#define POLY17(x, a, ...) (POLY16(x, __VA_ARGS__) * (x) + (a))
-#define POLY18(x, a, ...) (POLY17(x, __VA_ARGS__) * (x) + (a))
-#define POLY19(x, a, ...) (POLY18(x, __VA_ARGS__) * (x) + (a))
-#define POLY20(x, a, ...) (POLY19(x, __VA_ARGS__) * (x) + (a))
-#define POLY21(x, a, ...) (POLY20(x, __VA_ARGS__) * (x) + (a))
-#define POLY22(x, a, ...) (POLY21(x, __VA_ARGS__) * (x) + (a))
-#define POLY23(x, a, ...) (POLY22(x, __VA_ARGS__) * (x) + (a))
-#define EXP_f32(x)                                                                             \
-    POLY(5, x,                                                                                 \
+/* POLY(T, n, x, c0, .., c(n-1)) = c0 + c1 x + .. by Horner's rule. */
+#define POLY(T, n, x, ...) POLY##n(T, x, __VA_ARGS__)
+#define POLY2(T, x, a, b) muladd_##T(SPLAT(T, b), x, SPLAT(T, a))
+#define POLY3(T, x, a, ...) muladd_##T(POLY2(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY4(T, x, a, ...) muladd_##T(POLY3(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY5(T, x, a, ...) muladd_##T(POLY4(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY6(T, x, a, ...) muladd_##T(POLY5(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY7(T, x, a, ...) muladd_##T(POLY6(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY8(T, x, a, ...) muladd_##T(POLY7(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY9(T, x, a, ...) muladd_##T(POLY8(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY10(T, x, a, ...) muladd_##T(POLY9(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY11(T, x, a, ...) muladd_##T(POLY10(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY12(T, x, a, ...) muladd_##T(POLY11(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY13(T, x, a, ...) muladd_##T(POLY12(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY14(T, x, a, ...) muladd_##T(POLY13(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY15(T, x, a, ...) muladd_##T(POLY14(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY16(T, x, a, ...) muladd_##T(POLY15(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY17(T, x, a, ...) muladd_##T(POLY16(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY18(T, x, a, ...) muladd_##T(POLY17(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY19(T, x, a, ...) muladd_##T(POLY18(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY20(T, x, a, ...) muladd_##T(POLY19(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY21(T, x, a, ...) muladd_##T(POLY20(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY22(T, x, a, ...) muladd_##T(POLY21(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define POLY23(T, x, a, ...) muladd_##T(POLY22(T, x, __VA_ARGS__), x, SPLAT(T, a))
+#define EXP_f32(T, x)                                                                          \
+    POLY(T, 5, x,                                                                              \
         0x1.fffffep-2f, 0x1.5554aep-3f, 0x1.55567ap-5f, 0x1.122994p-7f, 0x1.6bebacp-10f)
-#define EXP_f64(x)                                                                             \
-    POLY(11, x,                                                                                \
+#define EXP_f64(T, x)                                                                          \
+    POLY(T, 11, x,                                                                             \
         0x1p-1, 0x1.5555555555559p-3, 0x1.555555555553ep-5, 0x1.111111110f60bp-7,              \
         0x1.6c16c16c1f47fp-10, 0x1.a01a01b030f8bp-13, 0x1.a01a017af6f2dp-16,                   \
         0x1.71ddf77bf6ec3p-19, 0x1.27e537007ff56p-22, 0x1.af605eb4a9f73p-26,                   \
         0x1.1ee89c8c5ad9p-29)
-#define LOG_f32(x)                                                                             \
-    POLY(9, x,                                                                                 \
+#define LOG_f32(T, x)                                                                          \
+    POLY(T, 9, x,                                                                              \
         -0x1.fffff8p-2f, 0x1.55555p-2f, -0x1.000426p-2f, 0x1.99a3f2p-3f, -0x1.54277p-3f,       \
         0x1.22719cp-3f, -0x1.0f375cp-3f, 0x1.084872p-3f, -0x1.38308p-4f)
-#define LOG_f64(x)                                                                             \
-    POLY(7, x,                                                                                 \
+#define LOG_f64(T, x)                                                                          \
+    POLY(T, 7, x,                                                                              \
         0x1.555555555557ep-1, 0x1.99999999834dcp-2, 0x1.24924940ff7b8p-2, 0x1.c71c51806aeb5p-3,\
         0x1.74668ff3ad801p-3, 0x1.39955e2713211p-3, 0x1.2fa3913e943fep-3)
-#define TANH_f32(x)                                                                            \
-    POLY(5, x,                                                                                 \
+#define TANH_f32(T, x)                                                                         \
+    POLY(T, 5, x,                                                                              \
         -0x1.55553ap-2f, 0x1.1107acp-3f, -0x1.b83a12p-5f, 0x1.51c5cp-6f, -0x1.733f2ap-8f)
-#define TANH_f64(x)                                                                            \
-    POLY(12, x,                                                                                \
+#define TANH_f64(T, x)                                                                         \
+    POLY(T, 12, x,                                                                             \
         -0x1.5555555555552p-2, 0x1.1111111110c38p-3, -0x1.ba1ba1b9d10a5p-5,                    \
         0x1.664f4870bef1fp-6, -0x1.226e32d0fc112p-7, 0x1.d6d35a9ee6b06p-9,                     \
         -0x1.7d9c39cf93993p-10, 0x1.350bca41d5818p-11, -0x1.f1168042d9f74p-13,                 \
         0x1.802789ba34a08p-14, -0x1.faf8249e06011p-16, 0x1.966137ed24c05p-18)
-#define ERF_f32(x)                                                                             \
-    POLY(6, x,                                                                                 \
+#define ERF_f32(T, x)                                                                          \
+    POLY(T, 6, x,                                                                              \
         0x1.06eba8p-3f, -0x1.81272p-2f, 0x1.ce24fep-4f, -0x1.b734ccp-6f, 0x1.4b8686p-8f,       \
         -0x1.4d7252p-11f)
-#define ERF_f64(x)                                                                             \
-    POLY(12, x,                                                                                \
+#define ERF_f64(T, x)                                                                          \
+    POLY(T, 12, x,                                                                             \
         0x1.06eba8214db69p-3, -0x1.812746b0379e6p-2, 0x1.ce2f21a042ad3p-4,                     \
         -0x1.b82ce31281c16p-6, 0x1.565bcd0cefb8cp-8, -0x1.c02db3a124917p-11,                   \
         0x1.f9a317cfadf17p-14, -0x1.f4d0c4046113bp-17, 0x1.b9ca0f2aee629p-20,                  \
         -0x1.5e1c53968e52p-23, 0x1.e824447b2ba8fp-27, -0x1.e855bd4ee18e3p-31)
-#define ERFC_f32(x)                                                                            \
-    POLY(7, x,                                                                                 \
+#define ERFC_f32(T, x)                                                                         \
+    POLY(T, 7, x,                                                                              \
         -0x1.c48edep-14f, -0x1.20c78cp+0f, -0x1.45e9e6p-1f, -0x1.ac02f6p-4f, 0x1.70ae08p-6f,   \
         -0x1.980f82p-9f, 0x1.aa118ep-13f)
-#define ERFC_f64(x)                                                                            \
-    POLY(19, x,                                                                                \
+#define ERFC_f64(T, x)                                                                         \
+    POLY(T, 19, x,                                                                             \
         -0x1.3b7872cfb9f2dp-25, -0x1.20dd6e663c641p+0, -0x1.45f3475faf993p-1,                  \
         -0x1.a4ef0e968e35p-4, 0x1.393b4b1eb45b1p-6, 0x1.cf82d2f59c512p-13,                     \
         -0x1.be0bc0a574023p-10, 0x1.30dc9c769c473p-11, -0x1.9cc5b6afd9cf5p-19,                 \
@@ -177,12 +177,12 @@ WORDS(w64x8, uint64_t, 8)
         0x1.66f08cfb44a5dp-18, -0x1.2011fd56433acp-20, 0x1.5d540052c02p-23,                    \
         -0x1.37ad66488d6dfp-26, 0x1.82f61c75181d3p-30, -0x1.2ad1c4a27a938p-34,                 \
         0x1.b052c524a113p-40)
-#define TAIL_f32(x)                                                                            \
-    POLY(10, x,                                                                                \
+#define TAIL_f32(T, x)                                                                         \
+    POLY(T, 10, x,                                                                             \
         -0x1.688e32p-14f, 0x1.c5eb48p-17f, 0x1.8c6dbcp-2f, -0x1.7dff76p-3f, 0x1.eec658p-5f,    \
         -0x1.edbdbep-8f, -0x1.c8a904p-9f, 0x1.a3de3ep-10f, 0x1.269a44p-13f, -0x1.6eaa5ep-13f)
-#define TAIL_f64(x)                                                                            \
-    POLY(22, x,                                                                                \
+#define TAIL_f64(T, x)                                                                         \
+    POLY(T, 22, x,                                                                             \
         -0x1.688e6d6464778p-14, 0x1.c576c3d73fbdap-17, 0x1.8c6dbf2cfc2cbp-2,                   \
         -0x1.7dff2bff67fd8p-3, 0x1.eec4cc3e49ea9p-5, -0x1.ee276105954eep-8,                    \
         -0x1.c81719cfb1151p-9, 0x1.ab82600aa3e9fp-10, 0x1.17a4a9516f192p-13,                   \
@@ -191,11 +191,11 @@ WORDS(w64x8, uint64_t, 8)
         0x1.141e291e0f30cp-20, 0x1.198783ca4eee6p-22, -0x1.62d63d134aed4p-23,                  \
         -0x1.3b91aa3b539b3p-24, 0x1.7e30e1836e89ep-26, 0x1.82ff1bc6e8195p-27,                  \
         -0x1.32b87b35da0a4p-29)
-#define GELU_f32(x)                                                                            \
-    POLY(4, x,                                                                                 \
+#define GELU_f32(T, x)                                                                         \
+    POLY(T, 4, x,                                                                              \
         0x1.988454p-2f, -0x1.1057c4p-4f, 0x1.46878cp-7f, -0x1.288e5p-10f)
-#define GELU_f64(x)                                                                            \
-    POLY(8, x,                                                                                 \
+#define GELU_f64(T, x)                                                                         \
+    POLY(T, 8, x,                                                                              \
         0x1.9884533d43651p-2, -0x1.1058377e2cebcp-4, 0x1.46d0429763093p-7,                     \
         -0x1.37403f6589c3ap-10, 0x1.e42b075305133p-14, -0x1.3ce7600dca2b4p-17,                 \
         0x1.65102687f3625p-21, -0x1.4f2d3ca4a83dap-25)
@@ -249,12 +249,12 @@ WORDS(w64x8, uint64_t, 8)
         return r;                                                                              \
     }                                                                                          \
     /* exp(r + lost) - 1 for a reduced argument */                                             \
-    INLINE T growth_##T(T r, T lost) { return r + (r * r * EXP_##e(r) + lost); }               \
+    INLINE T growth_##T(T r, T lost) { return r + (r * r * EXP_##e(T, r) + lost); }            \
     INLINE T exp_##T(T x)                                                                      \
     {                                                                                          \
         T lost;                                                                                \
         U n;                                                                                   \
-        const T r = reduce_##T(x, &lost, &n), p = (r + r * r * EXP_##e(r)) + 1;                \
+        const T r = reduce_##T(x, &lost, &n), p = (r + r * r * EXP_##e(T, r)) + 1;             \
         const T y = real_##T(bits_##T(p) + n);                                                 \
         const T ended = pick_##T(less_##T(x, SPLAT(T, EXP_END_##e)), y, x * HUGE_##e);         \
         return real_##T(bits_##T(ended) & ~less_##T(x, SPLAT(T, EXP_FIRST_##e)));              \
@@ -273,11 +273,11 @@ WORDS(w64x8, uint64_t, 8)
     }
 
 /* log(1 + f) - f for f + 1 between the roots of 1/2 and 2. */
-#define LOG_REST_f32(T, f) ((f) * (f) * LOG_f32(f))
+#define LOG_REST_f32(T, f) ((f) * (f) * LOG_f32(T, f))
 #define LOG_REST_f64(T, f)                                                                     \
     ({                                                                                         \
         const T s_ = (f) / ((f) + 2), z_ = s_ * s_, h_ = (f) * (f) * 0.5;                      \
-        s_ * (z_ * LOG_f64(z_) + h_) - h_;                                                     \
+        s_ * (z_ * LOG_f64(T, z_) + h_) - h_;                                                  \
     })
 #define VECTOR_LOG(T, U, e)                                                                    \
     /* the exponent n of x as a number and 2^-n x - 1, between those roots */                  \
@@ -361,7 +361,7 @@ WORDS(w64x8, uint64_t, 8)
         const T a = abs_##T(x), z = x * x, all = SPLAT(T, 2);                                  \
         const T c = at_most_##T(a, TANH_END_##e);                                              \
         const T far = 1 - logistic_##T(all, c + c, (T){0}, less_##T((T){0}, all), 0);          \
-        const T near = x * (z * TANH_##e(z)) + x;                                              \
+        const T near = x * (z * TANH_##e(T, z)) + x;                                           \
         return with_sign_##T(pick_##T(less_##T(a, SPLAT(T, 0.625)), near, far), x);            \
     }                                                                                          \
     /* x / (1 + exp(-v)), v = x (A + B x^2) in two parts with far more bits than one has */    \
@@ -388,10 +388,10 @@ WORDS(w64x8, uint64_t, 8)
         T lost;                                                                                \
         U n;                                                                                   \
         const T a = abs_##T(x), z = x * x, c = at_most_##T(a, ERF_END_##e);                    \
-        const T r = reduce_##T(ERFC_##e(c), &lost, &n);                                        \
-        const T p = (r + r * r * EXP_##e(r)) + 1;                                              \
+        const T r = reduce_##T(ERFC_##e(T, c), &lost, &n);                                     \
+        const T p = (r + r * r * EXP_##e(T, r)) + 1;                                           \
         const T far = 1 - p * real_##T(n + ONE_##e);                                           \
-        const T near = x * (ERF_##e(z) + 1);                                                   \
+        const T near = x * (ERF_##e(T, z) + 1);                                                \
         return pick_##T(less_##T(a, SPLAT(T, 0.84375)), near, with_sign_##T(far, x));          \
     }                                                                                          \
     /* x / 2 + x^2 P(x^2) near 0; else x Q(a) for x < 0 and x (1 - Q(a)) for x > 0, Q the tail \
@@ -410,7 +410,7 @@ WORDS(w64x8, uint64_t, 8)
         const T lost = miss * miss + miss;                                                     \
         const T th = 1 - w * 8, t_rest = w * lost * -8, t = th + t_rest;                       \
         const T line = th * TAIL_B + TAIL_A, line_rest = th * TAIL_B - (line - TAIL_A);        \
-        const T curve = TAIL_##e(t) + (t_rest * TAIL_B + line_rest);                           \
+        const T curve = TAIL_##e(T, t) + (t_rest * TAIL_B + line_rest);                        \
         const T sum = line + curve, c = first_half_##T(sum), c_rest = (line - c) + curve;      \
         const T wc = w * c, rest = w * (sum * lost + c_rest);                                  \
         const T small = SPLAT(T, 1 / EXCESS_##e), one = SPLAT(T, 1);                           \
@@ -422,7 +422,7 @@ WORDS(w64x8, uint64_t, 8)
         const T m_rest = (m - mh) + real_##T(bits_##T(tail_rest) & falls);                     \
         const T xh = first_half_##T(x), scaled = xh * mh + ((x - xh) * mh + x * m_rest);       \
         const T far = scaled * pick_##T(falls, small, one), xx = x * x;                        \
-        const T near = xx * GELU_##e(xx) + x * (e)0.5;                                         \
+        const T near = xx * GELU_##e(T, xx) + x * (e)0.5;                                      \
         const T y = pick_##T(less_##T(a, SPLAT(T, 0.5)), near, far);                           \
         const T ended = pick_##T(falls, x * 0, x);                                             \
         const U out = less_##T(SPLAT(T, GELU_END_##e), abs_##T(x));                            \

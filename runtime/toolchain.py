@@ -2,9 +2,10 @@
 
 `compile_source` turns C text into a shared object in the cache directory (see `cache`) under a hash
 of the text, the flags, the compiler and, for ``-march=native``, the processor. The source is kept
-beside it with the suffix ``.c``. Compiled code may assume what its flags say: OpenMP, contraction
-of products and sums, no ``errno`` and no traps from math functions, but IEEE arithmetic otherwise
-(no ``-ffast-math``).
+beside it with the suffix ``.c``. Compiled code may assume what its flags say: OpenMP, no ``errno``
+and no traps from math functions, but IEEE arithmetic otherwise (no ``-ffast-math``). Products and
+sums are never contracted on the compiler's own account: a backward phase that computes a value
+again would find other bits, and no tie with the maximum that the forward phase kept.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 _BASE = ("-std=gnu11", "-O3", "-fopenmp", "-fPIC", "-shared")
-_OPTIONAL = ("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+_OPTIONAL = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _SANITIZE = (
     "-O1",
     "-g",

@@ -62,10 +62,12 @@ if "recompile_limit" in inspect.signature(torch.compile).parameters:
 else:
     _LIMITS["recompile_limit"] = _VARIANTS
 _WHILE_CALLED = torch._dynamo.config.patch(**_LIMITS)
+# keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
 _DYNAMO = torch._dynamo.config.patch(
     capture_scalar_outputs=True,
     capture_dynamic_output_shape_ops=True,
     specialize_float=True,
+    fake_tensor_cache_enabled=False,
     **_NO_MARKS,
 )
 _GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)

@@ -8,7 +8,8 @@ import pytest
 from gnnc.dialects.interp.lowered import results_by_name
 
 from .compiled import FORMATS, Case
-from .generate import is_float, pointwise
+from .generate import is_float, pointwise, rows
+from .shared import program
 
 PHASES = "split-phases"
 
@@ -72,6 +73,26 @@ def test_broadcasts(row, other, elem):
     """Rows whose numbers are not those of one place: loops over memory instead of registers."""
     case = Case.of(pointwise(row, elem, other), PHASES)
     agree(case, ordinary(case, 0) if is_float(elem) else case.values(0), elem)
+
+
+@pytest.mark.parametrize("elem", ["f32", "f64"])
+@pytest.mark.parametrize("row", ["", "3", "33", "2x3"])
+def test_products_and_sums_are_rounded_one_by_one(row, elem):
+    """A chain gives the bits of its steps, wherever it is computed (again)."""
+    t = rows("N", row, elem)
+    text = program(
+        f"%a : {t}, %b : {t}, %c : {t}",
+        f"%more : {t}; %less : {t}",
+        f"""%ab = inter.mul %a, %b : {t}
+        %more = inter.add %ab, %c : {t}
+        %less = inter.sub %c, %ab : {t}""",
+    )
+    case = Case.of(text, PHASES)
+    values = case.values(0, {"N": 500})
+    got = case.run(values)
+    a, b, c = (values[name].astype(got["more"].dtype) for name in "abc")
+    np.testing.assert_array_equal(got["more"], a * b + c)
+    np.testing.assert_array_equal(got["less"], c - a * b)
 
 
 SPECIAL = {

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 THREADS = "omp_threads.c"
 NO_RANDOM_ADDRESSES = 0x0040000
 """ADDR_NO_RANDOMIZE of <sys/personality.h>."""
-FLAGS = ("-std=gnu11", "-O1", "-g", "-fsanitize=thread", "-ffp-contract=fast")
+FLAGS = ("-std=gnu11", "-O1", "-g", "-fsanitize=thread", "-ffp-contract=off")
 LINES = 60
 """Of a report, for messages."""
 
