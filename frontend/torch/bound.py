@@ -43,6 +43,11 @@ GRAPHS_KEPT = 64
 _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
 
 
+class IndexOutOfRange(IndexError, RuntimeError):
+    """An index out of range where torch raises a RuntimeError, of which libraries on top of it make
+    an IndexError: it is both."""
+
+
 class BoundProgram:
     """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
     runs that graph: for calls in which what the program edits lies in the memory of others."""
@@ -178,7 +183,9 @@ class BoundProgram:
             out = self.replay.outputs(args, key)
         except (IndexError, RuntimeError, ValueError) as error:
             told = str(error).partition("\n")[0]
-            raise type(error)(f"{refused} (torch: {told})") from error
+            both = isinstance(refused, IndexError) and type(error) is RuntimeError
+            kind = IndexOutOfRange if both else type(error)
+            raise kind(f"{refused} (torch: {told})") from error
         self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
         return out
 

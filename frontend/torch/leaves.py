@@ -139,15 +139,17 @@ def relational_sum(
 
 
 def _remaining_loops(
-    edge_index: Tensor, weight: Tensor, fill: float, num_nodes: int
-) -> tuple[Tensor, Tensor]:
+    edge_index: Tensor, weight: Tensor | None, fill: float, num_nodes: int
+) -> tuple[Tensor, Tensor | None]:
     """PyG's add_remaining_self_loops: old loops leave, every node gets one; the last old one's
     weight stays (in backward torch hands the gradient to every duplicate)."""
     keep = edge_index[0] != edge_index[1]
     nodes = torch.arange(num_nodes, device=edge_index.device)
+    edges = torch.cat([edge_index[:, keep], nodes.unsqueeze(0).repeat(2, 1)], 1)
+    if weight is None:
+        return edges, None
     loops = weight.new_full((num_nodes,), fill)
     loops = loops.index_put((edge_index[0][~keep],), weight[~keep])
-    edges = torch.cat([edge_index[:, keep], nodes.unsqueeze(0).repeat(2, 1)], 1)
     return edges, torch.cat([weight[keep], loops])
 
 
@@ -160,14 +162,14 @@ def _gcn_norm(
     flow: str,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    if weight is None:
-        weight = torch.ones(edge_index.size(1), device=edge_index.device, dtype=dtype)
     if loops:
         edge_index, weight = _remaining_loops(
             edge_index, weight, 2.0 if improved else 1.0, num_nodes
         )
     else:
         edge_index = edge_index.clone()
+    if weight is None:  # those of `improved` loops too, as in PyG
+        weight = torch.ones(edge_index.size(1), device=edge_index.device, dtype=dtype)
     src, dst = edge_index[0], edge_index[1]
     degree = segment_reduce(weight, dst if flow == "source_to_target" else src, 0, num_nodes, "sum")
     scale = degree.pow(-0.5).masked_fill(degree == 0, 0.0)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IntAttr,
+    i1,
+    i64,
 )
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
@@ -117,12 +119,9 @@ def lower_at(low: Lowering, op: Operation) -> None:
     env, d, x = low.env, rows(op.results[0]).dom, rows(op.x).dom
     path = ".".join([op.path.data, *x.keys]) if len(x.keys) <= 1 else op.path.data
     s = set_name(op.set)
-    if (
-        x.set != UNIT
-        and op.otherwise is None
-        and len(d.keys) == 1
-        and env.determines(s, d.keys[0], path) == ""
-    ):
+    if op.otherwise is not None:
+        return lower_at_else(low, op, path)
+    if x.set != UNIT and len(d.keys) == 1 and env.determines(s, d.keys[0], path) == "":
         return low.alias(op, low.buffer(op.x))
 
     def compute(nest: Nest) -> SSAValue:
@@ -132,16 +131,34 @@ def lower_at(low: Lowering, op: Operation) -> None:
             row = nest.along(path)
             if len(x.keys) > 1:
                 row = nest.lookup(low.host.pair_index(x), row)
-        if op.otherwise is None:
-            if isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp):
-                return low.inline(nest, op.x.op)
-            return nest.load(low.buffer(op.x), row)
-        return nest.load(low.buffer(op.x), row, low.read(nest, op.otherwise))
+        if isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp):
+            return low.inline(nest, op.x.op)
+        return nest.load(low.buffer(op.x), row)
 
-    if not (
-        isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp) and op.otherwise is None
-    ):
+    if not (isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp)):
         low.buffer(op.x)
+    low.rowwise(op, compute)
+
+
+def lower_at_else(low: Lowering, op: values.AtOp, path: str) -> None:
+    """A read through a partial map. Where it has no value its row is -1, which only a load takes:
+    what lies elsewhere than at that row is chosen by it, or laid there before."""
+    assert op.otherwise is not None
+    x, other = rows(op.x), op.otherwise
+    buffer = None if x.dom.set == UNIT else low.buffer(op.x)
+    if len(x.dom.keys) > 1:
+        buffer = low.host.buffer(Dom(x.dom.set), x.dims, x.elem)
+        nest = low.host.nest(Dom(x.dom.set))
+        nest.store(low.read(nest, op.x), buffer)
+
+    def compute(nest: Nest) -> SSAValue:
+        row = nest.along(path)
+        if buffer is not None:
+            return nest.load(buffer, row, low.read(nest, other))
+        number = nest.emit(intra.PositionOp.make([row], [i64]))
+        found = nest.apply("ge", number, nest.const(0, i64), elem=i1)
+        return nest.apply("where", found, low.read(nest, op.x), low.read(nest, other))
+
     low.rowwise(op, compute)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 import gnnc
 
@@ -279,3 +280,23 @@ def test_a_number_of_rows_as_an_argument_is_no_new_compilation(f: Callable[..., 
         torch.testing.assert_close(compiled(x, i, n), f(x, i, n))
     report = gnnc.explain(compiled)
     assert (report.graphs, report.fallbacks) == (1, [])
+
+
+# ---------------------------------------------------------------- loops
+
+
+@pytest.mark.parametrize("improved", [True, False])
+def test_weights_of_loops(improved: bool) -> None:
+    """Without weights every edge has one, new loops too; of weights that are all one number old
+    loops keep it and new ones do not."""
+
+    def normalised(x: Tensor, w: Tensor, i: Tensor, j: Tensor) -> list[Tensor]:
+        edges = torch.stack([i, j])
+        ones = gcn_norm(edges, None, x.size(0), improved, dtype=x.dtype)[1]
+        same = gcn_norm(edges, w.exp().expand(i.size(0)), x.size(0), improved)[1]
+        own = gcn_norm(edges, x.sum(1)[i].exp(), x.size(0), improved)[1]
+        return [ones * x.sum(), same, own]
+
+    j = index(1)
+    j[::4] = index(0)[::4]
+    check(normalised, drawn(NODES, WIDTH), drawn(1, seed=1), index(0), j)

@@ -28,6 +28,8 @@ class Observation:
     """
 
     raised: tuple[str, str] | None = None
+    caught_as: list[str] = field(default_factory=list[str])
+    """The names of the classes of what was raised."""
     message: str = ""
     line: int = 0
     """The line of the program that raised."""
@@ -77,6 +79,7 @@ class Runner:
                 seen.values[name] = x.detach().clone()
         except Exception as error:
             seen.raised = (stage, type(error).__name__)
+            seen.caught_as = [kind.__name__ for kind in type(error).__mro__]
             seen.message = str(error)
             seen.line = line_of(error)
         return seen

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
+from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
 from gnnc.dialects.interp import SetVal
 from gnnc.dialects.interp.phases import argument_names, functions, result_names, run_function
@@ -140,7 +141,11 @@ class Interpreted:
         funcs = functions(module)
         prepare = funcs["prepare"]
         self.prepared = result_names(prepare)
-        self.phases = {n: Phase(f, self.prepared) for n, f in funcs.items() if n != "prepare"}
+        phases = {n: f for n, f in funcs.items() if n != "prepare"}
+        for name, f in phases.items():
+            if any(isinstance(op, StructureOp) for op in f.body.block.ops):  # as lower-to-intra
+                raise PassFailedException(f"@{name} makes sets from floats of the call")
+        self.phases = {n: Phase(f, self.prepared) for n, f in phases.items()}
         self.structure_inputs = [
             n
             for n, a in zip(argument_names(prepare), prepare.body.block.args, strict=True)

@@ -116,6 +116,34 @@ PROGRAMS["else"] = program(
 """,
 )
 
+PROGRAMS["else of one row"] = program(
+    f"{E}, %b : {rows('unit', '3xf64')}",
+    f"%y : {rows('l', '3xf64')}",
+    """
+%l = inter.loops %g {remaining}
+  : !inter.set<l, src: N mono onto, dst: N mono onto, old: g partial>
+%c = inter.const 2.0 : !inter.rows<unit, 3xf64>
+%p = inter.at %l[old], %b else %c : !inter.rows<l, 3xf64>
+%q = inter.exp %b : !inter.rows<unit, 3xf64>
+%r = inter.at %l[old], %c else %q : !inter.rows<l, 3xf64>
+%y = inter.mul %p, %r : !inter.rows<l, 3xf64>
+""",
+)
+
+PROGRAMS["else of pairs"] = program(
+    f"{X}, %W : {rows('R', '3x2xf64')}",
+    f"%y : {rows('l', '2xf64')}",
+    """
+%l = inter.loops %g {remaining}
+  : !inter.set<l, src: N mono onto, dst: N mono onto, old: g partial>
+%xs = inter.at %g[src], %x : !inter.rows<g[src], 3xf64>
+%Wr = inter.at %g[rel], %W : !inter.rows<g[rel], 3x2xf64>
+%h = inter.contract "k,kf->f" %xs, %Wr : !inter.rows<g[rel, src], 2xf64>
+%c = inter.const 1.0 : !inter.rows<unit, 2xf64>
+%y = inter.at %l[old], %h else %c : !inter.rows<l, 2xf64>
+""",
+)
+
 PROGRAMS["stack and part"] = program(
     f"{E}, {X}",
     f"%y : {rows('N', '3xf64')}; %b : {rows('a', '3xf64')}",

@@ -27,7 +27,8 @@ def attachments(placeholders: Sequence[fx.Node], results: Sequence[Any]) -> list
     """What each result is attached to.
 
     Raises:
-        Unknown: a tensor has been edited since, so that it is found no more where it was used.
+        Unknown: a tensor has been edited since, so that it is found no more where it was used, or
+            has no place in the graph of autograd.
     """
     if not all(isinstance(node, fx.Node) for node in results):
         raise Unknown  # items of a node that is returned as a whole
@@ -100,6 +101,8 @@ class _Origins:
                 if following[0] is not None and following not in seen:
                     seen.add(following)
                     todo.append(following)
+        if not found:  # made of a view that was made under no_grad: autograd ends at it
+            raise Unknown
         return Attached(frozenset(found), frozenset(passed - {own}))
 
     def leaf(self, x: Tensor) -> int:

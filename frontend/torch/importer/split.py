@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sympy
 import torch
@@ -104,11 +105,13 @@ _RECORDS = "gnnc_records"
 
 def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule:
     """The graph with its nodes in the order of their parts, each with its part and its mode of
-    autograd; what switches the mode is left out."""
+    autograd; what switches the mode is left out, and so are shapes: their numbers cross parts."""
     modes, graph = GradModes(gm.graph), fx.Graph()
-    made: dict[fx.Node, fx.Node] = {}
+    made: dict[fx.Node, Any] = {}
     for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
-        if not _switches(node):
+        if node_name(node) == "Size":
+            made[node] = fx.map_arg(node.args[0], made.__getitem__)
+        elif not _switches(node):
             made[node] = new = graph.node_copy(node, made.__getitem__)
             new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node]}
     return fx.GraphModule(gm, graph)

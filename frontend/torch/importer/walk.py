@@ -43,7 +43,6 @@ NOISE = {
     "_check",
     "_check_is_size",
     "_log_api_usage_once",
-    "Size",
     "sym_constrain_range_for_size",
 }
 
@@ -179,6 +178,8 @@ class Walk:
             return self.assertion(node)
         if name in NOISE:
             return None
+        if name == "Size":
+            return tuple(self.evaluate(node.args[0]))
         if not isinstance(value, Tensor | tuple | list) and value is not None:
             return self.scalar(node, name, value)
         return self.call(node, value)

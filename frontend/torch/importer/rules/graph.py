@@ -84,10 +84,10 @@ def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
     values = c.ctx.values
     elem = elem_of(c.example[1].dtype)
     nodes = c.ctx.sizes.set_of(size_expr(size))
+    fill = values.const(2.0 if improved and weight is not None else 1.0, elem)
     if weight is None:
         weight = Arr([edges.home], values.const(1.0, elem))
     if loops:
-        fill = values.const(2.0 if improved else 1.0, elem)
         total = expression(c.example[0].shape[1])
         edges, weight = _remaining_loops(c, edges, weight, nodes, fill, total)
     over = c.ctx.sizes.unify(edges.home, weight.home)
