@@ -19,6 +19,12 @@ ALWAYS = {"pointwise": 0.8, "graphs": 0.6, "modules": 0.35}
 SIZES = (0, 1, 2, 3, 50)
 
 
+UNSETTLED = {"nan": ("elu(", "selu(", "celu(", "atan2("), "ties": ("atan2(",)}
+"""What torch itself has no one answer for, by the numbers that are drawn: the slope of elu and its
+kin at NaN is another in its vectors than in what is left of a row, and so is which of 0 and -0 is
+the larger."""
+
+
 def generate(seed: int) -> Program:
     """The program of a seed."""
     draw = random.Random(seed)
@@ -40,12 +46,16 @@ def generate(seed: int) -> Program:
     g.block = block
     block(draw.choice((5, 6, 8, 10, 12, 16, 20, 28, 40)))
     g.line(f"return {results(g)}")
+    code = text(g)
+    numbers = draw.choices(("normal", "ties", "nan"), (8, 2, 1))[0]
+    if any(name in code for name in UNSETTLED.get(numbers, ())):
+        numbers = "normal"
     settings: dict[str, Any] = {
         "dtype": "float64" if draw.random() < 0.65 else "float32",
-        "values": draw.choices(("normal", "ties", "nan"), (8, 2, 1))[0],
+        "values": numbers,
         "seed": seed,
     }
-    return Program(text(g), g.arguments, calls(g), settings)
+    return Program(code, g.arguments, calls(g), settings)
 
 
 def drawn_groups(draw: random.Random) -> dict[Production, int]:
