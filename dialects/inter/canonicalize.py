@@ -200,8 +200,9 @@ def _single(op: ConcatOp, rw: Rewrite) -> SSAValue | None:
 
 
 def _thin(op: RowReduceOp, rw: Rewrite) -> SSAValue | None:
-    """A reduction over dimensions of 1 only is a reshape."""
-    if any(rows(op.x).dims[i] != 1 for i in op.axes):
+    """A sum over dimensions of 1 only is a reshape; an extreme is not, whose gradient at NaN is
+    NaN."""
+    if op.kind.data != "sum" or any(rows(op.x).dims[i] != 1 for i in op.axes):
         return None
     return rw.make(ReshapeOp, [op.x], {}, Row(op.type.dims, op.type.elem))
 

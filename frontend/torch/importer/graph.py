@@ -160,7 +160,7 @@ class _Assembly:
         by_program = attachments_of_program(func, self.signature.rows, len(self.values))
         first, returned = len(self.results), len(self.returned.nodes)
         try:
-            if edited:
+            if edited or self.walk.hides_history():
                 raise Unknown
             found = attachments(placeholders, self.returned.nodes)
         except Unknown:

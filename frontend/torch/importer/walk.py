@@ -28,6 +28,7 @@ from .effects import (
     has_effect,
     is_assertion,
     live_nodes,
+    passes_on,
     written,
 )
 from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
@@ -282,6 +283,12 @@ class Walk:
         if isinstance(result, tuple):
             return tuple(self.detached(node, r) for r in result)
         return result
+
+    def hides_history(self) -> bool:
+        """Whether an example shows no history where the tensor has one: of a dropout that hands its
+        operand on, under no_grad, fake tensors make another tensor."""
+        handed_on = ((passes_on(n), self.modes.at[n]) for n in self.graph.nodes)
+        return any(x is not None and takes_part(x) and not on for x, on in handed_on)
 
     # ------------------------------------------------------------- edits
 
