@@ -2,20 +2,13 @@
 verify after every pass."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import torch
 
 from gnnc.passes.runner import VERIFY_VARIABLE
+from gnnc.tests.session import one_thread, session_cache
 
-
-@pytest.fixture(autouse=True, scope="session")
-def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GNNC_CACHE", str(place))
-        yield place
+__all__ = ["one_thread", "session_cache", "verification"]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -24,12 +17,3 @@ def verification() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VERIFY_VARIABLE, "1")
         yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    """Graphs are small here, and waiting threads would take the time of other tests' processes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

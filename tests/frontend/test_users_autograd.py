@@ -1,0 +1,143 @@
+"""Programs of users that look at autograd: what has a gradient, and of what, as eager has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.data import HeteroData
+from torch_geometric.nn import (
+    HGTConv,
+)
+from torch_geometric.utils import scatter
+
+import gnnc
+
+from .contract import check
+from .users import E, X, drawn, edges, gathered
+
+# Dynamo looks at `.grad` of every argument
+pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+
+
+def energy(pos: Tensor, e: Tensor, w: Tensor) -> Tensor:
+    d = (pos[e[0]] - pos[e[1]]).pow(2).sum(-1)
+    return scatter((-d).exp() @ w if d.dim() > 1 else (-d).exp() * w, e[1], 0, pos.size(0))
+
+
+def test_forces_in_a_loss() -> None:
+    def loss(f: Callable[..., Tensor], pos: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        out = f(pos, E, w)
+        (force,) = torch.autograd.grad(out.sum(), pos, create_graph=True)
+        return torch.autograd.grad(force.pow(2).sum() + out.sum(), [pos, w])
+
+    pos, w = drawn(4, 3), torch.tensor(1.3, requires_grad=True)
+    want, got = loss(energy, pos, w), loss(gnnc.compile(energy), pos, w)
+    for x, y in zip(want, got, strict=True):
+        assert torch.allclose(x, y, rtol=1e-5)
+
+
+def test_unused_parameters_have_no_gradient() -> None:
+    def half(x: Tensor, e: Tensor, unused: Tensor, frozen: Tensor) -> Tensor:
+        return gathered(x, e) + frozen.detach()
+
+    check(half, (X, E, drawn(3), drawn(3, seed=2)))
+
+    def apart(x: Tensor, e: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        return gathered(x @ a, e), gathered(x @ b, e)
+
+    def of_the_first(y: Any, args: Any) -> Any:
+        return torch.autograd.grad(y[0].sum(), args[2:], retain_graph=True, allow_unused=True)
+
+    def flags(y: Any, args: Any) -> Any:
+        return [g is None for g in of_the_first(y, args)]
+
+    check(apart, (X, E, drawn(3, 2), drawn(3, 2, seed=1)), after=flags)
+
+
+def test_hgt_leaves_what_it_does_not_use_alone() -> None:
+    graph = HeteroData()
+    graph["p"].x, graph["q"].x = drawn(5, 4, grad=False), drawn(4, 4, seed=1, grad=False)
+    graph["p", "to", "q"].edge_index = torch.stack([edges(5, 7)[0], edges(4, 7, 1)[1]])
+    torch.manual_seed(0)
+    check(HGTConv(4, 8, graph.metadata(), heads=2), (graph.x_dict, graph.edge_index_dict))
+
+
+def between_results(y: Any, args: Any) -> Any:
+    h, out = y
+    return torch.autograd.grad(out.sum(), h, retain_graph=True, allow_unused=True)
+
+
+def test_gradients_between_results() -> None:
+    def two(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        h = gathered(x, e).tanh()
+        return h, gathered(h, e) * h
+
+    check(two, (X, E), after=between_results)
+
+    def retained(y: Any, args: Any) -> Any:
+        y[0].retain_grad()
+        y[1].sum().backward(retain_graph=True)
+        return y[0].grad
+
+    check(two, (X, E), after=retained)
+
+
+def test_gradients_inside_no_grad() -> None:
+    def nested(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            h = gathered(x, e)
+            with torch.enable_grad():
+                k = gathered(x * 2, e)
+        return h + x, k
+
+    check(nested, (X, E))
+
+
+def test_requires_grad_of_functions_that_are_flat() -> None:
+    def flat(x: Tensor, e: Tensor) -> tuple[Tensor, ...]:
+        h = gathered(x, e)
+        return h.sign(), h.floor(), h**0, h > 0, h
+
+    check(flat, (X, E))
+
+
+def test_batched_gradients() -> None:
+    f = gnnc.compile(lambda x, e: gathered(x * x, e))
+
+    def jacobian(g: Any) -> Tensor:
+        y = g(X, E)
+        return torch.autograd.grad(y, X, torch.eye(12).view(12, 4, 3), is_grads_batched=True)[0]
+
+    assert torch.allclose(jacobian(f), jacobian(lambda x, e: gathered(x * x, e)), rtol=1e-5)
+
+
+def test_a_checkpoint_around_a_norm() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(3)
+
+        def forward(self, x: Tensor, e: Tensor) -> Tensor:
+            return gathered(checkpoint(self.norm, x, use_reentrant=False), e)
+
+    check(Net(), (X, E))
+
+
+def test_sparse_gradients_of_an_embedding() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(6, 3, sparse=True)
+
+        def forward(self, i: Tensor, e: Tensor) -> Tensor:
+            return gathered(self.table(i), e)
+
+    torch.manual_seed(0)
+    net = Net()
+    check(net, (torch.tensor([0, 5, 5, 1]), E))
+    assert net.table.weight.grad is not None and net.table.weight.grad.is_sparse

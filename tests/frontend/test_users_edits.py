@@ -1,0 +1,154 @@
+"""Programs of users that edit tensors, or return what lies in the memory of others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import gnnc
+
+from .contract import assert_same, check, observe
+from .users import E, X, drawn, edges, gathered
+
+# Dynamo looks at `.grad` of every argument
+pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+
+
+def clamped_without_gradient(x: Tensor, e: Tensor) -> Tensor:
+    h = x * 3
+    with torch.no_grad():
+        h.clamp_(min=0)
+    return gathered(h, e)
+
+
+def relu_by_position(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    h = gathered(x, e)
+    y = F.relu(h, True)
+    return y, h * 2
+
+
+def leaky_by_position(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    h = gathered(x, e)
+    y = F.leaky_relu(h, 0.1, True)
+    return y * 1, h * 2
+
+
+def transposed(x: Tensor, e: Tensor) -> tuple[Tensor, ...]:
+    h = gathered(x, e)
+    return h.t(), h.t().contiguous(), x.t().contiguous(), x.t() + 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [clamped_without_gradient, relu_by_position, leaky_by_position, transposed],
+    ids=lambda f: f.__name__,
+)
+def test_edits(function: Any) -> None:
+    check(function, (X, E))
+
+
+def test_weights_clamped_in_forward() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(drawn(3, 2, seed=3).detach())
+
+        def forward(self, x: Tensor, e: Tensor) -> Tensor:
+            with torch.no_grad():
+                self.w.clamp_(min=0)
+            return gathered(x @ self.w, e)
+
+    net = Net()
+    own = copy.deepcopy(net)
+    check(net, (X, E), (X * 2, E))
+    own(X, E)
+    assert torch.equal(own.w, net.w)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [nn.ReLU(True), nn.LeakyReLU(0.1, True), nn.ELU(inplace=True), nn.Dropout(0.0, True)],
+    ids=lambda m: type(m).__name__,
+)
+def test_modules_that_edit_what_others_read(activation: nn.Module) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.activation = activation
+
+        def forward(self, x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+            h = gathered(x, e)
+            y = self.activation(h)
+            return y + 1, h * 2
+
+    check(Net(), (X, E))
+
+
+def test_an_argument_with_a_history_that_is_edited() -> None:
+    class First(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.act, self.lin = nn.ReLU(inplace=True), nn.Linear(3, 2)
+
+        def forward(self, h: Tensor, e: Tensor) -> Tensor:
+            return gathered(self.lin(self.act(h)), e)
+
+    torch.manual_seed(0)
+    net = First()
+    own, compiled = copy.deepcopy(net), gnnc.compile(net)
+
+    def around(f: nn.Module) -> Callable[..., Any]:
+        def whole(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+            h = x * 2
+            return f(h, e), h
+
+        return whole
+
+    assert_same(observe(around(own), (X, E)), observe(around(compiled), (X, E)))
+
+
+@pytest.mark.parametrize("edit", [F.relu_, lambda h: h.mul_(3), lambda h: F.elu(h, 1.0, True)])
+def test_an_argument_with_a_history_that_a_function_edits(edit: Any) -> None:
+    def first(h: Tensor, e: Tensor, w: Tensor) -> Tensor:
+        return gathered(edit(h) @ w, e)
+
+    compiled = gnnc.compile(first)
+
+    def around(f: Callable[..., Any]) -> Callable[..., Any]:
+        def whole(x: Tensor, e: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+            h = x * 2
+            return f(h, e, w), h
+
+        return whole
+
+    args = (X, E, drawn(3, 2))
+    assert_same(observe(around(first), args), observe(around(compiled), args))
+
+
+def edited_later(y: Any, args: Any) -> Any:
+    with torch.no_grad():
+        for z in y:
+            z.add_(1.0)
+    return [z.detach().clone() for z in (*y, *args)]
+
+
+def test_results_that_are_views() -> None:
+    def views(x: Tensor, e: Tensor) -> tuple[Tensor, ...]:
+        h = gathered(x.detach(), e)
+        return x.view(-1), x[:, 1], h, h.view(-1), h[:, :2], h + 0
+
+    check(views, (X.detach(), E), after=edited_later)
+
+
+def test_the_data_of_an_index_replaced() -> None:
+    f = gnnc.compile(gathered)
+    e = E.clone()
+    f(X, e)
+    e.data = edges(4, 6, 9)
+    assert torch.allclose(f(X, e), gathered(X, e))
