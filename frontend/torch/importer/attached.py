@@ -65,25 +65,25 @@ def _edge(x: Any) -> tuple[Any, int] | None:
 
 
 class _Origins:
-    """The placeholders by their places in the graph of autograd."""
+    """The placeholders by their places in the graph of autograd: one tensor may come as several."""
 
     def __init__(self, placeholders: Sequence[fx.Node]) -> None:
-        self.edges: dict[tuple[Any, int], int] = {}
-        self.leaves: dict[int, int] = {}
+        self.edges: dict[tuple[Any, int], list[int]] = {}
+        self.leaves: dict[int, list[int]] = {}
         for i, node in enumerate(placeholders):
             x = example(node)
             if not isinstance(x, Tensor) or not x.requires_grad:
                 continue
             if (edge := _edge(x)) is None:
-                self.leaves[id(x)] = i
+                self.leaves.setdefault(id(x), []).append(i)
             else:
-                self.edges[edge] = i
+                self.edges.setdefault(edge, []).append(i)
 
     def of(self, own: int, x: Any, places: dict[Any, list[int]]) -> Attached:
         if not isinstance(x, Tensor) or not x.requires_grad:
             return Attached()
         if (start := _edge(x)) is None:
-            return Attached(frozenset([self.leaf(x)]))
+            return Attached(frozenset(self.leaf(x)))
         found: set[int] = set()
         passed: set[int] = set()
         seen, todo = {start}, [start]
@@ -92,11 +92,11 @@ class _Origins:
             if edge != start:
                 passed.update(places.get(edge, ()))
             if edge in self.edges:
-                found.add(self.edges[edge])
+                found.update(self.edges[edge])
                 continue
             node, _ = edge
             if hasattr(node, "variable"):
-                found.add(self.leaf(node.variable))
+                found.update(self.leaf(node.variable))
             for following in node.next_functions:
                 if following[0] is not None and following not in seen:
                     seen.add(following)
@@ -105,7 +105,7 @@ class _Origins:
             raise Unknown
         return Attached(frozenset(found), frozenset(passed - {own}))
 
-    def leaf(self, x: Tensor) -> int:
+    def leaf(self, x: Tensor) -> list[int]:
         if id(x) not in self.leaves:
             raise Unknown
         return self.leaves[id(x)]
