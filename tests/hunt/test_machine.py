@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import shrink
 from .compare import compare
-from .execute import Runner, runner
+from .execute import Runner, overlap, runner
 from .grammar import generate
 from .judge import observed
 from .program import Argument, Call, Program
@@ -43,6 +45,38 @@ def test_arguments_are_text(text: str) -> None:
 def test_most_programs_are_valid() -> None:
     calls = [o for seed in range(60) for o in observed(generate(seed), torch.float64)]
     assert sum(o.raised is None for o in calls) > 0.7 * len(calls)
+
+
+class PartialEdits(TorchDispatchMode):
+    """Notes the edits of a tensor by one that overlaps it in part: no two loops do the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = list(zip(func._schema.arguments, args, strict=False))
+        tensors = [(a, x) for a, x in given if isinstance(x, Tensor)]
+        written = [x for a, x in tensors if a.alias_info is not None and a.alias_info.is_write]
+        for x in written:
+            if any(overlap(x, y) and where(x) != where(y) for _, y in tensors):
+                self.found.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def where(x: Tensor) -> tuple[int, torch.Size, tuple[int, ...]]:
+    return x.data_ptr(), x.shape, x.stride()
+
+
+@pytest.mark.parametrize("seed", [*range(20), 1303])
+def test_no_edit_by_what_overlaps_in_part(seed: int) -> None:
+    with PartialEdits() as edits:
+        observed(generate(seed), torch.float64)
+    assert edits.found == []
+
+
+def test_all_seeds_have_programs() -> None:
+    assert generate(1467).calls
 
 
 DIFFERENT = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .program import Argument, Dim
 
@@ -16,7 +16,9 @@ Dims = tuple[Dim, ...]
 class Var:
     """A variable: its name in the text, dims, kind (float, index, integer, bool) and, of an index,
     what it points into. `fixed`: eager refuses edits with gradients on (a leaf, or a view of one).
-    `shared`: several elements may lie at one place, so that no edit is possible."""
+    `shared`: several elements may lie at one place, so that no edit is possible. `memory`: the
+    variable that owns the memory which it may lie in, `place`: the one that it may be, element for
+    element (where it is not, it lies apart); both itself, where they are not given."""
 
     name: str
     dims: Dims
@@ -24,10 +26,29 @@ class Var:
     below: Dim | None = None
     fixed: bool = False
     shared: bool = False
+    memory: str = ""
+    place: str = ""
 
     @property
     def rows(self) -> Dim | None:
         return self.dims[0] if self.dims else None
+
+    @property
+    def owner(self) -> str:
+        return self.memory or self.name
+
+    @property
+    def whole(self) -> str:
+        return self.place or self.name
+
+    def itself(self, name: str) -> Var:
+        """A variable of this name that is this one, or a copy."""
+        return replace(self, name=name, memory=self.owner, place=self.whole)
+
+    def apart(self, other: Var) -> bool:
+        """Whether an edit of one leaves the other as it is, or edits the same of both: where they
+        overlap in part, an edit of one by the other depends on the order of torch's loops."""
+        return self.owner != other.owner or self.whole == other.whole
 
 
 Predicate = Callable[[Var], bool]
@@ -91,6 +112,10 @@ class Writer:
         """Floats that broadcast to the dims of `v`."""
         return self.float(lambda w: joined(v.dims, w.dims) == v.dims)
 
+    def editor_of(self, v: Var) -> Var:
+        """Floats that `v` may be edited by: they broadcast to its dims."""
+        return self.float(lambda w: joined(v.dims, w.dims) == v.dims and w.apart(v))
+
     def index_into(self, rows: Dim | None, of: Predicate = lambda v: True) -> Var:
         return self.pick(
             lambda v: v.kind == "index" and v.below == rows and len(v.dims) == 1 and of(v)
@@ -129,13 +154,26 @@ class Writer:
         below: Dim | None = None,
         *,
         of: Var | None = None,
+        within: Var | None = None,
         shared: bool = False,
     ) -> Var:
-        """A new variable with this value; `of`: the one that it is a view of."""
+        """A new variable with this value; `of`: the one that it is a view of; `within`: one whose
+        memory it may lie in as well, for some sizes."""
         name = self.fresh()
         self.line(f"{name} = {text}")
-        fixed = of is not None and of.fixed
-        v = Var(name, tuple(dims), kind, below, fixed, shared or (of is not None and of.shared))
+        v = Var(name, tuple(dims), kind, below, shared=shared)
+        if of is not None:
+            v = replace(v, fixed=of.fixed, shared=shared or of.shared)
+        if owner := of or within:
+            v = replace(v, memory=owner.owner)
+        self.vars.append(v)
+        return v
+
+    def let_same(self, text: str, of: Var, fixed: bool = False) -> Var:
+        """A new variable with this value, which may be `of` itself."""
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        v = replace(of.itself(name), fixed=fixed)
         self.vars.append(v)
         return v
 

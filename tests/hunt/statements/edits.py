@@ -43,7 +43,7 @@ def edit(g: Writer) -> None:
 def edit_by(g: Writer) -> None:
     """An edit by another tensor."""
     a = target(g)
-    b = g.like(a)
+    b = g.editor_of(a)
     text = g.one(
         "{a}.add_({b})",
         "{a} += {b}",
@@ -130,13 +130,13 @@ def flagged(g: Writer) -> None:
     if g.chance(0.5):
         g.line(text.format(a=a.name))
     else:
-        g.let(text.format(a=a.name), a.dims, of=a)
+        g.let_same(text.format(a=a.name), a, a.fixed)
 
 
 def result_of_edit(g: Writer) -> None:
     a = target(g)
     text = g.one("{a}.add_(1)", "{a}.mul_(2)", "{a}.relu_()", "F.relu_({a})", "{a}.clamp_(min=0)")
-    g.let(text.format(a=a.name), a.dims, of=a)
+    g.let_same(text.format(a=a.name), a, a.fixed)
 
 
 STATEMENTS: dict[Production, int] = {edit: 4, edit_by: 4, assign: 3, flagged: 3, result_of_edit: 1}

@@ -20,11 +20,11 @@ def mode(g: Writer) -> None:
 
 def detached(g: Writer) -> None:
     a = g.float()
-    g.let(
-        g.one(f"{a.name}.detach()", f"{a.name}.data", f"{a.name}.detach().clone()"),
-        a.dims,
-        shared=a.shared,
-    )
+    text = g.one(f"{a.name}.detach()", f"{a.name}.data", f"{a.name}.detach().clone()")
+    if "clone" in text:
+        g.let(text, a.dims, shared=a.shared)
+    else:
+        g.let_same(text, a)
 
 
 def detached_product(g: Writer) -> None:
@@ -68,7 +68,7 @@ def branch(g: Writer) -> None:
         )
     with g.inside("else:"):
         g.line(f"{name} = " + g.one("{a}", "{a} * 0.5", "-{a}").format(a=a.name))
-    g.vars.append(type(a)(name, a.dims, fixed=a.fixed, shared=a.shared))
+    g.vars.append(a.itself(name))
 
 
 def chosen(g: Writer) -> None:
@@ -176,18 +176,18 @@ def data_branch(g: Writer) -> None:
         "{a} / max(int(({m} > 0).sum()), 1)",
         "{a} * (({m} > 0).sum().item() > 2)",
     )
-    g.let(text.format(a=a.name, m=m.name), a.dims)
+    g.let_same(text.format(a=a.name, m=m.name), a)
 
 
 def trained(g: Writer) -> None:
     if g.module:
         a = g.float()
-        g.let(
+        g.let_same(
             g.one(
                 f"{a.name} * 2 if self.training else {a.name}",
                 f"F.dropout({a.name}, 0.0, self.training)",
             ),
-            a.dims,
+            a,
         )
 
 

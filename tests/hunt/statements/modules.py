@@ -70,7 +70,11 @@ def activation(g: Writer) -> None:
         "nn.Hardswish(inplace=True)",
         "nn.Softmax(dim=-1)",
     )
-    g.let(f"{g.attribute('act', made)}({a.name})", a.dims, of=a if "nplace" in made else None)
+    text = f"{g.attribute('act', made)}({a.name})"
+    if any(word in made for word in ("nplace", "True", "Dropout", "Identity")):
+        g.let_same(text, a, a.fixed and "nplace" in made)
+    else:
+        g.let(text, a.dims)
 
 
 def norm(g: Writer) -> None:

@@ -64,6 +64,8 @@ UNARY = (
     "{a}.double().to({a}.dtype)",
     "torch.clamp_min({a}, 0.1)",
 )
+MAYBE_ITSELF = ("F.dropout({a}", ".to({a}.dtype)")
+"""Forms that give their operand as it is, in some mode or of some dtype."""
 ODD_UNARY = (
     "torch.sign({a})",
     "torch.floor({a})",
@@ -140,7 +142,12 @@ ODD_BINARY = (
 
 def unary(g: Writer) -> None:
     a = g.float()
-    g.let(g.draw.choice(UNARY).format(a=g.inner(a)), a.dims)
+    form = g.draw.choice(UNARY)
+    text = form.format(a=g.inner(a))
+    if any(part in form for part in MAYBE_ITSELF):
+        g.let_same(text, a)
+    else:
+        g.let(text, a.dims)
 
 
 def odd_unary(g: Writer) -> None:

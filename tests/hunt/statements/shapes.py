@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..writer import Nothing, Production, Writer
 
 
@@ -19,7 +21,7 @@ def pair_of_columns(g: Writer) -> None:
 
 
 def flattened(g: Writer) -> None:
-    a = g.float(lambda v: len(v.dims) == 3)
+    a = g.float(lambda v: len(v.dims) == 3 and all(isinstance(d, int) for d in v.dims[1:]))
     wide = int(a.dims[1]) * int(a.dims[2])
     text = g.one("{a}.flatten(1)", "{a}.reshape({n}, {w})", "torch.flatten({a}, start_dim=1)")
     g.let(text.format(a=a.name, n=g.size(a.dims[0]), w=wide), (a.dims[0], wide), of=a)
@@ -40,7 +42,8 @@ def inner_axis(g: Writer) -> None:
         ]
     )
     view = any(w in text for w in ("transpose", "[:", "select"))
-    g.let(text.format(a=a.name), dims, of=a if view else None)
+    copied = a if "contiguous" in text else None
+    g.let(text.format(a=a.name), dims, of=a if view else None, within=copied)
 
 
 def column_axis(g: Writer) -> None:
@@ -87,7 +90,7 @@ def transposed(g: Writer) -> None:
         "{a}.mT",
     )
     view = "contiguous" not in text
-    g.let(text.format(a=a.name), a.dims[::-1], of=a if view else None)
+    g.let(text.format(a=a.name), a.dims[::-1], of=a if view else None, within=a)
 
 
 def joined_columns(g: Writer) -> None:
@@ -145,7 +148,7 @@ def cut(g: Writer) -> None:
     x, y = g.fresh(), g.fresh()
     g.line(f"{x}, {y} = " + text.format(a=a.name, h=half))
     for name in (x, y):
-        g.vars.append(type(a)(name, (a.dims[0], half), fixed=a.fixed, shared=a.shared))
+        g.vars.append(replace(a, name=name, dims=(a.dims[0], half), memory=a.owner, place=""))
 
 
 def some_columns(g: Writer) -> None:
@@ -213,7 +216,7 @@ def same_tensor(g: Writer) -> None:
         "{a}",
     )
     loose = "detach" in text or "data" in text
-    g.let(text.format(a=a.name), a.dims, of=None if loose else a, shared=a.shared)
+    g.let_same(text.format(a=a.name), a, a.fixed and not loose)
 
 
 def row_repeated(g: Writer) -> None:
@@ -221,7 +224,7 @@ def row_repeated(g: Writer) -> None:
     a = g.float(lambda v: len(v.dims) == 2 and v.dims[0] == 1)
     n = g.float(lambda v: bool(v.dims) and isinstance(v.dims[0], str))
     text = g.one("{a}.expand({n}, -1)", "{a}.repeat({n}, 1)")
-    g.let(text.format(a=a.name, n=g.size(n.dims[0])), (n.dims[0], a.dims[1]), shared=True)
+    g.let(text.format(a=a.name, n=g.size(n.dims[0])), (n.dims[0], a.dims[1]), within=a, shared=True)
 
 
 STATEMENTS: dict[Production, int] = {
