@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 from ...dialects.interp import philox
 from .importer.binding import Imported, Mask, Result, ResultBinding
 from .importer.calls import canonical
+from .importer.effects import live_nodes
 from .importer.errors import location
 from .importer.sizes import example
 
@@ -37,10 +38,14 @@ class Replay:
         self.leaves = tree_leaves(imported.outputs)
         by_name = {n.name: n for n in graph.graph.nodes}
         self.nodes = [None if name is None else by_name[name] for name in imported.nodes]
+        self.all = set(graph.graph.nodes)
+        self.needed = live_nodes(graph.graph)
+        """What the program computes, too: the rest raises nothing in its call, nor afterwards. (Nor
+        does it draw: a backward draws no random numbers.)"""
 
     def outputs(self, args: Sequence[Any], key: Tensor | None) -> Any:
         """What the graph returns. It runs as it is: also its edits are made."""
-        return _Run(self.graph, self.imported.masks, key).run(*args)
+        return _Run(self.graph, self.all, self.imported.masks, key).run(*args)
 
     def gradients(
         self,
@@ -88,12 +93,12 @@ class Replay:
         these. (An edit of an argument is one of the tensor in `args`.)"""
         masks, taken = self.imported.masks, dict[fx.Node, Tensor]()
         if given:
-            finder = _Run(self.graph, masks, key)
+            finder = _Run(self.graph, self.needed, masks, key)
             edited = {u.placeholder for u in self.imported.updates}
             with torch.no_grad():
                 finder.run(*(x.clone() if i in edited else x for i, x in enumerate(args)))
             taken = {finder.last_of(self.node(i)): x for i, x in given.items()}
-        run = _Run(self.graph, masks, key, taken)
+        run = _Run(self.graph, self.needed, masks, key, taken)
         values = zip(self.leaves, tree_leaves(run.run(*args)), strict=True)
         results = {x.number: value for x, value in values if isinstance(x, Result)}
         own = {i: run.own[n] for i, n in enumerate(self.nodes) if n is not None}
@@ -110,20 +115,24 @@ class Replay:
 
 
 class _Run(fx.Interpreter):
-    """Runs a graph with the masks of a compiled call, and with other tensors for some results."""
+    """Runs these nodes of a graph with the masks of a compiled call, and with other tensors for
+    some results."""
 
     def __init__(
         self,
         graph: fx.GraphModule,
+        nodes: Collection[fx.Node],
         masks: Mapping[str, Mask | None],
         key: Tensor | None,
         taken: Mapping[fx.Node, Tensor] | None = None,
     ) -> None:
         super().__init__(graph, garbage_collect_values=False)
-        self.masks, self.key, self.taken = masks, key, taken or {}
+        self.nodes, self.masks, self.key, self.taken = nodes, masks, key, taken or {}
         self.own: dict[fx.Node, Any] = {}
 
     def run_node(self, n: fx.Node) -> Any:
+        if n not in self.nodes:
+            return None
         if n.name in self.masks:
             x = self._dropout(n)
         else:
