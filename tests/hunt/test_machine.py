@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import shrink
-from .compare import compare
-from .execute import Runner, overlap, runner
+from .compare import compare, raises_alike
+from .execute import Observation, Runner, overlap, runner
 from .grammar import generate
 from .judge import observed
 from .program import Argument, Call, Program
@@ -151,3 +151,56 @@ def test_what_is_dead(line: int, dead: bool) -> None:
     """What only dead statements read is dead as well; an edit never is."""
     text = "def f(x):\n    a = x.max(0)\n    b = x * 2\n    b.add_(1)\n    c = a\n    return b\n"
     assert is_dead(text, line) is dead
+
+
+DEAD = {
+    "with torch.no_grad():; .h = x.median(0)": 3,  # in a block
+    "h = x[e[0]]; g = torch.ones_like(h); y = y * g": 2,  # of which the shape is read
+    "h = x[e[0]]; if h.numel() > 0:; .y = y * 2": 2,
+    "h = x[e[0]]; h, g = h.max(0)": 2,  # by another dead one that takes its name
+}
+ALIVE = {
+    "h = x[e[0]]; g = h * 2; y.add_(g)": 2,  # by an edit
+    "h = F.relu(x[e[0]], True)": 2,
+    "h = torch.add(x, y, out=y)": 2,
+    "h = x[e[0]]; if (h > 0).any():; .y = y * 2": 2,
+    "h = x[e[0]]; assert (h > 0).all()": 2,
+    "with torch.no_grad():; .h = x * 2; y = y * h": 3,
+    "h = x[e[0]]": 0,  # in a backward
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "dead"),
+    [*((b, n, True) for b, n in DEAD.items()), *((b, n, False) for b, n in ALIVE.items())],
+)
+def test_what_is_dead_in(body: str, line: int, dead: bool) -> None:
+    lines = "".join(f"    {s.replace('.', '    ', s[0] == '.')}\n" for s in body.split("; "))
+    assert is_dead(f"def f(x, y, e):\n{lines}    return y\n", line) is dead
+
+
+def test_modules_with_statistics_are_not_dead() -> None:
+    text = (
+        "class M:\n  def __init__(self):\n    self.a = nn.BatchNorm1d(4)\n    self.b = nn.Tanh()\n"
+    )
+    text += "  def forward(self, x):\n    g = self.a(x)\n    h = self.b(x)\n    return x\n"
+    assert [is_dead(text, line) for line in (6, 7)] == [False, True]
+
+
+NO_ROWS = "index_select(): self indexing axis dim should be positive"
+OUT_OF_BOUNDS = "index is out of bounds for dimension with size 0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "alike"),
+    [
+        ("RuntimeError", NO_ROWS, True),
+        ("IndexError", "other", True),
+        ("RuntimeError", OUT_OF_BOUNDS, False),
+        ("RuntimeError", "e[0] is out of bounds", False),
+    ],
+)
+def test_which_of_two_bad_indices(kind: str, message: str, alike: bool) -> None:
+    eager = Observation(("call", "IndexError"), ["IndexError"], OUT_OF_BOUNDS)
+    got = Observation(("call", kind), [kind], message)
+    assert raises_alike(eager, got) is alike

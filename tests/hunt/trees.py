@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 
 def bodies(tree: ast.AST) -> list[list[ast.stmt]]:
@@ -74,8 +75,114 @@ def renamed(tree: ast.Module, body: list[ast.stmt], place: int) -> bool:
     return True
 
 
+# ---------------------------------------------------------------- what nothing needs
+
+OF_SHAPE = {"shape", "dtype", "ndim", "size", "numel", "dim"}
+OF_SHAPE |= {"new_zeros", "new_ones", "new_full", "new_empty"}
+"""Attributes and methods that read no number of their tensor."""
+LIKE = {"zeros_like", "ones_like", "full_like", "empty_like", "len"}
+"""Functions that read none of their first argument, besides the methods `.._as`."""
+EDITING = {"inplace", "out", "max_norm"}
+"""Arguments of calls that edit a tensor."""
+
+
 def is_dead(text: str, line: int) -> bool:
-    """Whether what stands on a line of a program is for nothing that the program gives."""
+    """Whether what stands on a line of a program is for nothing that the program gives: no number
+    of it reaches what is returned, edited, kept, asserted or asked. (To read its shape takes no
+    number of it.)"""
     tree = ast.parse(text)
-    without_dead(tree)
-    return not any(s.lineno <= line <= (s.end_lineno or 0) for body in bodies(tree) for s in body)
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and holds(n, line)]
+    if not around:  # what raised is not of the program: a backward
+        return False
+    statement = max(around, key=lambda n: n.lineno)
+    modules = acting_modules(tree)
+    needed = needed_names(tree, modules)
+    return is_passive(statement, modules) and not needed & names_set(statement)
+
+
+def holds(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or 0)
+
+
+def needed_names(tree: ast.AST, modules: set[str]) -> set[str]:
+    """The names of what is returned, edited, kept, asserted or asked, and all that is made of."""
+    needed = set[str]()
+    passive: list[ast.Assign] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While):
+            needed |= numbers_read(node.test)
+        elif isinstance(node, ast.With):
+            needed |= {n for item in node.items for n in numbers_read(item.context_expr)}
+        elif isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if is_passive(node, modules):
+                passive.append(node)
+            else:
+                needed |= numbers_read(node)
+    while found := [a for a in passive if needed & names_set(a)]:
+        passive = [a for a in passive if a not in found]
+        needed |= {n for a in found for n in numbers_read(a.value)}
+    return needed
+
+
+def is_passive(node: ast.stmt, modules: set[str]) -> TypeGuard[ast.Assign]:
+    """Whether a statement does nothing but give values to variables."""
+    if not isinstance(node, ast.Assign) or not all(map(is_variable, node.targets)):
+        return False
+    calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)]
+    return not any(edits(call) or name_of(call.func) in modules for call in calls)
+
+
+def is_variable(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(map(is_variable, target.elts))
+    return isinstance(target, ast.Name)
+
+
+def names_set(node: ast.Assign) -> set[str]:
+    return {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+
+def name_of(called: ast.expr) -> str:
+    """`add_` of `x.add_` and of `add_`."""
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def edits(call: ast.Call) -> bool:
+    """Whether a call says that it edits a tensor."""
+    if name_of(call.func).endswith("_") or any(k.arg in EDITING for k in call.keywords):
+        return True
+    function = call.func.value if isinstance(call.func, ast.Attribute) else None
+    flagged = any(isinstance(a, ast.Constant) and a.value is True for a in call.args)
+    return flagged and isinstance(function, ast.Name) and function.id in ("F", "nn")
+
+
+def acting_modules(tree: ast.AST) -> set[str]:
+    """The attributes whose modules edit what they are given, or keep statistics of it."""
+    return {
+        target.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if edits(node.value) or name_of(node.value.func).startswith("BatchNorm")
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+
+
+def numbers_read(tree: ast.AST) -> set[str]:
+    """The names in a piece of a tree of which more than the shape is read."""
+    if isinstance(tree, ast.Name):
+        return {tree.id}
+    return {name for part in parts_read(tree) for name in numbers_read(part)}
+
+
+def parts_read(tree: ast.AST) -> list[ast.AST]:
+    """The parts of a piece of a tree without those whose shape alone it reads."""
+    if isinstance(tree, ast.Attribute) and tree.attr in OF_SHAPE:
+        return []
+    if isinstance(tree, ast.Call):
+        name = name_of(tree.func)
+        skipped = tree.args[:1] if name in LIKE or name.endswith("_as") else []
+        return [n for n in ast.iter_child_nodes(tree) if n not in skipped]
+    return list(ast.iter_child_nodes(tree))
