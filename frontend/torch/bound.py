@@ -241,14 +241,13 @@ class BoundProgram:
         there: list[Tensor] = []
         for u, y in zip(self.imported.updates, results, strict=True):
             x = args[u.placeholder]
-            if y is x or y.data_ptr() == x.data_ptr():
+            if u.recorded:  # also of no rows: from here on the tensor has a gradient
+                x.copy_(tensor_of(u.result, y))
+            elif y is x or y.data_ptr() == x.data_ptr():
                 there.append(x)
-                continue
-            if u.recorded:
-                x.copy_(tensor_of(u.result, y))
-                continue
-            with torch.no_grad():
-                x.copy_(tensor_of(u.result, y))
+            else:
+                with torch.no_grad():
+                    x.copy_(tensor_of(u.result, y))
         if there:
             torch.autograd.graph.increment_version(there)
 
