@@ -162,15 +162,19 @@ class BoundProgram:
             pairs = zip(self.passed_rows, rows, strict=True)
             rows = [self.kept_for_backward(r, x) for r, x in pairs]
         if self.differentiation is not None and torch.is_grad_enabled():
-            tensors, updated = self.run_differentiated(graph, args, rows)
+            tensors = self.run_differentiated(graph, args, rows, given)
         else:
             tensors, updated = self.run(graph, rows)
+            self.check_assertions(tensors)
+            for k, y in enumerate(updated):
+                self.update(k, given, y)
+        return self.outputs.rebuild(tensors, given)
+
+    def check_assertions(self, tensors: Sequence[Tensor]) -> None:
+        """Raises what the user's code asserts of these results and does not hold."""
         for a in self.imported.assertions:
             if not tensors[a.result]:
                 raise a.raised(a.message)
-        if self.imported.updates:
-            self.update(given, updated)
-        return self.outputs.rebuild(tensors, given)
 
     def in_torch(self, args: Sequence[Any], refused: Exception) -> Any:
         """Run the graph in torch on arguments that the program refuses: an index from the end, say.
@@ -196,19 +200,30 @@ class BoundProgram:
         return self.split([out[n] for n in self.result_names])
 
     def run_differentiated(
-        self, graph: OnGraph, args: Sequence[Any], rows: Sequence[Tensor]
-    ) -> tuple[list[Tensor], Sequence[Tensor]]:
-        """The same with gradients."""
+        self, graph: OnGraph, args: Sequence[Any], rows: Sequence[Tensor], given: Sequence[Any]
+    ) -> list[Tensor]:
+        """The results with gradients, and `given` updated."""
         d = self.differentiation
         assert d is not None
         if self.imported.reread:
             args = [x.clone() if i in self.imported.reread else x for i, x in enumerate(args)]
         origin, results = d.call(graph, args, rows)
         tensors, updated = self.split(results)
+        self.check_assertions(tensors)
+        for k, u in enumerate(self.imported.updates):
+            if not u.recorded:
+                self.update(k, given, updated[k])
+        first = len(tensors)
+        seen = [*tensors, *(given[u.placeholder] for u in self.imported.updates)]
         for i, others in d.links:
-            y = origin.linked(i, results[i], [tensors[k] for k in others])
-            tensors[i] = tensor_of(self.imported.results[i], y)
-        return tensors, updated
+            y = results[i]
+            if others:
+                y = origin.linked(i, y, [seen[k] for k in others])
+            if i < first:
+                seen[i] = tensor_of(self.imported.results[i], y)
+            else:
+                self.update(i - first, given, y)
+        return seen[:first]
 
     def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
         """What a program gives as the tensors of the user's code, and its updates."""
@@ -235,21 +250,18 @@ class BoundProgram:
             return args
         return [x.detach().clone() if i in copied else x for i, x in enumerate(args)]
 
-    def update(self, args: Sequence[Any], results: Sequence[Tensor]) -> None:
-        """Copy what the program changed into the placeholders (running statistics, say), unless it
+    def update(self, number: int, args: Sequence[Any], y: Tensor) -> None:
+        """Copy what the program made of a placeholder (running statistics, say) there, unless it
         wrote there."""
-        there: list[Tensor] = []
-        for u, y in zip(self.imported.updates, results, strict=True):
-            x = args[u.placeholder]
-            if u.recorded:  # also of no rows: from here on the tensor has a gradient
+        u = self.imported.updates[number]
+        x = args[u.placeholder]
+        if u.recorded:  # also of no rows: from here on the tensor has a gradient
+            x.copy_(tensor_of(u.result, y))
+        elif y is x or y.data_ptr() == x.data_ptr():
+            torch.autograd.graph.increment_version(x)
+        else:
+            with torch.no_grad():
                 x.copy_(tensor_of(u.result, y))
-            elif y is x or y.data_ptr() == x.data_ptr():
-                there.append(x)
-            else:
-                with torch.no_grad():
-                    x.copy_(tensor_of(u.result, y))
-        if there:
-            torch.autograd.graph.increment_version(there)
 
     # ------------------------------------------------------------ structure
 

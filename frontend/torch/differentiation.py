@@ -32,11 +32,19 @@ class Differentiation:
         edited = {u.placeholder for u in imported.updates}
         self.watched = [i for i in replay.tensors if i not in edited]
         self.key = next((i for i, r in enumerate(rows) if isinstance(r.source, DropoutKey)), None)
-        # the results that others are part of, after these
         of = enumerate(imported.attached)
         self.made_of = {i: sorted(a.results) for i, a in of if a.placeholders and a.results}
-        self.links = sorted(self.made_of.items(), key=lambda link: len(link[1]))
+        self.links = self._links()
         self.signature = self._signature(program)
+
+    def _links(self) -> list[tuple[int, list[int]]]:
+        """The results that others are part of, after these, and the edits of arguments that
+        autograd is to know, which are made in this order too: what is made of them is linked to
+        the arguments."""
+        first = len(self.imported.results)
+        edits = [first + k for k, u in enumerate(self.imported.updates) if u.recorded]
+        links = [(i, self.made_of.get(i, [])) for i in sorted({*self.made_of, *edits})]
+        return sorted(links, key=lambda link: len(link[1]))
 
     def _signature(self, program: Program) -> Signature:
         phases, imported = program.phases, self.imported

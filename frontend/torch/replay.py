@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from ...dialects.interp import philox
 from .importer.binding import Imported, Mask, Result, ResultBinding
 from .importer.calls import canonical
-from .importer.effects import live_nodes
+from .importer.effects import live_nodes, written
 from .importer.errors import location
 from .importer.sizes import example
 
@@ -42,6 +42,7 @@ class Replay:
         self.needed = live_nodes(graph.graph)
         """What the program computes, too: the rest raises nothing in its call, nor afterwards. (Nor
         does it draw: a backward draws no random numbers.)"""
+        self.edited = [given[u.placeholder] for u in imported.updates]
 
     def outputs(self, args: Sequence[Any], key: Tensor | None) -> Any:
         """What the graph returns. It runs as it is: also its edits are made."""
@@ -91,13 +92,14 @@ class Replay:
     def run(self, args: Sequence[Any], key: Tensor | None, given: Given) -> dict[int, Tensor]:
         """The results and the updates by number, each computed from those given where it is made of
         these. (An edit of an argument is one of the tensor in `args`.)"""
-        masks, taken = self.imported.masks, dict[fx.Node, Tensor]()
+        masks, taken = self.imported.masks, dict[fx.Node, dict[fx.Node, Tensor]]()
         if given:
             finder = _Run(self.graph, self.needed, masks, key)
             edited = {u.placeholder for u in self.imported.updates}
             with torch.no_grad():
                 finder.run(*(x.clone() if i in edited else x for i, x in enumerate(args)))
-            taken = {finder.last_of(self.node(i)): x for i, x in given.items()}
+            for i, x in given.items():
+                taken.setdefault(finder.last_of(self.node(i)), {})[self.node(i)] = x
         run = _Run(self.graph, self.needed, masks, key, taken)
         values = zip(self.leaves, tree_leaves(run.run(*args)), strict=True)
         results = {x.number: value for x, value in values if isinstance(x, Result)}
@@ -108,15 +110,16 @@ class Replay:
         return results | {first + k: args[u.placeholder] for k, u in updates}
 
     def node(self, result: int) -> fx.Node:
-        """The node of a result that is returned."""
-        node = self.nodes[result]
+        """The node of a result that is returned, or of a placeholder that is updated."""
+        first = len(self.imported.results)
+        node = self.nodes[result] if result < first else self.edited[result - first]
         assert node is not None, result
         return node
 
 
 class _Run(fx.Interpreter):
-    """Runs these nodes of a graph with the masks of a compiled call, and with other tensors for
-    some results."""
+    """Runs these nodes of a graph with the masks of a compiled call. After each node of `taken`
+    there are other tensors in the place of some that nodes gave, and of the views of these."""
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class _Run(fx.Interpreter):
         nodes: Collection[fx.Node],
         masks: Mapping[str, Mask | None],
         key: Tensor | None,
-        taken: Mapping[fx.Node, Tensor] | None = None,
+        taken: Mapping[fx.Node, Mapping[fx.Node, Tensor]] | None = None,
     ) -> None:
         super().__init__(graph, garbage_collect_values=False)
         self.nodes, self.masks, self.key, self.taken = nodes, masks, key, taken or {}
@@ -138,16 +141,24 @@ class _Run(fx.Interpreter):
         else:
             x = super().run_node(n)
         self.own[n] = x
-        if n not in self.taken:
-            return x
-        for node, y in self.env.items():
-            if y is x:
-                self.env[node] = self.taken[n]
-        return self.taken[n]
+        for node, other in self.taken.get(n, {}).items():
+            old = self.own[node]
+            for m, y in self.env.items():
+                self.env[m] = _instead(y, old, other)
+            x = _instead(x, old, other)
+        return x
 
     def last_of(self, node: fx.Node) -> fx.Node:
-        """The last node that gives the same tensor: after it, the tensor is edited no more."""
-        return [n for n, x in self.own.items() if x is self.own[node] and n.op != "output"][-1]
+        """The last node that gives the same tensor, or edits its memory: after it, the tensor is
+        edited no more."""
+        old = self.own[node]
+        *_, last = (
+            n for n, x in self.own.items() if n.op != "output" and (x is old or self._edits(n, old))
+        )
+        return last
+
+    def _edits(self, n: fx.Node, x: Tensor) -> bool:
+        return any(_storage(self.own[base]) == _storage(x) for base in written(n))
 
     def _dropout(self, n: fx.Node) -> Tensor:
         mask, call = self.masks[n.name], canonical(n)
@@ -160,6 +171,27 @@ class _Run(fx.Interpreter):
         x = self.env[call.arguments["input"]]
         factors = kept(x, float(call.arguments["p"]), mask, int(self.key))
         return x.mul_(factors) if call.edited else x * factors
+
+
+def _storage(x: Tensor) -> int:
+    return x.untyped_storage()._cdata
+
+
+def _instead(x: Any, old: Tensor, other: Tensor) -> Any:
+    """What is to be read instead of `x` where `other` is instead of `old`: also of its views."""
+
+    def of(y: Tensor) -> Tensor:
+        if y is old:
+            return other
+        if y._base is not old:
+            return y
+        alike = other
+        if other.stride() != old.stride():
+            alike = torch.empty_strided(old.shape, old.stride(), dtype=old.dtype).copy_(other)
+        offset = y.storage_offset() - old.storage_offset() + alike.storage_offset()
+        return alike.as_strided(y.shape, y.stride(), offset)
+
+    return tree_map_only(Tensor, of, x)
 
 
 def kept(x: Tensor, p: float, mask: Mask, key: int) -> Tensor:

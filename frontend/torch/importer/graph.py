@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -73,9 +74,9 @@ def _grads(walk: Walk, given: Sequence[bool] | None) -> list[bool]:
     return out
 
 
-def _among(a: Attached, results: int) -> Attached:
-    """Attached to no results but so many first ones."""
-    return replace(a, results=frozenset(i for i in a.results if i < results))
+def _among(a: Attached, results: AbstractSet[int]) -> Attached:
+    """Attached to no other results than these."""
+    return replace(a, results=a.results & results)
 
 
 class _Assembly:
@@ -154,22 +155,33 @@ class _Assembly:
         return tuple(position(n) for n in self.walk.updates if name[n.name] in names)
 
     def attached(self, func: FuncOp, updates: Sequence[UpdateBinding]) -> tuple[Attached, ...]:
-        """What the results that are returned are attached to, and the updates."""
+        """What the results that are returned are attached to, and the updates: the user may look
+        at the gradient of an edited argument as at that of a result."""
         placeholders, wanting = self.walk.placeholders, self.signature.needs_grad
         edited = any(wanting[u.placeholder] or u.recorded for u in updates)
         by_program = attachments_of_program(func, self.signature.rows, len(self.values))
         first, returned = len(self.results), len(self.returned.nodes)
+        recorded = [first + k for k, u in enumerate(updates) if u.recorded]
+        self.check_apart(recorded)
+        seen = {*range(returned), *recorded}
         try:
             if edited or self.walk.hides_history():
                 raise Unknown
             found = attachments(placeholders, self.returned.nodes)
         except Unknown:
-            found = [_among(a, returned) for a in by_program[:returned]]
+            found = [_among(a, seen) for a in by_program[:returned]]
         found += [Attached()] * (first - returned)  # assertions
-        for k, u in enumerate(updates):
-            found.append(_among(by_program[first + k], 0) if u.recorded else Attached())
+        for i in range(first, len(self.values)):
+            found.append(_among(by_program[i], seen) if i in recorded else Attached())
         wanted = frozenset(i for i, grad in enumerate(wanting) if grad)
         return tuple(replace(a, placeholders=a.placeholders & wanted) for a in found)
+
+    def check_apart(self, recorded: Sequence[int]) -> None:
+        """Raises NoRule where an argument becomes the very value that is a result, or that another
+        argument becomes: which is made of which, values do not tell."""
+        for i in recorded:
+            if self.values.count(self.values[i]) > 1:
+                raise NoRule(f"{self.attributes[i]['inter.name']} is the value of another result")
 
     def wanted(self, v: Node) -> bool:
         """Whether a value is computed in its place; leaves come when somebody reads them, and
