@@ -20,6 +20,7 @@ from .bound import BoundProgram
 from .capture import dynamo_compile
 from .effects import AnotherDevice, as_written, check_devices
 from .importer import Imported, Unsupported, first_sizes, import_graph
+from .importer.effects import switches_mode
 from .importer.errors import BUG
 from .report import Report, remember
 
@@ -97,6 +98,29 @@ def compile_graph(
     graph: fx.GraphModule, examples: Sequence[Any], *, options: Options, report: Report
 ) -> Callable[..., Any]:
     """Dynamo's backend: a callable over the graph's placeholders."""
+    run = compile_somehow(graph, examples, options, report)
+    return closing_blocks(run) if any(map(switches_mode, graph.graph.nodes)) else run
+
+
+def closing_blocks(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, for a graph with `no_grad` blocks and their like: where it raises inside one autograd's
+    mode is again what it was before, as behind a block of Python's."""
+
+    def closing(*args: Any) -> Any:
+        mode = torch.is_grad_enabled()
+        try:
+            return run(*args)
+        except BaseException:
+            torch.set_grad_enabled(mode)
+            raise
+
+    return closing
+
+
+def compile_somehow(
+    graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
+) -> Callable[..., Any]:
+    """A program for the whole graph, or for parts of it, or the graph in torch."""
     start = time.perf_counter()
     try:
         return compile_whole(graph, examples, options, report)

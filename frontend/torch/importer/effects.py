@@ -66,6 +66,11 @@ def written(node: fx.Node) -> tuple[fx.Node, ...]:
     return call.edited
 
 
+def switches_mode(node: fx.Node) -> bool:
+    """Whether a node turns autograd on or off."""
+    return node.op == "call_function" and node_name(node) == GRAD_MODE
+
+
 def passes_on(node: fx.Node) -> fx.Node | None:
     """The operand that a dropout which drops nothing gives as it is, the very tensor."""
     call = call_of(node)

@@ -12,7 +12,7 @@ import torch
 from torch import fx
 from torch.fx.passes.split_module import split_module
 
-from .effects import GRAD_MODE
+from .effects import switches_mode
 from .errors import Unsupported, node_name
 from .graph import ROWS, import_graph
 from .history import GradModes
@@ -111,7 +111,7 @@ def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule
     for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
         if node_name(node) == "Size":
             made[node] = fx.map_arg(node.args[0], made.__getitem__)
-        elif not _switches(node):
+        elif not switches_mode(node):
             made[node] = new = graph.node_copy(node, made.__getitem__)
             new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node]}
     return fx.GraphModule(gm, graph)
@@ -121,10 +121,6 @@ def _place(node: fx.Node, numbers: dict[fx.Node, int]) -> float:
     if node.op == "output":
         return math.inf
     return numbers.get(node, -1)
-
-
-def _switches(node: fx.Node) -> bool:
-    return node.op == "call_function" and node_name(node) == GRAD_MODE
 
 
 def _switch_modes(child: fx.GraphModule) -> None:
