@@ -64,7 +64,7 @@ class Returned:
 
     def _tensor(self, x: Any, node: fx.Node) -> Any:
         root, *views = self.walk.aliases.chain(node)
-        value = example(node)
+        value = example(self.walk.aliases.itself(node))
         key = self.walk.aliases.key(node)
         if root.op == "placeholder":
             return self._view(Same(self.walk.placeholders.index(root)), views)
