@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import Variable
 
 from . import threads
 from .pool import SMALL, take
@@ -95,6 +96,9 @@ class Signature:
     `constant`, the results without a gradient; `seen`, the others by number with their cotangents;
     for each argument `sources`, the numbers of the results that have a gradient for it; `zeros`,
     the numbers of the arguments whose gradient is 0; and `gives`, whether any other is not.
+    `unreached` are the numbers of the arguments that no result has a gradient for, `entries` those
+    of the arguments with the same sources, and `exits` those of the results with the same
+    arguments, each with the numbers of the entries that these are.
     """
 
     def __init__(
@@ -126,6 +130,22 @@ class Signature:
         )
         self.gives = any(n is not None for n in self.gradients)
         self.linked = frozenset(n for n in results if n in linked)
+        self.entries = tuple(_alike(self.sources).values())
+        self.unreached = tuple(k for k, names in enumerate(self.sources) if not names)
+        of = [frozenset(attached.get(n, ())) for n in results]
+        self.exits = tuple(
+            (numbers, tuple(e for e, ks in enumerate(self.entries) if inputs[ks[0]] in names))
+            for names, numbers in _alike(of).items()
+        )
+
+
+def _alike(sets: Sequence[frozenset[Any]]) -> dict[frozenset[Any], list[int]]:
+    """The positions of each set that is not empty."""
+    out: dict[frozenset[Any], list[int]] = {}
+    for i, x in enumerate(sets):
+        if x:
+            out.setdefault(x, []).append(i)
+    return out
 
 
 class Origin(ABC):
@@ -147,8 +167,20 @@ class Origin(ABC):
         differentiated again where gradients are enabled."""
 
 
+def differentiated(
+    graph: OnGraph, signature: Signature, origin: Origin, inputs: Sequence[Tensor]
+) -> Sequence[Tensor]:
+    """One call of a compiled program with gradients: its results."""
+    if len(signature.entries) > 1:
+        return _in_pieces(graph, signature, origin, inputs)
+    inputs = list(inputs)
+    for k in signature.unreached:  # a backward must not get to their history
+        inputs[k] = inputs[k].detach()
+    return CompiledCall.apply(graph, signature, origin, *inputs)
+
+
 class CompiledCall(torch.autograd.Function):
-    """One call of a compiled program with gradients.
+    """A call as one node of autograd: of one whose results are all of the same arguments.
 
     An argument that no result with a cotangent is attached to gets None, as in torch. Where the
     backward is differentiated itself, or vectorised, torch runs the call again.
@@ -166,43 +198,173 @@ class CompiledCall(torch.autograd.Function):
             # the caller's tensor will know its node of autograd, which must not keep itself alive
             out = out | {n: out[n].detach() for n in signature.linked}
         kept = [given[n] for n in signature.kept_inputs]
+        _keep(ctx, graph, signature, origin, inputs)
         ctx.save_for_backward(*kept, *(out[n] for n in signature.kept_outputs))
-        ctx.set_materialize_grads(False)
-        ctx.graph, ctx.signature, ctx.origin = graph, signature, origin
-        if signature.zeros:
-            ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
         if signature.constant:
             ctx.mark_non_differentiable(*(out[n] for n in signature.constant))
         return tuple(handed[n] for n in signature.results)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
-        graph, signature = ctx.graph, ctx.signature
         kept = ctx.saved_tensors  # raises where one was changed since, or all are freed
-        if torch.is_grad_enabled() or (signature.linked and ctx.origin.asks_for_torch()):
-            return None, None, None, *_by_torch(ctx, cotangents)
-        values = dict(zip(signature.kept, kept, strict=True)) | graph.rows
-        missing = False
-        for i, name in signature.seen:
-            d = cotangents[i]
-            if d is None:
-                missing = True
-            elif name is not None:
-                values[name] = d
-        if missing:
-            _fill_in(values, graph, signature)
-        try:
-            out = run_phase(graph.phases["backward"], values) if signature.gives else {}
-        except RuntimeError:
-            if all(d is None or _has_memory(d) for d in cotangents):
-                raise
-            return None, None, None, *_by_torch(ctx, cotangents)
-        if not keeps_graph():
-            ctx.origin = None  # as the engine frees what is saved
-        gradients = [None if n is None else out[n] for n in signature.gradients]
-        if missing or signature.zeros:
-            _as_torch(gradients, signature, cotangents, ctx)
-        return None, None, None, *gradients
+        return None, None, None, *_gradients(ctx, kept, cotangents)
+
+
+# ------------------------------------------------------------------------- calls in pieces
+
+
+class _Received:
+    """What the backwards that run know of a call, by their numbers: the cotangents that have come,
+    and the gradients that follow from these, once somebody has asked."""
+
+    def __init__(self, results: int) -> None:
+        self.results = results
+        self.cotangents: dict[int, list[Tensor | None]] = {}
+        self.gradients: dict[int, list[Tensor | None]] = {}
+
+    def add(self, numbers: Sequence[int], cotangents: Sequence[Tensor | None]) -> None:
+        task = torch._C._current_graph_task_id()
+        if task not in self.cotangents:
+            self.cotangents[task] = [None] * self.results
+            Variable._execution_engine.queue_callback(lambda: self.forget(task))
+        for i, d in zip(numbers, cotangents, strict=True):
+            self.cotangents[task][i] = d
+        self.gradients.pop(task, None)
+
+    def forget(self, task: int) -> None:
+        self.cotangents.pop(task, None)
+        self.gradients.pop(task, None)
+
+
+def _in_pieces(
+    graph: OnGraph, signature: Signature, origin: Origin, inputs: Sequence[Tensor]
+) -> list[Tensor]:
+    """A call as several nodes of autograd, so that from each result one gets to its own arguments
+    only, as in torch: a backward of one result must not touch the history of the others.
+
+    The exits take the cotangents. The entries give the gradients of their arguments; the first that
+    runs has those of all computed.
+    """
+    given = {n: x.detach() for n, x in zip(signature.inputs, inputs, strict=True)}
+    with torch.no_grad():
+        out = run_phase(graph.phases["forward"], given | graph.rows)
+    # the caller's tensors will know their nodes of autograd, which must not keep themselves alive
+    kept = [given[n] for n in signature.kept_inputs]
+    kept += [out[n].detach() for n in signature.kept_outputs]
+    received = _Received(len(signature.results))
+    tokens = [
+        _Entry.apply(
+            (graph, signature, origin, inputs), kept, received, ks, *(inputs[k] for k in ks)
+        )
+        for ks in signature.entries
+    ]
+    results = [
+        origin.set_aside(n, out[n]) if n in signature.linked else out[n] for n in signature.results
+    ]
+    for numbers, entries in signature.exits:
+        own = [results[i] for i in numbers]
+        made = _Exit.apply(received, numbers, own, *(tokens[e] for e in entries))
+        for i, x in zip(numbers, made, strict=True):
+            results[i] = x
+    return results
+
+
+class _Entry(torch.autograd.Function):
+    """The arguments that the same results have a gradient for."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        call: tuple[OnGraph, Signature, Origin, Sequence[Tensor]],
+        kept: Sequence[Tensor],
+        received: _Received,
+        numbers: Sequence[int],
+        *inputs: Tensor,
+    ) -> Tensor:
+        _keep(ctx, *call)
+        ctx.save_for_backward(*kept)
+        ctx.received, ctx.numbers = received, numbers
+        return torch.empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, token: Tensor | None) -> tuple[Tensor | None, ...]:
+        kept = ctx.saved_tensors
+        task, received = torch._C._current_graph_task_id(), ctx.received
+        if task not in received.gradients:
+            received.gradients[task] = list(_gradients(ctx, kept, received.cotangents[task]))
+        elif not keeps_graph():
+            ctx.origin = None
+        found = received.gradients[task]
+        mine = [found[k] for k in ctx.numbers]
+        for k in ctx.numbers:  # what nobody else holds need not be copied
+            found[k] = None
+        return None, None, None, None, *mine
+
+
+class _Exit(torch.autograd.Function):
+    """Results that have a gradient for the same arguments."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        received: _Received,
+        numbers: Sequence[int],
+        results: Sequence[Tensor],
+        *tokens: Tensor,
+    ) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.received, ctx.numbers, ctx.entries = received, numbers, len(tokens)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[None, ...]:
+        ctx.received.add(ctx.numbers, cotangents)
+        return (None,) * (3 + ctx.entries)
+
+
+# ------------------------------------------------------------------------- backward
+
+
+def _keep(
+    ctx: Any, graph: OnGraph, signature: Signature, origin: Origin, inputs: Sequence[Tensor]
+) -> None:
+    """What a node of autograd needs for `_gradients`, besides what it saves."""
+    ctx.set_materialize_grads(False)
+    ctx.graph, ctx.signature, ctx.origin = graph, signature, origin
+    ctx.wanted = [x.requires_grad for x in inputs]
+    if signature.zeros:
+        ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
+
+
+def _gradients(
+    ctx: Any, kept: Sequence[Tensor], cotangents: Sequence[Tensor | None]
+) -> Sequence[Tensor | None]:
+    """The gradients of all arguments of a call; `ctx` is a node with what `_keep` has left."""
+    graph, signature = ctx.graph, ctx.signature
+    if torch.is_grad_enabled() or (signature.linked and ctx.origin.asks_for_torch()):
+        return _by_torch(ctx, cotangents)
+    values = dict(zip(signature.kept, kept, strict=True)) | graph.rows
+    missing = False
+    for i, name in signature.seen:
+        d = cotangents[i]
+        if d is None:
+            missing = True
+        elif name is not None:
+            values[name] = d
+    if missing:
+        _fill_in(values, graph, signature)
+    try:
+        out = run_phase(graph.phases["backward"], values) if signature.gives else {}
+    except RuntimeError:
+        if all(d is None or _has_memory(d) for d in cotangents):
+            raise
+        return _by_torch(ctx, cotangents)
+    if not keeps_graph():
+        ctx.origin = None  # as the engine frees what is saved
+    gradients = [None if n is None else out[n] for n in signature.gradients]
+    if missing or signature.zeros:
+        _as_torch(gradients, signature, cotangents, ctx)
+    return gradients
 
 
 # whether what is saved for backward is needed after the backward that runs
@@ -215,7 +377,7 @@ def _by_torch(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor 
             "a compiled call is differentiated for a second time: give retain_graph=True or "
             "create_graph=True to the first backward"
         )
-    return ctx.origin.gradients(cotangents, ctx.needs_input_grad[3:])
+    return ctx.origin.gradients(cotangents, ctx.wanted)
 
 
 def _has_memory(x: Tensor) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Variable
 
-from ...runtime.autograd import CompiledCall, Origin, Signature, keeps_graph
+from ...runtime.autograd import Origin, Signature, differentiated, keeps_graph
 from ...runtime.program import OnGraph, Program
 from .importer.binding import DropoutKey, FromTensor, RowsBinding
 from .importer.signature import argument_name
@@ -107,13 +107,13 @@ class Differentiation:
 
     def call(
         self, graph: OnGraph, args: Sequence[Any], rows: Sequence[Tensor]
-    ) -> tuple[CallOrigin, tuple[Tensor, ...]]:
+    ) -> tuple[CallOrigin, Sequence[Tensor]]:
         """Run @forward: the results of the program. Those that are linked are to be replaced by
         what `CallOrigin.linked` makes of them."""
         origin = CallOrigin(self, args, rows)
         if self.unread:
             rows = [*rows, *(args[p] for p in self.unread)]
-        return origin, CompiledCall.apply(graph, self.signature, origin, *rows)
+        return origin, differentiated(graph, self.signature, origin, rows)
 
 
 class CallOrigin(Origin):

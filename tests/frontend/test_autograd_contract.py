@@ -65,6 +65,52 @@ def test_weights_that_are_not_used_do_not_decay() -> None:
     assert_as_eager(Several, run)
 
 
+def test_a_backward_of_one_result_leaves_the_history_of_the_others() -> None:
+    """Its hooks are not called, and it is not freed."""
+    _, edge_index = graph()
+
+    def two(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+        fixed = summed(z.detach(), edge_index)
+        return summed(x, edge_index) * fixed, summed(y, edge_index).exp(), x.cos() * y
+
+    def run(f: Callable[..., Any]) -> Any:
+        torch.manual_seed(0)
+        leaves = [torch.randn(NODES, WIDTH, requires_grad=True) for _ in range(3)]
+        calls: list[Tensor] = []
+        for leaf in leaves:
+            leaf.register_hook(lambda d: calls.append(d.clone()))
+        args = [leaf * leaf for leaf in leaves]
+        for x in args:
+            x.register_hook(lambda d: calls.append(d.clone()))
+        first, second, both = f(*args)
+        first.sum().backward()
+        second.sum().backward()
+        args[2].sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            both.sum().backward()
+        return calls, [leaf.grad for leaf in leaves]
+
+    expected, found = run(two), run(gnnc.compile(two))
+    torch.testing.assert_close(found, expected)
+
+
+def test_all_results_in_one_backward() -> None:
+    """One compiled backward serves all results, also where they are of different arguments."""
+    x, edge_index = graph()
+
+    def run(model: nn.Module) -> Any:
+        z = x.clone().requires_grad_()
+        a, b, signs, *_ = model(z * 1, edge_index)
+        loss = a.square().sum() + b.sum() + signs.sum()
+        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)
+        (d,) = torch.autograd.grad(loss, z, create_graph=True)
+        (d * d).sum().backward()
+        return gradients(model), z.grad
+
+    assert_as_eager(Several, run)
+
+
 class Layers(nn.Module):
     """Results that are made of each other."""
 
