@@ -103,8 +103,8 @@ def compile_graph(
 
 
 def closing_blocks(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, for a graph with `no_grad` blocks and their like: where it raises inside one autograd's
-    mode is again what it was before, as behind a block of Python's."""
+    """`run`, for a graph with `no_grad` blocks and their like: where it raises inside one, the mode
+    of autograd is again what it was before, as behind a block of Python's."""
 
     def closing(*args: Any) -> Any:
         mode = torch.is_grad_enabled()

@@ -149,12 +149,10 @@ class _Run(fx.Interpreter):
         return x
 
     def last_of(self, node: fx.Node) -> fx.Node:
-        """The last node that gives the same tensor, or edits its memory: after it, the tensor is
-        edited no more."""
+        """The node, or the last one that edits its memory: after it, the tensor is edited no
+        more."""
         old = self.own[node]
-        *_, last = (
-            n for n, x in self.own.items() if n.op != "output" and (x is old or self._edits(n, old))
-        )
+        *_, last = (n for n in self.own if n is node or self._edits(n, old))
         return last
 
     def _edits(self, n: fx.Node, x: Tensor) -> bool:

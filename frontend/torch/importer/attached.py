@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....passes.autodiff import made_of
 from .binding import Attached, FromTensor, RowsBinding
+from .errors import NoRule
 from .sizes import example
 
 
@@ -23,10 +24,14 @@ class Unknown(Exception):
     """The fake tensors do not tell."""
 
 
-def attachments(placeholders: Sequence[fx.Node], results: Sequence[Any]) -> list[Attached]:
-    """What each result is attached to.
+def attachments(
+    placeholders: Sequence[fx.Node], results: Sequence[Any], views: Sequence[fx.Node] = ()
+) -> list[Attached]:
+    """What each result is attached to. `views` are returned as well, and made of results or
+    arguments by torch.
 
     Raises:
+        NoRule: something is made of one of the views, whose own gradient would not show it.
         Unknown: a tensor has been edited since, so that it is found no more where it was used, or
             has no place in the graph of autograd.
     """
@@ -37,7 +42,16 @@ def attachments(placeholders: Sequence[fx.Node], results: Sequence[Any]) -> list
     for i, node in enumerate(results):
         if (edge := _edge(example(node))) is not None:
             places.setdefault(edge, []).append(i)
-    return [origins.of(i, example(node), places) for i, node in enumerate(results)]
+    for k, node in enumerate(views, len(results)):
+        edge = _edge(example(node))
+        if edge is not None and edge not in places and edge not in origins.edges:
+            places[edge] = [k]
+    found = [origins.of(i, example(node), places) for i, node in enumerate([*results, *views])]
+    between = {i for a in found for i in a.results if i >= len(results)}
+    if between:
+        view = views[min(between) - len(results)]
+        raise NoRule(f"{view.name} is returned, and is a view that another result is made of")
+    return found[: len(results)]
 
 
 def attachments_of_program(

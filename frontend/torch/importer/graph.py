@@ -167,7 +167,7 @@ class _Assembly:
         try:
             if edited or self.walk.hides_history():
                 raise Unknown
-            found = attachments(placeholders, self.returned.nodes)
+            found = attachments(placeholders, self.returned.nodes, self.returned.views)
         except Unknown:
             found = [_among(a, seen) for a in by_program[:returned]]
         found += [Attached()] * (first - returned)  # assertions

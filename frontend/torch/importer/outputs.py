@@ -20,6 +20,8 @@ from .sizes import example, expression
 from .tensors import Arr, Merge, Sym
 from .walk import Foreign, Walk
 
+SHOWN = "gnnc_shown"
+"""Of a node of a part of a graph: whether the whole graph returns it."""
 _CONSTANTS = (bool, int, float, str, torch.dtype, torch.device, type(None))
 
 
@@ -34,6 +36,7 @@ class Returned:
         self.inputs = {x.v.number: node for node, x in walk.inputs.items() if isinstance(x, Arr)}
         self.wanted: list[tuple[Arr, tuple[int, ...] | None]] = []
         self.nodes: list[fx.Node | None] = []
+        self.views: list[fx.Node] = []
         self.numbers: dict[fx.Node, Result] = {}
         self.lone = self._lone()
         self.tree = self._output(walk.outputs, walk.returned)
@@ -67,7 +70,7 @@ class Returned:
         value = example(self.walk.aliases.itself(node))
         key = self.walk.aliases.key(node)
         if root.op == "placeholder":
-            return self._view(Same(self.walk.placeholders.index(root)), views)
+            return self._seen(node, self._view(Same(self.walk.placeholders.index(root)), views))
         if any(self.walk.aliases.key(p) == key for p in self.walk.placeholders):
             raise NoRule(f"{node.name} is returned: it lies in the memory of an argument")
         if isinstance(x, Arr):
@@ -75,8 +78,15 @@ class Returned:
             if original is not None and key in self.lone:
                 return Copy(original, memory_order(value) == tuple(range(value.dim())))
         if views and (key not in self.lone or memory_order(value) is None):
-            return self._view(self._number(root), views)
+            return self._seen(node, self._view(self._number(root), views))
         return self._number(self.walk.aliases.itself(node))
+
+    def _seen(self, node: fx.Node, place: Result | Same | View) -> Result | Same | View:
+        """Note a view that the caller gets, who may ask for its gradient."""
+        node = self.walk.aliases.itself(node)
+        if isinstance(place, View) and node.meta.get(SHOWN, True) and node not in self.views:
+            self.views.append(node)
+        return place
 
     def _copied(self, x: Arr) -> int | None:
         """The placeholder whose numbers a tensor has, unless that is edited."""

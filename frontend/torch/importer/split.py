@@ -16,6 +16,7 @@ from .effects import switches_mode
 from .errors import Unsupported, node_name
 from .graph import ROWS, import_graph
 from .history import GradModes
+from .outputs import SHOWN
 from .regions import Refused, Regions
 from .sizes import example, expression, is_unbacked, row_symbols
 from .walk import Walk
@@ -108,12 +109,13 @@ def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule
     autograd; what switches the mode is left out, and so are shapes: their numbers cross parts."""
     modes, graph = GradModes(gm.graph), fx.Graph()
     made: dict[fx.Node, Any] = {}
+    shown = {n for n in gm.graph.nodes if any(u.op == "output" for u in n.users)}
     for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
         if node_name(node) == "Size":
             made[node] = fx.map_arg(node.args[0], made.__getitem__)
         elif not switches_mode(node):
             made[node] = new = graph.node_copy(node, made.__getitem__)
-            new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node]}
+            new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node], SHOWN: node in shown}
     return fx.GraphModule(gm, graph)
 
 
