@@ -43,9 +43,9 @@ GRAPHS_KEPT = 64
 _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
 
 
-class IndexOutOfRange(IndexError, RuntimeError):
-    """An index out of range where torch raises a RuntimeError, of which libraries on top of it make
-    an IndexError: it is both."""
+class IndexOutOfRange(IndexError, RuntimeError, ValueError):
+    """An index out of range where torch raises a RuntimeError. PyG makes an IndexError of it in
+    messages and a ValueError in aggregations: it is whatever the caller expects."""
 
 
 class BoundProgram:

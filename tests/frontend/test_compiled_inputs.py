@@ -19,13 +19,15 @@ from .models import EDGES, NODES, WIDTH, Net, close, graph, pair
 )
 @pytest.mark.parametrize("bad", [NODES, NODES + 10**6, -1])
 def test_an_index_out_of_range(make: Any, bad: int) -> None:
-    _, model = pair(make=make)
+    eager, model = pair(make=make)
     x, edge_index = graph()
     model(x, edge_index)
     for row in (0, 1):
         wrong = edge_index.clone()
         wrong[row, 3] = bad
-        with pytest.raises((IndexError, RuntimeError), match=rf"^edge_index.*{bad}"):
+        with pytest.raises((IndexError, RuntimeError)) as own:
+            eager(x, wrong)
+        with pytest.raises(own.type, match=rf"^edge_index.*{bad}"):
             model(x, wrong)
     assert gnnc.explain(model).fallbacks == []
 
@@ -70,9 +72,9 @@ def test_wrong_input_raises_as_in_torch(change: Any, first: bool) -> None:
         model(x, edge_index)
     with pytest.raises(Exception) as expected:
         eager(*change(x, edge_index))
-    with pytest.raises((RuntimeError, ValueError, TypeError, IndexError)) as found:
+    with pytest.raises(expected.type) as found:
         model(*change(x, edge_index))
-    assert str(found.value), expected
+    assert str(found.value)
 
 
 def test_lengths_that_do_not_meet() -> None:
