@@ -270,8 +270,16 @@ class Interpreted(nn.Module):
         return outputs
 
 
-@pytest.mark.parametrize("model", (mixed, mixed_edits, user.sorted_by_end, user.top_rows))
-def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
+LEFT_TO_TORCH = (
+    (mixed, "sort: gnnc has no rule for it"),
+    (mixed_edits, "mul_: it edits memory that a part in torch needs as well"),
+    (user.sorted_by_end, "argsort: gnnc has no rule for it"),
+    (user.top_rows, "topk: gnnc has no rule for it"),
+)
+
+
+@pytest.mark.parametrize(("model", "reason"), LEFT_TO_TORCH)
+def test_supported_parts_of_a_graph(model: Callable[..., Tensor], reason: str):
     reasons: list[str] = []
 
     def backend(gm: fx.GraphModule, examples: Any) -> Callable[..., Any]:
@@ -287,7 +295,7 @@ def test_supported_parts_of_a_graph(model: Callable[..., Tensor]):
         args = zoo.with_matrix(nodes, edges, 5)
         with torch.no_grad():
             assert torch.allclose(call(*args), model(*args), atol=1e-4)
-    assert any(word in r for r in reasons for word in ("sort", "topk", "edit"))
+    assert any(r.startswith(reason) for r in reasons)
 
 
 @pytest.mark.parametrize("model", (user.dense_attention,))
