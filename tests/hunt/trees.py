@@ -84,6 +84,8 @@ LIKE = {"zeros_like", "ones_like", "full_like", "empty_like", "len"}
 """Functions that read none of their first argument, besides the methods `.._as`."""
 EDITING = {"inplace", "out", "max_norm"}
 """Arguments of calls that edit a tensor."""
+FRESH = {"zeros", "ones", "full", "new_zeros", "new_ones", "new_full", "clone"}
+"""Functions and methods that give a tensor which nobody else has."""
 
 
 def is_dead(text: str, line: int) -> bool:
@@ -150,10 +152,12 @@ def name_of(called: ast.expr) -> str:
 
 
 def edits(call: ast.Call) -> bool:
-    """Whether a call says that it edits a tensor."""
+    """Whether a call says that it edits a tensor that others have too."""
+    function = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(function, ast.Call) and name_of(function.func) in FRESH:
+        return False
     if name_of(call.func).endswith("_") or any(k.arg in EDITING for k in call.keywords):
         return True
-    function = call.func.value if isinstance(call.func, ast.Attribute) else None
     flagged = any(isinstance(a, ast.Constant) and a.value is True for a in call.args)
     return flagged and isinstance(function, ast.Name) and function.id in ("F", "nn")
 
