@@ -44,8 +44,8 @@ _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
 
 
 class IndexOutOfRange(IndexError, RuntimeError, ValueError):
-    """An index out of range where torch raises a RuntimeError. PyG makes an IndexError of it in
-    messages and a ValueError in aggregations: it is whatever the caller expects."""
+    """An index out of range where torch raises a RuntimeError in code of PyG's. That makes an
+    IndexError of it in messages and a ValueError in aggregations: it is whatever callers expect."""
 
 
 class BoundProgram:
@@ -187,8 +187,9 @@ class BoundProgram:
             out = self.replay.outputs(args, key)
         except (IndexError, RuntimeError, ValueError) as error:
             told = str(error).partition("\n")[0]
-            both = isinstance(refused, IndexError) and type(error) is RuntimeError
-            kind = IndexOutOfRange if both else type(error)
+            # where the replay stood is part of its message
+            in_pyg = isinstance(refused, IndexError) and "torch_geometric" in str(error)
+            kind = IndexOutOfRange if in_pyg and type(error) is RuntimeError else type(error)
             raise kind(f"{refused} (torch: {told})") from error
         self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
         return out
