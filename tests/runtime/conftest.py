@@ -1,17 +1,12 @@
 """Tests of the runtime keep their compiled code out of the user's cache."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gnnc.tests.session import session_cache
 
-@pytest.fixture(autouse=True, scope="session")
-def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GNNC_CACHE", str(place))
-        yield place
+__all__ = ["cache_root", "session_cache"]
 
 
 @pytest.fixture
