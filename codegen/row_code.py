@@ -28,12 +28,10 @@ from .row_values import (
     Place,
     Registers,
     Scalar,
-    add_product,
     cast_text,
     combine,
     const_value,
     ctype_of,
-    factors,
     params_of,
     start_text,
 )
@@ -420,7 +418,8 @@ class RowCode:
         c = ctype_of(v)
         match acc:
             case Scalar(name):
-                self.out.line(f"{name} = {self.combined(kind, name, v)};")
+                # no FMA: GCC vectorises what is added, where it may add up number by number
+                self.out.line(f"{name} = {combine(kind, name, self.text(v), c)};")
             case Registers(names):
                 added = Window(self, c, list(names), "0").combined(kind, v)
                 for piece, name in names.items():
@@ -429,14 +428,6 @@ class RowCode:
                 x = self.memory(v)
                 with self.out.block(f"for (int f = 0; f < {length(v)}; ++f)"):
                     self.out.line(f"{name}[f] = {combine(kind, f'{name}[f]', f'{x}[f]', c)};")
-
-    def combined(self, kind: str, acc: str, v: SSAValue) -> str:
-        """The C expression of an accumulator and a row of one number together."""
-        of, c = factors(kind, v), ctype_of(v)
-        if of is not None and all(x in self.place for x in of):  # factors of tiles are not kept
-            a, b = map(self.text, of)
-            return add_product(a, b, acc, c)
-        return combine(kind, acc, self.text(v), c)
 
     def reset(self, r: SSAValue, acc: Place) -> None:
         c = ctype_of(r)

@@ -234,27 +234,32 @@ WORDS(w64x8, uint64_t, 8)
 #define VECTOR_EXP(T, U, e)                                                                    \
     INLINE T reduce_##T(T x, T *lost, U *n)                                                    \
     {                                                                                          \
-        const T t = x * LOG2E_##e + ROUND_##e, k = t - ROUND_##e;                              \
-        const T a = x - k * LN2_HIGH_##e, r = a - k * LN2_LOW_##e;                             \
-        *lost = (a - r) - k * LN2_LOW_##e;                                                     \
+        const T low = SPLAT(T, -LN2_LOW_##e), high = SPLAT(T, -LN2_HIGH_##e);                  \
+        const T t = muladd_##T(x, SPLAT(T, LOG2E_##e), SPLAT(T, ROUND_##e));                   \
+        const T k = t - ROUND_##e, a = muladd_##T(k, high, x), r = muladd_##T(k, low, a);      \
+        *lost = muladd_##T(k, low, a - r);                                                     \
         *n = bits_##T(t) << MANTISSA_##e;                                                      \
         return r;                                                                              \
     }                                                                                          \
     INLINE T reduce_sum_##T(T x, T rest, T *lost, U *n)                                        \
     {                                                                                          \
-        const T t = (x + rest) * LOG2E_##e + ROUND_##e, k = t - ROUND_##e;                     \
-        const T a = x - k * LN2_HIGH_##e, b = rest - k * LN2_LOW_##e, r = a + b;               \
+        const T t = muladd_##T(x + rest, SPLAT(T, LOG2E_##e), SPLAT(T, ROUND_##e));            \
+        const T k = t - ROUND_##e, a = muladd_##T(k, SPLAT(T, -LN2_HIGH_##e), x);              \
+        const T b = muladd_##T(k, SPLAT(T, -LN2_LOW_##e), rest), r = a + b;                    \
         *lost = (a - r) + b;                                                                   \
         *n = bits_##T(t) << MANTISSA_##e;                                                      \
         return r;                                                                              \
     }                                                                                          \
     /* exp(r + lost) - 1 for a reduced argument */                                             \
-    INLINE T growth_##T(T r, T lost) { return r + (r * r * EXP_##e(T, r) + lost); }            \
+    INLINE T growth_##T(T r, T lost)                                                           \
+    {                                                                                          \
+        return r + muladd_##T(r * r, EXP_##e(T, r), lost);                                     \
+    }                                                                                          \
     INLINE T exp_##T(T x)                                                                      \
     {                                                                                          \
         T lost;                                                                                \
         U n;                                                                                   \
-        const T r = reduce_##T(x, &lost, &n), p = (r + r * r * EXP_##e(T, r)) + 1;             \
+        const T r = reduce_##T(x, &lost, &n), p = muladd_##T(r * r, EXP_##e(T, r), r) + 1;     \
         const T y = real_##T(bits_##T(p) + n);                                                 \
         const T ended = pick_##T(less_##T(x, SPLAT(T, EXP_END_##e)), y, x * HUGE_##e);         \
         return real_##T(bits_##T(ended) & ~less_##T(x, SPLAT(T, EXP_FIRST_##e)));              \
@@ -269,7 +274,7 @@ WORDS(w64x8, uint64_t, 8)
         const T grown = real_##T(bits_##T(p) + n), over = x * HUGE_##e;                        \
         const T large = pick_##T(less_##T(x, SPLAT(T, EXP_END_##e)), grown, over);             \
         const U small = less_##T(x, SPLAT(T, -EXPM1_END_##e));                                 \
-        return with_sign_##T(pick_##T(small, q * s + (s - 1), large), x);                      \
+        return with_sign_##T(pick_##T(small, muladd_##T(q, s, s - 1), large), x);              \
     }
 
 /* log(1 + f) - f for f + 1 between the roots of 1/2 and 2. */
@@ -277,7 +282,7 @@ WORDS(w64x8, uint64_t, 8)
 #define LOG_REST_f64(T, f)                                                                     \
     ({                                                                                         \
         const T s_ = (f) / ((f) + 2), z_ = s_ * s_, h_ = (f) * (f) * 0.5;                      \
-        s_ * (z_ * LOG_f64(T, z_) + h_) - h_;                                                  \
+        muladd_##T(s_, muladd_##T(z_, LOG_f64(T, z_), h_), -h_);                               \
     })
 #define VECTOR_LOG(T, U, e)                                                                    \
     /* the exponent n of x as a number and 2^-n x - 1, between those roots */                  \
@@ -290,7 +295,8 @@ WORDS(w64x8, uint64_t, 8)
     {                                                                                          \
         const U i = (bits_##T(x) - ROOT_##e) & (UNIT_##e - 1);                                 \
         const T n = exponent_##T(x), f = real_##T(i + ROOT_##e) - 1;                           \
-        const T y = n * LN2_HIGH_##e + (f + (LOG_REST_##e(T, f) + n * LN2_LOW_##e));           \
+        const T low = muladd_##T(n, SPLAT(T, LN2_LOW_##e), LOG_REST_##e(T, f));                \
+        const T y = muladd_##T(n, SPLAT(T, LN2_HIGH_##e), f + low);                            \
         const T ended = pick_##T(less_##T(x, SPLAT(T, INFINITY)), y, x);                       \
         const T pole = SPLAT(T, -INFINITY), nan = SPLAT(T, NAN);                               \
         const T none = pick_##T(less_##T(SPLAT(T, -LEAST_##e), x), pole, nan);                 \
@@ -303,8 +309,8 @@ WORDS(w64x8, uint64_t, 8)
         const U up = bits_##T(SPLAT(T, 1)) - (bits_##T(n + ROUND_##e) << MANTISSA_##e);        \
         const T s = real_##T(up + 2 * UNIT_##e), g = s * (e)0.25 - 1, f = s * x * (e)0.25 + g; \
         const T lost = s * x * (e)0.25 - (f - g) + s * rest * (e)0.25;                         \
-        const T low = LOG_REST_##e(T, f) + (n * LN2_LOW_##e + lost);                           \
-        return (n * LN2_HIGH_##e + base) + (f + low);                                          \
+        const T low = LOG_REST_##e(T, f) + muladd_##T(n, SPLAT(T, LN2_LOW_##e), lost);         \
+        return muladd_##T(n, SPLAT(T, LN2_HIGH_##e), base) + (f + low);                        \
     }                                                                                          \
     INLINE T log1p_##T(T x)                                                                    \
     {                                                                                          \
@@ -341,11 +347,12 @@ WORDS(w64x8, uint64_t, 8)
         U n;                                                                                   \
         const T r = reduce_sum_##T(-x, -rest, &lost, &n), q = growth_##T(r, lost);             \
         const T big = SPLAT(T, EXCESS_##e), s = real_##T(n + bits_##T(big));                   \
-        const T sum = (s * q + s) * (1 / EXCESS_##e), d = sum + 1, rounded = sum - (d - 1);    \
+        const T sum = muladd_##T(s, q, s) * (1 / EXCESS_##e);                                  \
+        const T d = sum + 1, rounded = sum - (d - 1);                                          \
         const T inverse = d * (e)-0.5 + (e)1.457, scale = pick_##T(falls, s, big);             \
         const T v = num / d, y = v * scale;                                                    \
         const T more = real_##T(bits_##T(q) & falls) - rounded * inverse;                      \
-        if (!careful) return (y * more + y) * (1 / EXCESS_##e);                                \
+        if (!careful) return muladd_##T(y, more, y) * (1 / EXCESS_##e);                        \
         const T vh = first_half_##T(v), dh = first_half_##T(d);                                \
         const T left = ((num - vh * dh) - vh * (d - dh)) - (v - vh) * d;                       \
         return ((y * more + left * inverse * scale) + y) * (1 / EXCESS_##e);                   \
@@ -361,7 +368,7 @@ WORDS(w64x8, uint64_t, 8)
         const T a = abs_##T(x), z = x * x, all = SPLAT(T, 2);                                  \
         const T c = at_most_##T(a, TANH_END_##e);                                              \
         const T far = 1 - logistic_##T(all, c + c, (T){0}, less_##T((T){0}, all), 0);          \
-        const T near = x * (z * TANH_##e(T, z)) + x;                                           \
+        const T near = muladd_##T(x, z * TANH_##e(T, z), x);                                   \
         return with_sign_##T(pick_##T(less_##T(a, SPLAT(T, 0.625)), near, far), x);            \
     }                                                                                          \
     /* x / (1 + exp(-v)), v = x (A + B x^2) in two parts with far more bits than one has */    \
@@ -389,8 +396,8 @@ WORDS(w64x8, uint64_t, 8)
         U n;                                                                                   \
         const T a = abs_##T(x), z = x * x, c = at_most_##T(a, ERF_END_##e);                    \
         const T r = reduce_##T(ERFC_##e(T, c), &lost, &n);                                     \
-        const T p = (r + r * r * EXP_##e(T, r)) + 1;                                           \
-        const T far = 1 - p * real_##T(n + ONE_##e);                                           \
+        const T p = muladd_##T(r * r, EXP_##e(T, r), r) + 1;                                   \
+        const T far = muladd_##T(-p, real_##T(n + ONE_##e), SPLAT(T, 1));                      \
         const T near = x * (ERF_##e(T, z) + 1);                                                \
         return pick_##T(less_##T(a, SPLAT(T, 0.84375)), near, with_sign_##T(far, x));          \
     }                                                                                          \

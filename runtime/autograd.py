@@ -90,7 +90,9 @@ class Signature:
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
     those kept for @backward, `wanted` what @backward reads, `cotangents` maps a result to the input
     of @backward. `attached` gives for a result the arguments that have a gradient of it, be it 0;
-    `linked` are results that the caller gets from another node of autograd.
+    `linked` are results that the caller gets from another node of autograd. `reads` gives for each
+    result the numbers of those that eager's backward of it reads, and that nobody may edit before
+    (None: perhaps all).
 
     From these follow `kept`, the names of what a call keeps until its backward, in order;
     `constant`, the results without a gradient; `seen`, the others by number with their cotangents;
@@ -98,7 +100,8 @@ class Signature:
     the numbers of the arguments whose gradient is 0; and `gives`, whether any other is not.
     `unreached` are the numbers of the arguments that no result has a gradient for, `entries` those
     of the arguments with the same sources, and `exits` those of the results with the same
-    arguments, each with the numbers of the entries that these are.
+    arguments, each with the numbers of the entries that these are. `editable` are the numbers of
+    the results that are kept and that eager's backward of some result does not read.
     """
 
     def __init__(
@@ -110,7 +113,8 @@ class Signature:
         cotangents: Mapping[str, str],
         wanted: Collection[str],
         attached: Mapping[str, Collection[str]],
-        linked: Collection[str] = (),
+        linked: Collection[str],
+        reads: Sequence[Collection[int] | None],
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
@@ -137,6 +141,10 @@ class Signature:
             (numbers, tuple(e for e, ks in enumerate(self.entries) if inputs[ks[0]] in names))
             for names, numbers in _alike(of).items()
         )
+        everything = frozenset(range(len(results)))
+        self.reads = [everything if r is None else frozenset(r) for r in reads]
+        spared = {j for i, _ in self.seen for j in everything.difference(self.reads[i])}
+        self.editable = tuple(j for j in sorted(spared) if results[j] in self.kept_outputs)
 
 
 def _alike(sets: Sequence[frozenset[Any]]) -> dict[frozenset[Any], list[int]]:
@@ -198,7 +206,7 @@ class CompiledCall(torch.autograd.Function):
             # the caller's tensor will know its node of autograd, which must not keep itself alive
             out = out | {n: out[n].detach() for n in signature.linked}
         kept = [given[n] for n in signature.kept_inputs]
-        _keep(ctx, graph, signature, origin, inputs)
+        _keep(ctx, (graph, signature, origin, inputs), out)
         ctx.save_for_backward(*kept, *(out[n] for n in signature.kept_outputs))
         if signature.constant:
             ctx.mark_non_differentiable(*(out[n] for n in signature.constant))
@@ -206,8 +214,7 @@ class CompiledCall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
-        kept = ctx.saved_tensors  # raises where one was changed since, or all are freed
-        return None, None, None, *_gradients(ctx, kept, cotangents)
+        return None, None, None, *_gradients(ctx, cotangents)
 
 
 # ------------------------------------------------------------------------- calls in pieces
@@ -254,7 +261,7 @@ def _in_pieces(
     received = _Received(len(signature.results))
     tokens = [
         _Entry.apply(
-            (graph, signature, origin, inputs), kept, received, ks, *(inputs[k] for k in ks)
+            (graph, signature, origin, inputs), out, kept, received, ks, *(inputs[k] for k in ks)
         )
         for ks in signature.entries
     ]
@@ -275,30 +282,30 @@ class _Entry(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        call: tuple[OnGraph, Signature, Origin, Sequence[Tensor]],
+        call: _Call,
+        out: Mapping[str, Tensor],
         kept: Sequence[Tensor],
         received: _Received,
         numbers: Sequence[int],
         *inputs: Tensor,
     ) -> Tensor:
-        _keep(ctx, *call)
+        _keep(ctx, call, out)
         ctx.save_for_backward(*kept)
         ctx.received, ctx.numbers = received, numbers
         return torch.empty(0)
 
     @staticmethod
     def backward(ctx: Any, token: Tensor | None) -> tuple[Tensor | None, ...]:
-        kept = ctx.saved_tensors
         task, received = torch._C._current_graph_task_id(), ctx.received
         if task not in received.gradients:
-            received.gradients[task] = list(_gradients(ctx, kept, received.cotangents[task]))
+            received.gradients[task] = list(_gradients(ctx, received.cotangents[task]))
         elif not keeps_graph():
-            ctx.origin = None
+            _free(ctx)
         found = received.gradients[task]
         mine = [found[k] for k in ctx.numbers]
         for k in ctx.numbers:  # what nobody else holds need not be copied
             found[k] = None
-        return None, None, None, None, *mine
+        return None, None, None, None, None, *mine
 
 
 class _Exit(torch.autograd.Function):
@@ -325,23 +332,55 @@ class _Exit(torch.autograd.Function):
 # ------------------------------------------------------------------------- backward
 
 
-def _keep(
-    ctx: Any, graph: OnGraph, signature: Signature, origin: Origin, inputs: Sequence[Tensor]
-) -> None:
-    """What a node of autograd needs for `_gradients`, besides what it saves."""
+_Call = tuple[OnGraph, Signature, Origin, Sequence[Tensor]]
+"""A call of a compiled program, with its inputs."""
+
+
+def _keep(ctx: Any, call: _Call, out: Mapping[str, Tensor]) -> None:
+    """What a node of autograd needs for `_gradients`, besides what it saves; `out` is what @forward
+    gave."""
     ctx.set_materialize_grads(False)
-    ctx.graph, ctx.signature, ctx.origin = graph, signature, origin
+    ctx.graph, ctx.signature, ctx.origin, inputs = call
+    signature = ctx.signature
     ctx.wanted = [x.requires_grad for x in inputs]
     if signature.zeros:
         ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
+    # by other names: a result knows its node of autograd
+    shown = [(j, out[signature.results[j]].detach()) for j in signature.editable]
+    ctx.shown = [(j, x, x._version) for j, x in shown]
 
 
-def _gradients(
-    ctx: Any, kept: Sequence[Tensor], cotangents: Sequence[Tensor | None]
-) -> Sequence[Tensor | None]:
+def _free(ctx: Any) -> None:
+    """As the engine frees what is saved."""
+    ctx.origin, ctx.shown = None, ()
+
+
+def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | None:
+    """What the call has kept; None where the user has edited a result that eager does not keep.
+
+    Raises:
+        RuntimeError: a tensor that eager keeps as well has been edited, or an argument; or all are
+            freed.
+    """
+    try:
+        return ctx.saved_tensors
+    except RuntimeError:
+        edited = {j for j, x, version in ctx.shown if x._version != version}
+        given = [i for i, _ in ctx.signature.seen if cotangents[i] is not None]
+        if not edited or any(edited & ctx.signature.reads[i] for i in given):
+            raise
+        return None
+
+
+def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     """The gradients of all arguments of a call; `ctx` is a node with what `_keep` has left."""
     graph, signature = ctx.graph, ctx.signature
-    if torch.is_grad_enabled() or (signature.linked and ctx.origin.asks_for_torch()):
+    kept = _kept(ctx, cotangents)
+    if (
+        kept is None
+        or torch.is_grad_enabled()
+        or (signature.linked and ctx.origin.asks_for_torch())
+    ):
         return _by_torch(ctx, cotangents)
     values = dict(zip(signature.kept, kept, strict=True)) | graph.rows
     missing = False
@@ -360,7 +399,7 @@ def _gradients(
             raise
         return _by_torch(ctx, cotangents)
     if not keeps_graph():
-        ctx.origin = None  # as the engine frees what is saved
+        _free(ctx)
     gradients = [None if n is None else out[n] for n in signature.gradients]
     if missing or signature.zeros:
         _as_torch(gradients, signature, cotangents, ctx)

@@ -71,6 +71,7 @@ class Differentiation:
             wanted,
             attached,
             [results[i] for i in self.made_of],
+            [a.reads for a in imported.attached],
         )
 
     def versions(self, args: Sequence[Any]) -> list[int] | None:

@@ -229,6 +229,55 @@ def test_a_result_with_its_own_value_in_backward() -> None:
         y.sum().backward()
 
 
+def sums(x: Tensor, e: Tensor) -> Tensor:
+    return torch.zeros_like(x).index_add(0, e[1], x[e[0]])
+
+
+def sum_and_function(x: Tensor, z: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    """Eager saves the second result alone."""
+    y = sums(x * z, e)
+    return y, y.sigmoid()
+
+
+def functions_apart(x: Tensor, z: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    """Each result is saved for its own backward."""
+    return sums(x, e).exp(), sums(x * z, e).tanh()
+
+
+@pytest.mark.parametrize(
+    ("function", "edited", "followed", "raises"),
+    [
+        (sum_and_function, 0, [1], False),
+        (sum_and_function, 0, [0, 1], False),
+        (sum_and_function, 1, [0, 1], True),
+        (functions_apart, 0, [1], False),
+        (functions_apart, 1, [0], False),
+        (functions_apart, 0, [0], True),
+    ],
+)
+def test_results_may_be_edited_where_eager_does_not_read_them(
+    function: Any, edited: int, followed: list[int], raises: bool
+) -> None:
+    x, e = graph()
+    z = torch.randn_like(x)
+    found = []
+    for f in (function, gnnc.compile(function)):
+        leaves = [t.clone().requires_grad_() for t in (x, z)]
+        results = f(*leaves, e)
+        with torch.no_grad():
+            results[edited].add_(1)
+        total = sum((results[k].sum() for k in followed), torch.zeros(()))
+        if raises:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                total.backward()
+        else:
+            total.backward()
+            found.append([t.grad for t in leaves])
+    for ours, theirs in zip(*found, strict=True) if found else ():
+        assert (ours is None) == (theirs is None)
+        assert ours is None or theirs is None or close(ours, theirs)
+
+
 def test_a_number_taken_from_a_tensor_has_no_gradient() -> None:
     class Scaled(nn.Module):
         def __init__(self) -> None:

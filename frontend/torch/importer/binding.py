@@ -230,10 +230,12 @@ class Check:
 @dataclass(frozen=True)
 class Attached:
     """The placeholders that want the gradient of a result, and the other results that it is made
-    of, by their positions: as autograd sees it."""
+    of, by their positions: as autograd sees it. `reads` are the results that eager's backward of it
+    reads, so that nobody may edit them before (None: perhaps all)."""
 
     placeholders: frozenset[int] = frozenset()
     results: frozenset[int] = frozenset()
+    reads: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from .errors import ImportCrash, NoRule, Unsupported
 from .history import check_edits, takes_part
 from .maps import Program, row_wise_operands
 from .outputs import Returned
+from .saved import read_in_backward
 from .signature import Signature, argument_name
 from .tensors import Arr, Merge
 from .values import Node
@@ -170,6 +171,8 @@ class _Assembly:
             found = attachments(placeholders, self.returned.nodes, self.returned.views)
         except Unknown:
             found = [_among(a, seen) for a in by_program[:returned]]
+        reads = read_in_backward(placeholders, self.returned.nodes)
+        found = [replace(a, reads=r) for a, r in zip(found, reads, strict=True)]
         found += [Attached()] * (first - returned)  # assertions
         for i in range(first, len(self.values)):
             found.append(_among(by_program[i], seen) if i in recorded else Attached())

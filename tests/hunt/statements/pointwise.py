@@ -25,7 +25,7 @@ UNARY = (
     "F.hardtanh({a})",
     "F.relu6({a})",
     "F.softsign({a})",
-    "F.logsigmoid({a})",
+    "F.logsigmoid({a}.contiguous())",  # strides of others: docs/decisions.md
     "{a}.abs()",
     "torch.abs({a})",
     "torch.square({a})",
