@@ -17,6 +17,7 @@ from ...runtime.autograd import TORCH, prepare, run_phase
 from ...runtime.memo import Memo, version_key
 from ...runtime.program import Buffer, OnGraph, Program
 from ...runtime.sets import MapData, SetData
+from .bad_index import IndexOutOfRange
 from .differentiation import Differentiation
 from .importer.binding import (
     Constant,
@@ -41,11 +42,6 @@ GRAPHS_KEPT = 64
 
 # Dynamo's names of what modules keep; parameters, which an optimizer changes after backward, apart
 _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
-
-
-class IndexOutOfRange(IndexError, RuntimeError, ValueError):
-    """An index out of range where torch raises a RuntimeError in code of PyG's. That makes an
-    IndexError of it in messages and a ValueError in aggregations: it is whatever callers expect."""
 
 
 class BoundProgram:

@@ -16,6 +16,7 @@ from ...passes.machine import note_sizes
 from ...passes.runner import PassCrash
 from ...runtime.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
+from .bad_index import as_in_pyg
 from .bound import BoundProgram
 from .capture import dynamo_compile
 from .effects import AnotherDevice, as_written, check_devices
@@ -170,8 +171,9 @@ def told(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., An
     def run(*args: Any) -> Any:
         if reason not in report.fallbacks:
             eager(graph, reason, report)
-        return graph.forward(*args)
+        return in_torch(*args)
 
+    in_torch = as_in_pyg(graph, graph.forward)
     return run
 
 
@@ -234,7 +236,7 @@ def compile_parts(
     for name in split.supported:
         part = getattr(split.module, name)
         setattr(split.module, name, LatePart(part, options, report))
-    return split.module
+    return as_in_pyg(graph, split.module)
 
 
 class LatePart(nn.Module):
@@ -250,9 +252,7 @@ class LatePart(nn.Module):
         training = torch.is_grad_enabled()
         key = tuple(training and isinstance(x, torch.Tensor) and x.requires_grad for x in args)
         if key not in self.made:
-            start = time.perf_counter()
-            self.made[key] = compile_whole(self.graph_module, args, self.options, self.report)
-            self.report.compile_seconds += time.perf_counter() - start
+            self.made[key] = compile_somehow(self.graph_module, args, self.options, self.report)
         return self.made[key](*args)
 
 
@@ -260,4 +260,4 @@ def eager(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., A
     """Run the graph in torch, and say why."""
     report.fell_back(reason)
     log.warning("runs in torch: %s", reason)
-    return graph.forward
+    return as_in_pyg(graph, graph.forward)

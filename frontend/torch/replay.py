@@ -17,10 +17,12 @@ from torch import Tensor, fx
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from ...dialects.interp import philox
+from .importer.aliases import Aliases
 from .importer.binding import Imported, Mask, Result, ResultBinding
 from .importer.calls import canonical
-from .importer.effects import live_nodes, written
+from .importer.effects import written
 from .importer.errors import location
+from .importer.live import live_nodes
 from .importer.sizes import example
 
 Given = Mapping[int, Tensor]
@@ -39,7 +41,7 @@ class Replay:
         by_name = {n.name: n for n in graph.graph.nodes}
         self.nodes = [None if name is None else by_name[name] for name in imported.nodes]
         self.all = set(graph.graph.nodes)
-        self.needed = live_nodes(graph.graph)
+        self.needed = live_nodes(graph.graph, Aliases(graph.graph))
         """What the program computes, too: the rest raises nothing in its call, nor afterwards. (Nor
         does it draw: a backward draws no random numbers.)"""
         self.edited = [given[u.placeholder] for u in imported.updates]

@@ -42,6 +42,23 @@ def test_an_index_out_of_range_in_the_first_call() -> None:
         model(x, edge_index)
 
 
+@pytest.mark.parametrize("partly", [False, True], ids=["in torch", "in parts"])
+def test_an_index_out_of_range_in_torch_within_pyg(partly: bool) -> None:
+    """torch has a RuntimeError for it, of which PyG makes an IndexError."""
+    conv = GCNConv(WIDTH, 4, normalize=False)
+
+    def function(x: Tensor, e: Tensor) -> Tensor:
+        y = conv(x, e)
+        return y.relu() * 2 + y.median() if partly else y.median(0).values
+
+    compiled = gnnc.compile(function)
+    x, e = graph()
+    assert close(compiled(x, e), function(x, e))
+    for f in (function, compiled):
+        with pytest.raises(IndexError):
+            f(x[:0], e)
+
+
 def test_an_edit_in_place_of_the_graph_is_seen() -> None:
     eager, model = pair()
     x, edge_index = graph()

@@ -158,10 +158,13 @@ DEAD = {
     "h = x[e[0]]; g = torch.ones_like(h); y = y * g": 2,  # of which the shape is read
     "h = x[e[0]]; if h.numel() > 0:; .y = y * 2": 2,
     "h = x[e[0]]; h, g = h.max(0)": 2,  # by another dead one that takes its name
+    "h = x[e[0]]; g = h.new_zeros(3).add_(h); k = F.relu6(g, True)": 2,  # by edits of a new one
 }
 ALIVE = {
     "h = x[e[0]]; g = h * 2; y.add_(g)": 2,  # by an edit
     "h = F.relu(x[e[0]], True)": 2,
+    "h = x[e[0]]; g = h.new_zeros(3).add_(h); k = F.relu6(g, True); y = y + g": 2,
+    "g = y.new_zeros(3); v = g.view(3); k = g.add_(x[e[0]]); y = y + v": 4,
     "h = torch.add(x, y, out=y)": 2,
     "h = x[e[0]]; if (h > 0).any():; .y = y * 2": 2,
     "h = x[e[0]]; assert (h > 0).all()": 2,
@@ -198,6 +201,8 @@ OUT_OF_BOUNDS = "index is out of bounds for dimension with size 0"
         ("IndexError", "other", True),
         ("RuntimeError", OUT_OF_BOUNDS, False),
         ("RuntimeError", "e[0] is out of bounds", False),
+        ("RuntimeError", f"e[0] is 0 (torch: {NO_ROWS})", True),
+        ("RuntimeError", f"e[0] is 0 (torch: {OUT_OF_BOUNDS})", False),
     ],
 )
 def test_which_of_two_bad_indices(kind: str, message: str, alike: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TypeGuard
 
 
@@ -97,16 +98,25 @@ def is_dead(text: str, line: int) -> bool:
     if not around:  # what raised is not of the program: a backward
         return False
     statement = max(around, key=lambda n: n.lineno)
-    modules = acting_modules(tree)
-    needed = needed_names(tree, modules)
-    return is_passive(statement, modules) and not needed & names_set(statement)
+    acting = Acting(acting_modules(tree), fresh_names(tree))
+    needed = needed_names(tree, acting)
+    return is_passive(statement, acting) and not needed & names_set(statement)
+
+
+@dataclass(frozen=True)
+class Acting:
+    """What tells whether a statement acts on others: the attributes whose modules edit what they
+    are given, and the variables of tensors that nobody else has."""
+
+    modules: set[str]
+    fresh: set[str]
 
 
 def holds(statement: ast.stmt, line: int) -> bool:
     return statement.lineno <= line <= (statement.end_lineno or 0)
 
 
-def needed_names(tree: ast.AST, modules: set[str]) -> set[str]:
+def needed_names(tree: ast.AST, acting: Acting) -> set[str]:
     """The names of what is returned, edited, kept, asserted or asked, and all that is made of."""
     needed = set[str]()
     passive: list[ast.Assign] = []
@@ -116,7 +126,7 @@ def needed_names(tree: ast.AST, modules: set[str]) -> set[str]:
         elif isinstance(node, ast.With):
             needed |= {n for item in node.items for n in numbers_read(item.context_expr)}
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
-            if is_passive(node, modules):
+            if is_passive(node, acting):
                 passive.append(node)
             else:
                 needed |= numbers_read(node)
@@ -126,12 +136,14 @@ def needed_names(tree: ast.AST, modules: set[str]) -> set[str]:
     return needed
 
 
-def is_passive(node: ast.stmt, modules: set[str]) -> TypeGuard[ast.Assign]:
-    """Whether a statement does nothing but give values to variables."""
+def is_passive(node: ast.stmt, acting: Acting) -> TypeGuard[ast.Assign]:
+    """Whether a statement does nothing but give values to variables, which an edit of a tensor that
+    nobody else has does too."""
     if not isinstance(node, ast.Assign) or not all(map(is_variable, node.targets)):
         return False
     calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)]
-    return not any(edits(call) or name_of(call.func) in modules for call in calls)
+    acts = (edits(c, acting.fresh) or name_of(c.func) in acting.modules for c in calls)
+    return not any(acts)
 
 
 def is_variable(target: ast.expr) -> bool:
@@ -141,6 +153,12 @@ def is_variable(target: ast.expr) -> bool:
 
 
 def names_set(node: ast.Assign) -> set[str]:
+    """The variables that get values, those of tensors that are edited too."""
+    calls = (n for n in ast.walk(node.value) if isinstance(n, ast.Call) and edits(n, set()))
+    return targets(node) | {x.id for c in calls if isinstance(x := edited_by(c), ast.Name)}
+
+
+def targets(node: ast.Assign) -> set[str]:
     return {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
 
 
@@ -151,15 +169,45 @@ def name_of(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def edits(call: ast.Call) -> bool:
-    """Whether a call says that it edits a tensor that others have too."""
-    function = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if isinstance(function, ast.Call) and name_of(function.func) in FRESH:
-        return False
-    if name_of(call.func).endswith("_") or any(k.arg in EDITING for k in call.keywords):
-        return True
+def edits(call: ast.Call, fresh: set[str]) -> bool:
+    """Whether a call says that it edits a tensor that others have too, who have none of `fresh`."""
     flagged = any(isinstance(a, ast.Constant) and a.value is True for a in call.args)
-    return flagged and isinstance(function, ast.Name) and function.id in ("F", "nn")
+    function = call.func.value if isinstance(call.func, ast.Attribute) else None
+    flagged &= isinstance(function, ast.Name) and function.id in ("F", "nn")
+    named = name_of(call.func).endswith("_") or any(k.arg in EDITING for k in call.keywords)
+    return (named or flagged) and not is_fresh(edited_by(call), fresh)
+
+
+def edited_by(call: ast.Call) -> ast.expr | None:
+    """The tensor that a call edits, if it edits one."""
+    out = [k.value for k in call.keywords if k.arg in ("out", "max_norm")]
+    function = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if out or function is None:
+        return None
+    of_module = isinstance(function, ast.Name) and function.id in ("F", "nn", "torch")
+    return next(iter(call.args), None) if of_module else function
+
+
+def is_fresh(x: ast.expr | None, fresh: set[str]) -> bool:
+    """Whether nobody else has a tensor: a new one, or one of these variables, edited or not."""
+    if isinstance(x, ast.Name):
+        return x.id in fresh
+    if not isinstance(x, ast.Call):
+        return False
+    name = name_of(x.func)
+    return name in FRESH or (name.endswith("_") and is_fresh(edited_by(x), fresh))
+
+
+def fresh_names(tree: ast.AST) -> set[str]:
+    """The variables whose only value is a new tensor. (Who else has it later has read them.)"""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for name in targets(node):
+                values.setdefault(name, []).append(node.value)
+        elif isinstance(node, ast.arg):
+            values.setdefault(node.arg, []).append(ast.Name(node.arg))
+    return {n for n, given in values.items() if all(is_fresh(x, set()) for x in given)}
 
 
 def acting_modules(tree: ast.AST) -> set[str]:
@@ -168,7 +216,7 @@ def acting_modules(tree: ast.AST) -> set[str]:
         target.attr
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if edits(node.value) or name_of(node.value.func).startswith("BatchNorm")
+        if edits(node.value, set()) or name_of(node.value.func).startswith("BatchNorm")
         for target in node.targets
         if isinstance(target, ast.Attribute)
     }

@@ -97,21 +97,3 @@ def draws(node: fx.Node) -> bool:
 def is_assertion(node: fx.Node) -> bool:
     """Whether a node says that a tensor has to hold. (Those on sizes are guards of Dynamo's.)"""
     return node.op == "call_function" and node_name(node) in ("_assert_async", "assert_holds")
-
-
-def _runs_a_body(node: fx.Node) -> bool:
-    """Whether a node calls a function that is a graph of its own, which may do anything."""
-    called = node.args[0] if node.args else None
-    if not isinstance(called, fx.Node) or called.op != "get_attr":
-        return False
-    return isinstance(getattr(node.graph.owning_module, str(called.target), None), fx.GraphModule)
-
-
-def live_nodes(graph: fx.Graph) -> set[fx.Node]:
-    """The nodes that outputs or effects need. Dead ones may be beyond us (EdgeIndex's CSR)."""
-    live: set[fx.Node] = set()
-    for node in reversed(graph.nodes):
-        kept = has_effect(node) or is_assertion(node) or _runs_a_body(node)
-        if kept or any(user in live for user in node.users):
-            live.add(node)
-    return live

@@ -27,12 +27,12 @@ from .effects import (
     edited,
     has_effect,
     is_assertion,
-    live_nodes,
     passes_on,
     written,
 )
 from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
 from .history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
+from .live import live_nodes
 from .rules import RULES, Call
 from .sizes import Sizes, example, expression
 from .tensors import Arr, Merge, Sym, elem_of, numbers
@@ -90,7 +90,7 @@ class Walk:
         self.sites = 0
 
     def run(self) -> Walk:
-        live = live_nodes(self.graph)
+        live = live_nodes(self.graph, self.aliases)
         for node in self.graph.nodes:
             if node_name(node) in RESHAPING and node not in self.outside:
                 raise Unsupported(node, "it changes the shape of a tensor in place", mutates=True)
