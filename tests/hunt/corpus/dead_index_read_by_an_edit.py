@@ -1,13 +1,12 @@
 """A second derivative runs in torch: without the edits that nobody reads, and their indices."""
 
-import torch
 import torch.nn.functional as F
 
 
 def function(x, e, z):
     rows = x[e[0]]
     new = rows.new_zeros(len(x), 4).index_add_(0, e[1], rows)
-    dead = F.relu6(new, True)
+    _ = F.relu6(new, True)
     return z * 2
 
 

@@ -14,7 +14,7 @@ class Model(nn.Module):
 
     def forward(self, k):
         rows = self.embedding(k)
-        h = torch.matmul(self.act(self.linear(rows)), self.weight)
+        _ = torch.matmul(self.act(self.linear(rows)), self.weight)
         with torch.no_grad():
             self.weight.clamp_(-0.5, 0.5)
         return rows
