@@ -24,12 +24,14 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 
 from ..dialects.intra.bindings import InputOp, OutputOp, ViewOp, root
 from ..dialects.intra.rows import (
+    ApplyOp,
     DotOp,
     LoadOp,
     MatmulOp,
     OuterOp,
     SegmentOp,
     StoreOp,
+    TotalOp,
     TraverseOp,
 )
 from ..dialects.intra.shapes import ShapeOp
@@ -103,11 +105,15 @@ def way(buffer: SSAValue) -> list[tuple[Attribute, object]]:
 
 
 def users(op: Operation) -> Iterable[Operation]:
-    """What reads the result of an op, through other shapes of it, which are no copies."""
+    """What reads the result of an op, through other shapes of it, which are no copies, and through
+    products, whose factors a total may read when it adds them (codegen/row_values.py)."""
     for use in op.results[0].uses:
-        yield use.operation
-        if isinstance(use.operation, ShapeOp):
-            yield from users(use.operation)
+        user = use.operation
+        yield user
+        if isinstance(user, ShapeOp):
+            yield from users(user)
+        elif isinstance(user, ApplyOp):
+            yield from (u.operation for u in user.result.uses if isinstance(u.operation, TotalOp))
 
 
 def share(out: OutputOp, argument: InputOp) -> None:

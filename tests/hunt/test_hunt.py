@@ -24,7 +24,8 @@ def check(program: Program, compiled: bool) -> None:
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda p: p.stem)
 def test_found_once(path: Path) -> None:
-    check(Program.parse(path.read_text()), compiled=False)
+    program = Program.parse(path.read_text())
+    check(program, compiled=program.settings.get("compiled", False))
 
 
 @pytest.mark.parametrize("seed", range(QUICK))

@@ -29,6 +29,18 @@ func.func @main(%N : !inter.set<N>, %x : !inter.rows<N, 3xf64>, %g : !inter.set<
 """A statistic that all rows read, and rows that their neighbours read."""
 
 
+SUMMED = """
+func.func @main(%N : !inter.set<N>, %x : !inter.rows<N, 4xf64>)
+    -> (!inter.rows<unit, 4xf64>, !inter.rows<N, 4xf64> {inter.update = "x"}) {
+  %half = inter.const 0.5 : !inter.rows<unit, f64>
+  %new = inter.mul %x, %half : !inter.rows<N, 4xf64>
+  %s = inter.reduce sum %new over %N along () : !inter.rows<unit, 4xf64>
+  func.return %s, %new : !inter.rows<unit, 4xf64>, !inter.rows<N, 4xf64>
+}
+"""
+"""A product that a total adds factor by factor."""
+
+
 def in_place(module: object) -> set[str]:
     ops = module.walk()  # type: ignore[attr-defined]
     return {op.gives.data for op in ops if isinstance(op, InputOp) and op.gives is not None}
@@ -49,6 +61,13 @@ def test_arguments_that_others_read() -> None:
     shared = after(before, "update-in-place")
     same_meaning(before, shared, seeds=range(4))
     assert in_place(shared) == {"m"}
+
+
+def test_products_that_are_summed_later() -> None:
+    before = after(SUMMED, pipeline(False, 64).split(",update-in-place")[0])
+    shared = after(before, "update-in-place")
+    same_meaning(before, shared, seeds=range(4))
+    assert in_place(shared) == set()
 
 
 def test_sharing_twice_changes_nothing() -> None:
