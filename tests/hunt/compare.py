@@ -74,7 +74,8 @@ def raises_alike(eager: Observation, got: Observation) -> bool:
 BAD_INDEX = {
     "index is out of bounds for dimension with size 0": "IndexError",
     "index out of range in self": "IndexError",
-    "index_select(): self indexing axis dim should be positive": "RuntimeError",
+    r"index_select\(\): self indexing axis dim should be positive": "RuntimeError",
+    r"index -?\d+ is out of bounds for dimension \d+ with size \d+": "RuntimeError",
 }
 """What torch's ways to read rows say of an index, and the type of it."""
 
@@ -88,8 +89,12 @@ def of_another_index(eager: Observation, got: Observation) -> bool:
         return False
     told = TOLD.search(got.message)
     ours = told[1] if told else got.message
-    kinds = [BAD_INDEX.get(eager.message), BAD_INDEX.get(ours)]
+    kinds = [_kind_of_index(eager.message), _kind_of_index(ours)]
     return eager.message != ours and kinds == [eager.raised[1], got.raised[1]]
+
+
+def _kind_of_index(message: str) -> str | None:
+    return next((kind for text, kind in BAD_INDEX.items() if re.fullmatch(text, message)), None)
 
 
 TOLD = re.compile(r"\(torch: (.*)\)$")

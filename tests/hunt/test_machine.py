@@ -15,6 +15,7 @@ from .compare import compare, raises_alike
 from .execute import Observation, Runner, overlap, runner
 from .grammar import generate
 from .judge import observed
+from .poison import observed_without, without
 from .program import Argument, Call, Program
 from .trees import is_dead
 
@@ -180,6 +181,30 @@ ALIVE = {
 def test_what_is_dead_in(body: str, line: int, dead: bool) -> None:
     lines = "".join(f"    {s.replace('.', '    ', s[0] == '.')}\n" for s in body.split("; "))
     assert is_dead(f"def f(x, y, e):\n{lines}    return y\n", line) is dead
+
+
+NEEDLESS = {
+    "h = x.max(0).values; g = torch.relu_(h * 2); return y": True,
+    "h = x.max(0).values; if len(y) > 2:; .return y + h; return y": False,
+    "h = x.max(0).values; if len(y) > 9:; .return y + h; return y": True,
+    "h = x.max(0).values; y.add_(h); return y": False,
+    "h = x.max(0).values; return y, h": False,
+    "h = x.max(0).values; g = h.sum() > 0; y = y * 2 if g else y; return y": False,
+}
+
+
+@pytest.mark.parametrize(("body", "needless"), NEEDLESS.items())
+def test_what_nobody_needs_may_be_missing(body: str, needless: bool) -> None:
+    lines = "".join(f"    {s.replace('.', '    ', s[0] == '.')}\n" for s in body.split("; "))
+    empty = {"x": Argument.parse("P 4"), "y": Argument.parse("N 4")}
+    calls = (Call({"N": 3, "P": 0}),)
+    p = Program(f"def function(x, y):\n{lines}", empty, calls, {"seed": 3})
+    (seen,) = observed(p, torch.float64)
+    assert seen.raised == ("call", "IndexError")
+    less = without(p, seen.line)
+    assert less is not None
+    found = observed_without(less, 0, seen.state)
+    assert (found is not None and found.raised is None) is needless
 
 
 def test_modules_with_statistics_are_not_dead() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, fx
 
 from .effects import call_of, passes_on, written
 from .errors import Reject
+from .layouts import Layouts
 from .sizes import example, expression
 
 
@@ -41,8 +42,12 @@ class Aliases:
     """The memory of one graph.
 
     `sharing` are the tensors (nodes that give one or several) of each storage, in order; `edits`
-    those nodes that write to it. A dropout that drops nothing hands its operand on, which fake
-    tensors do not tell: `joined` are the storages that are another one by it.
+    those nodes that write to it. A dropout that drops nothing hands its operand on, and some
+    reshapes are views, which fake tensors do not tell: `joined` are the storages that are another
+    one by it.
+
+    Raises:
+        Unsupported: a view that only running the program tells.
     """
 
     def __init__(self, graph: fx.Graph) -> None:
@@ -53,13 +58,15 @@ class Aliases:
         self._memory: dict[fx.Node, frozenset[int]] = {}
         self._sources: dict[fx.Node, fx.Node | None] = {}
         self._same: set[fx.Node] = set()
+        self._layouts = Layouts(graph)
         for node in graph.nodes:
             if node.op != "output":
                 self._add(node)
 
     def _add(self, node: fx.Node) -> None:
         handed_on = passes_on(node)
-        mine, whole = storage(example(node)), None if handed_on is None else self.key(handed_on)
+        seen = handed_on or self._layouts.operand(node)
+        mine, whole = storage(example(node)), None if seen is None else self.key(seen)
         if mine is not None and whole is not None and mine != whole:
             self.joined[mine] = whole
         value = example(node)

@@ -1,0 +1,103 @@
+"""Reshapes that are views of their operand where Dynamo's fake tensors are copies.
+
+While a width is a symbol, torch cannot always tell whether its strides let a tensor be seen in
+another shape (columns of a tensor cut into heads); fakes are copies then. The programs that we make
+know their widths, and eagerly there is a view: whoever edits it edits the operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor, fx
+
+from .effects import call_of
+from .errors import Unsupported
+from .sizes import example, expression, row_symbols
+
+RESHAPES = {"flatten", "ravel", "reshape", "reshape_as"}
+BY_LAYOUT = RESHAPES | {"contiguous", "view", "view_as"}
+"""What gives a view or a copy, or raises, as the strides of its operand are."""
+
+
+class Layouts:
+    """Which reshapes of a graph are such views.
+
+    Views of fakes that are copies have other strides than eagerly. What depends on these has to run
+    in torch as a whole: orders of memory that are not by rows, and further reshapes.
+    """
+
+    def __init__(self, graph: fx.Graph) -> None:
+        self.graph = graph
+        self.found: set[int] = set()
+        self._symbols: list[Mapping[sympy.Symbol, int]] = []
+
+    def operand(self, node: fx.Node) -> fx.Node | None:
+        """The operand that a node gives a view of, though its fake is a copy.
+
+        Raises:
+            Unsupported: whether it does depends on more than the widths, or others on its strides.
+        """
+        call = call_of(node)
+        x = call.arguments.get("input")
+        if call.op not in BY_LAYOUT or call.fault is not None or not isinstance(x, fx.Node):
+            return None
+        old, new = example(x), example(node)
+        if not isinstance(old, Tensor) or not isinstance(new, Tensor):
+            return None
+        if _storage(old) == _storage(new):
+            if _storage(old) in self.found:
+                raise Unsupported(node, "its operand is in memory in another way", mutates=True)
+            return None
+        if call.op not in RESHAPES:
+            return None
+        strides = [_strides(old, new, sizes) for sizes in self.symbols(old)]
+        if strides == [None] * len(strides):
+            return None
+        if not all(s is not None and all(a >= b for a, b in pairwise(s)) for s in strides):
+            raise Unsupported(
+                node, "a view of memory that is not in the order of rows", mutates=True
+            )
+        self.found.add(_storage(new))
+        return x
+
+    def symbols(self, x: Tensor) -> Sequence[Mapping[sympy.Symbol, int]]:
+        """Two sizes for each symbol: as in the call at hand, and with other rows."""
+        if not self._symbols:
+            env: Any = next(
+                (s.node.shape_env for s in x.shape if isinstance(s, torch.SymInt)), None
+            )
+            if env is None:
+                return [{}]
+            now: dict[Any, Any] = getattr(env, "backed_var_to_val", None) or env.var_to_val
+            rows = row_symbols(self.graph)
+            sizes = {s: int(n) for s, n in now.items()}
+            later = {
+                s: n + 7 + 2 * k if str(s) in rows else n for k, (s, n) in enumerate(sizes.items())
+            }
+            self._symbols = [sizes, later]
+        return self._symbols
+
+
+def _strides(old: Tensor, new: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...] | None:
+    """The strides of one tensor seen in the shape of another; None where that takes a copy."""
+    shape, strides, other = (
+        [_number(n, sizes) for n in numbers] for numbers in (old.shape, old.stride(), new.shape)
+    )
+    x = torch.empty_strided(shape, strides, device="meta")
+    y = x.reshape(other)
+    return y.stride() if _storage(y) == _storage(x) else None
+
+
+def _number(size: int | torch.SymInt, sizes: Mapping[sympy.Symbol, int]) -> int:
+    symbols = expression(size).free_symbols
+    unknown = {s: 5 for s in symbols if s not in sizes}  # which only running the program tells
+    return int(expression(size).xreplace({**sizes, **unknown}))
+
+
+def _storage(x: Tensor) -> int:
+    return x.untyped_storage()._cdata

@@ -1,0 +1,97 @@
+"""A value in the place of one that eager could not compute, to see whether anybody needs it.
+
+Where a statement raises in eager and not in a compiled call, nothing may need what it gives: then
+the program also runs with a value there that is no number, and that nobody can read.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from .execute import Observation, runner
+from .program import Program
+
+
+class Read(Exception):
+    """Somebody needs the value that there is none of."""
+
+
+class Missing:
+    """What is made of it is missing too; edits of other tensors with it, branches and sizes need
+    it."""
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        given = kwargs or {}
+        edits = name.endswith("_") or name.startswith("__i") or bool(given.get("inplace"))
+        if name == "__setitem__" or edits:
+            edited = args[0] if args else None
+        else:
+            edited = given.get("out")
+        statistics = "batch_norm" in name or "instance_norm" in name
+        if isinstance(edited, Tensor) or statistics:
+            raise Read(name)
+        return cls()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("shape", "ndim", "dtype", "device", "size", "dim", "numel", "item", "tolist"):
+            raise Read(name)
+        return Missing()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return Missing()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        pass
+
+    def __getitem__(self, index: Any) -> Any:
+        return Missing()
+
+    def _made(self, *others: Any) -> Any:
+        return Missing()
+
+    def _read(self, *others: Any) -> Any:
+        raise Read
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _made
+    __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _made
+    __neg__ = __abs__ = __invert__ = __and__ = __or__ = __lt__ = __le__ = __gt__ = __ge__ = _made
+    __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = _read  # type: ignore[assignment]
+
+
+MISSING = Missing()
+IMPORT = "\nfrom gnnc.tests.hunt.poison import MISSING\n"
+
+
+def without(program: Program, line: int) -> Program | None:
+    """A program with nothing in the place of what is assigned on a line of it; None where no line
+    is an assignment to variables."""
+    lines = program.code.splitlines()
+    number = line - (program.loaded_text.count("\n") - program.code.count("\n"))
+    for node in ast.walk(ast.parse(program.code)):
+        if isinstance(node, ast.Assign) and node.lineno == number == node.end_lineno:
+            names = [n for t in node.targets for n in (t.elts if isinstance(t, ast.Tuple) else [t])]
+            if all(isinstance(n, ast.Name) for n in names):
+                values = f"{' = '.join(map(ast.unparse, names))} = MISSING"
+                lines[number - 1] = " " * node.col_offset + values
+                return replace(program, code="\n".join(lines) + IMPORT)
+    return None
+
+
+def observed_without(program: Program, call: int, state: dict[str, Tensor]) -> Observation | None:
+    """What eager does in a call of such a program; None where something needs what is missing."""
+    loaded = program.load()
+    mine = runner(program, loaded, program.dtype)
+    for k in range(call):
+        mine.run(k)
+    seen = mine.run(call, state)
+    loaded.forget()
+    read = seen.raised is not None and seen.raised[1] == Read.__name__
+    return None if read or Missing.__name__ in seen.facts.values() else seen
