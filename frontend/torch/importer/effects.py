@@ -50,7 +50,7 @@ def call_of(node: fx.Node) -> Canonical:
 def edited(node: fx.Node) -> fx.Node | None:
     """The node of the tensor that an in-place call edits, or None."""
     call = call_of(node)
-    if not call.edited:
+    if not written(node):
         return None
     base = call.arguments.get("input") if "input" in call.edits else None
     if call.fault is not None and node.kwargs.get("out") is None:
@@ -63,7 +63,7 @@ def written(node: fx.Node) -> tuple[fx.Node, ...]:
     call = call_of(node)
     if call.op in HISTORY and isinstance(node.args[0], fx.Node):
         return (node.args[0],)
-    return call.edited
+    return () if passes_on(node) is not None else call.edited
 
 
 def switches_mode(node: fx.Node) -> bool:
