@@ -14,10 +14,15 @@ from torch import Tensor
 
 from .execute import Observation, runner
 from .program import Program
+from .trees import edits
 
 
 class Read(Exception):
     """Somebody needs the value that there is none of."""
+
+
+class Asked(Exception):
+    """Somebody wants to know its shape: perhaps for what nobody needs either."""
 
 
 class Missing:
@@ -42,7 +47,7 @@ class Missing:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "ndim", "dtype", "device", "size", "dim", "numel", "item", "tolist"):
-            raise Read(name)
+            raise Asked(name)
         return Missing()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,6 +82,9 @@ def without(program: Program, line: int) -> Program | None:
     number = line - (program.loaded_text.count("\n") - program.code.count("\n"))
     for node in ast.walk(ast.parse(program.code)):
         if isinstance(node, ast.Assign) and node.lineno == number == node.end_lineno:
+            calls = (n for n in ast.walk(node.value) if isinstance(n, ast.Call))
+            if IMPORT in program.code and any(edits(call, set()) for call in calls):
+                return None  # not run to its end, it could edit others
             names = [n for t in node.targets for n in (t.elts if isinstance(t, ast.Tuple) else [t])]
             if all(isinstance(n, ast.Name) for n in names):
                 values = f"{' = '.join(map(ast.unparse, names))} = MISSING"

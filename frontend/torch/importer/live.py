@@ -12,19 +12,27 @@ from .errors import node_name
 def live_nodes(graph: fx.Graph, aliases: Aliases) -> set[fx.Node]:
     """The nodes that outputs or effects need. Dead ones may be beyond us (EdgeIndex's CSR).
 
-    An edit is needed where the caller may read the memory that it writes, or a later node that is
-    needed itself.
+    An edit is needed where the caller may read the memory that it writes, or a node that is needed
+    itself: also an earlier one, whose backward may read it again (after an edit through `.data`).
     """
     live: set[fx.Node] = set()
     given = (n for n in graph.nodes if n.op in ("placeholder", "get_attr"))
     read = {key for n in given for key in aliases.memory(n)}
-    for node in reversed(graph.nodes):
-        memory = [aliases.memory(x) for x in written(node)]
-        seen = bool(memory) and (draws(node) or not all(map(read.isdisjoint, memory)))
-        if seen or acts(node) or not all(memory) or any(user in live for user in node.users):
-            live.add(node)
-            read.update(key for x in node.all_input_nodes for key in aliases.memory(x))
+    before = -1
+    while before < len(live):
+        before = len(live)
+        for node in reversed(graph.nodes):
+            if _is_needed(node, live, read, aliases):
+                live.add(node)
+                read.update(key for x in node.all_input_nodes for key in aliases.memory(x))
     return live
+
+
+def _is_needed(node: fx.Node, live: set[fx.Node], read: set[int], aliases: Aliases) -> bool:
+    if acts(node) or any(user in live for user in node.users):
+        return True
+    memory = [aliases.memory(x) for x in written(node)]
+    return bool(memory) and (draws(node) or not all(m and read.isdisjoint(m) for m in memory))
 
 
 def acts(node: fx.Node) -> bool:
