@@ -85,7 +85,12 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
     if not refused or _has_nameless_numbers(gm.graph):
         return None
     ordered = _in_parts(gm, numbers)
-    module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
+    try:
+        module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
+    except RuntimeError as error:  # a size that only running tells goes to and fro
+        if "cycle" not in str(error):
+            raise
+        return None
     parts, rows = [], frozenset(row_symbols(gm.graph))
     for name, child in module.named_children():
         if not isinstance(child, fx.GraphModule):
