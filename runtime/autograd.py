@@ -345,14 +345,16 @@ def _keep(ctx: Any, call: _Call, out: Mapping[str, Tensor]) -> None:
     ctx.wanted = [x.requires_grad for x in inputs]
     if signature.zeros:
         ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
-    # by other names: a result knows its node of autograd
-    shown = [(j, out[signature.results[j]].detach()) for j in signature.editable]
-    ctx.shown = [(j, x, x._version) for j, x in shown]
+    if signature.editable:  # by other names: a result knows its node of autograd
+        shown = [(j, out[signature.results[j]].detach()) for j in signature.editable]
+        ctx.shown = [(j, x, x._version) for j, x in shown]
 
 
 def _free(ctx: Any) -> None:
     """As the engine frees what is saved."""
-    ctx.origin, ctx.shown = None, ()
+    ctx.origin = None
+    if ctx.signature.editable:
+        ctx.shown = ()
 
 
 def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | None:
@@ -365,7 +367,8 @@ def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | N
     try:
         return ctx.saved_tensors
     except RuntimeError:
-        edited = {j for j, x, version in ctx.shown if x._version != version}
+        shown = ctx.shown if ctx.signature.editable else ()
+        edited = {j for j, x, version in shown if x._version != version}
         given = [i for i, _ in ctx.signature.seen if cotangents[i] is not None]
         if not edited or any(edited & ctx.signature.reads[i] for i in given):
             raise

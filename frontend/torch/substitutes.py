@@ -10,8 +10,7 @@ import copy
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
 from types import FunctionType
 
@@ -26,20 +25,24 @@ _lock = Lock()
 _installed = False
 
 
-@contextmanager
-def activated() -> Iterator[None]:
+class Activated:
     """Substitutes are traced inside; nests. The flag is one for all threads, as Dynamo cannot guard
     a thread's own: another that compiles something else meanwhile gets leaves too, which run."""
-    global ACTIVE, _users
-    with _lock:
-        _users += 1
-        ACTIVE = True
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global ACTIVE, _users
+        with _lock:
+            _users += 1
+            ACTIVE = True
+
+    def __exit__(self, *raised: object) -> None:
+        global ACTIVE, _users
         with _lock:
             _users -= 1
             ACTIVE = _users > 0
+
+
+activated = Activated()
 
 
 def _tracing() -> bool:
