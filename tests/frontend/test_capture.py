@@ -30,8 +30,9 @@ def as_traced(gm: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]
 
 
 def hit_limit_at(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    patch = torch._dynamo.config.patch(recompile_limit=limit, fail_on_recompile_limit_hit=True)
-    monkeypatch.setattr(capture, "_WHILE_CALLED", patch)
+    limits = {"recompile_limit": limit, "fail_on_recompile_limit_hit": True}
+    limited = torch._dynamo.config._make_closure_patcher(**limits)
+    monkeypatch.setattr(capture, "_limited", limited)
     if "recompile_limit" in capture._ISOLATED:
         monkeypatch.setitem(capture._ISOLATED, "recompile_limit", limit)
 
