@@ -19,10 +19,16 @@ ALWAYS = {"pointwise": 0.8, "graphs": 0.6, "modules": 0.35}
 SIZES = (0, 1, 2, 3, 50)
 
 
-UNSETTLED = {"nan": ("elu(", "selu(", "celu(", "atan2("), "ties": ("atan2(",)}
-"""What torch itself has no one answer for, by the numbers that are drawn: the slope of elu and its
-kin at NaN is another in its vectors than in what is left of a row, and so is which of 0 and -0 is
-the larger."""
+UNSETTLED = {
+    "nan": (
+        *("elu(", "selu(", "celu(", "ELU(", "SELU(", "CELU(", "atan2("),
+        *("hardtanh(", "relu6(", "hardswish(", "Hardtanh(", "ReLU6(", "Hardswish("),
+    ),
+    "ties": ("atan2(",),
+}
+"""What torch itself has no one answer for, by the numbers that are drawn: the slopes of elu and
+hardtanh and their kin at NaN are others in its vectors than in what is left of a row, and so is
+which of 0 and -0 is the larger."""
 
 
 def generate(seed: int) -> Program:

@@ -65,6 +65,8 @@ class Aliases:
 
     def _add(self, node: fx.Node) -> None:
         handed_on = passes_on(node)
+        if handed_on is not None:
+            self._layouts.handed_on(node, handed_on)
         seen = handed_on or self._layouts.operand(node)
         mine, whole = storage(example(node)), None if seen is None else self.key(seen)
         if mine is not None and whole is not None and mine != whole:

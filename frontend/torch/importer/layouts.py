@@ -7,7 +7,7 @@ know their widths, and eagerly there is a view: whoever edits it edits the opera
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -55,7 +55,7 @@ class Layouts:
             return None
         if call.op not in RESHAPES:
             return None
-        strides = [_strides(old, new, sizes) for sizes in self.symbols(old)]
+        strides = list(self.strides(old, new))
         if strides == [None] * len(strides):
             return None
         if not all(s is not None and all(a >= b for a, b in pairwise(s)) for s in strides):
@@ -65,8 +65,26 @@ class Layouts:
         self.found.add(_storage(new))
         return x
 
+    def strides(self, old: Tensor, new: Tensor) -> Iterator[tuple[int, ...] | None]:
+        """The strides of one tensor seen in the shape of another, by sizes of rows. (What has none
+        has no memory, and any strides.)"""
+        for k, sizes in enumerate(self.symbols(old)):
+            if any(_number(n, sizes) == 0 for n in new.shape):
+                continue
+            try:
+                yield _strides(old, new, sizes)
+            except RuntimeError:  # sizes that go together, which nothing here tells
+                if k == 0:
+                    raise
+
+    def handed_on(self, node: fx.Node, operand: fx.Node) -> None:
+        """Of a node that is its operand, and another tensor as a fake."""
+        old, new = example(operand), example(node)
+        if isinstance(old, Tensor) and isinstance(new, Tensor) and old.stride() != new.stride():
+            self.found.add(_storage(new))
+
     def symbols(self, x: Tensor) -> Sequence[Mapping[sympy.Symbol, int]]:
-        """Two sizes for each symbol: as in the call at hand, and with other rows."""
+        """Sizes for each symbol: as in the call at hand, and with other rows."""
         if not self._symbols:
             env: Any = next(
                 (s.node.shape_env for s in x.shape if isinstance(s, torch.SymInt)), None
@@ -74,11 +92,12 @@ class Layouts:
             if env is None:
                 return [{}]
             now: dict[Any, Any] = getattr(env, "backed_var_to_val", None) or env.var_to_val
-            rows = row_symbols(self.graph)
             sizes = {s: int(n) for s, n in now.items()}
-            later = {
-                s: n + 7 + 2 * k if str(s) in rows else n for k, (s, n) in enumerate(sizes.items())
-            }
+            names = row_symbols(self.graph)
+            rows = {s: n for s, n in sizes.items() if str(s) in names}
+            # symbols that are the same number may have to be
+            other = {n: n + 7 + 2 * k for k, n in enumerate(sorted(set(rows.values())))}
+            later = sizes | {s: other[n] for s, n in rows.items()}
             self._symbols = [sizes, later]
         return self._symbols
 
