@@ -184,7 +184,6 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         of_booleans="logical_or",
         zero="all",
         sign="kept by one",
-        selective=True,
     ),
     PointwiseSpec(
         "minimum",
@@ -196,7 +195,6 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         of_booleans="logical_and",
         zero="all",
         sign="kept",
-        selective=True,
     ),
     # rounded towards minus infinity, as Python and torch do; dividing by 0 gives 0
     PointwiseSpec(

@@ -53,7 +53,8 @@ class PointwiseSpec:
 
     Algebra: `neutral` has for each of two operands the number with which the result is the other
     one. `signs` says of a function that adds its operands which are subtracted (-1). `idempotent`:
-    f(f(x)) is f(x). `involution`: f(f(x)) is x. `selective`: f(x, x) is x.
+    f(f(x)) is f(x). `involution`: f(f(x)) is x. `selective`: f(x, x) is x,
+    and has no slopes (twice those of a maximum, at NaN, are not 1).
     """
 
     name: str
