@@ -73,12 +73,12 @@ class Returned:
             return self._seen(node, self._view(Same(self.walk.placeholders.index(root)), views))
         if any(self.walk.aliases.key(p) == key for p in self.walk.placeholders):
             raise NoRule(f"{node.name} is returned: it lies in the memory of an argument")
-        if isinstance(x, Arr):
-            original = self._copied(x)
-            if original is not None and key in self.lone:
-                return Copy(original, memory_order(value) == tuple(range(value.dim())))
-        if views and (key not in self.lone or memory_order(value) is None):
+        order = memory_order(value)
+        if views and (key not in self.lone or order is None):
             return self._seen(node, self._view(self._number(root), views))
+        original = self._copied(x) if isinstance(x, Arr) else None
+        if original is not None and key in self.lone:
+            return Copy(original, order == tuple(range(value.dim())))
         return self._number(self.walk.aliases.itself(node))
 
     def _seen(self, node: fx.Node, place: Result | Same | View) -> Result | Same | View:
