@@ -2,7 +2,8 @@
 
 A value per edge that is the same for all edges of one (relation, source) pair is computed and
 stored once per pair: its domain is the join of its operands'. The importer types every value on the
-whole set; here each moves to its least domain.
+whole set; here each moves to its least domain. Not where that has rows which nothing reads, and
+these would be multiplied with single numbers that may be infinite: a sum over no rows, inverted.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.inter.base import ValueOp
+from .value_facts import Facts
 from .verify_sets import verify_sets
 
 
@@ -22,11 +24,13 @@ def infer_domains(func: FuncOp) -> int:
     """Moves every value of `func` to its least domain; returns how many moved. Values that are
     returned keep their type, which belongs to the caller. Linear in ops."""
     env = verify_sets(func)
+    facts = Facts()
     moved = 0
     for op in func.body.block.ops:
         if not isinstance(op, ValueOp) or _is_returned(op.results[0]):
             continue
-        if (least := env.infer(op)) != op.type.dom:
+        least = env.infer(op)
+        if least != op.type.dom and (facts.finite_units(op) or env.all_are_read(least)):
             Rewriter.replace_value_with_new_type(op.results[0], op.type.on(least))
             moved += 1
     return moved

@@ -54,6 +54,11 @@ class Facts:
         """Finite arguments make every stored row finite."""
         return self._ask("finite", v, self._finite)
 
+    def finite_units(self, op: Operation) -> bool:
+        """Whether the single rows among the operands are finite, also where a set has no rows."""
+        units = (x for x in _values(op) if rows(x).dom.set == UNIT)
+        return all(self.finite(x) for x in units)
+
     def not_negative(self, v: SSAValue) -> bool:
         """No number is below 0."""
         return self._ask("not negative", v, self._not_negative)

@@ -285,9 +285,13 @@ class SetEnv:
     def total(self, op: Operation, d: Dom, top: Dom | None = None) -> Dom:
         """A single key stores rows that no row of the set may read: only Total ops are computed
         there, others on `top` (the whole set)."""
-        if len(d.keys) != 1 or op.has_trait(Total) or "onto" in self.flags(d.set, d.keys[0]):
+        if op.has_trait(Total) or self.all_are_read(d):
             return d
         return top or Dom(d.set)
+
+    def all_are_read(self, d: Dom) -> bool:
+        """Whether some row of the set reads each row of a domain."""
+        return len(d.keys) != 1 or "onto" in self.flags(d.set, d.keys[0])
 
     # ------------------------------------------------------------ rules that ops share
 

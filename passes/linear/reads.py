@@ -57,7 +57,8 @@ def _widens(op: ValueOp, reads: list[AtOp]) -> bool:
 
 
 def _pays(fn: LinearFunction, op: ValueOp, read: AtOp) -> bool:
-    if not fn.facts.smooth(op) and "onto" not in fn.env.flags(set_name(read.set), read.path.data):
+    safe = fn.facts.smooth(op) and fn.facts.finite_units(op)
+    if not safe and "onto" not in fn.env.flags(set_name(read.set), read.path.data):
         return False
     if isinstance(op, ReshapeOp) and op.type.dims == rows(op.x).dims:
         return False  # it stores a value on another domain
