@@ -62,7 +62,7 @@ if "recompile_limit" in inspect.signature(torch.compile).parameters:
 else:
     _LIMITS["recompile_limit"] = _VARIANTS
 _limited = torch._dynamo.config._make_closure_patcher(**_LIMITS)
-"""Sets the limits, and gives a function that sets them back: in a third of the time of `patch`."""
+"""Sets the limits, and gives a function that sets them back: in half the time of `patch`."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
 _DYNAMO = torch._dynamo.config.patch(
     capture_scalar_outputs=True,

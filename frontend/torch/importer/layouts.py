@@ -55,7 +55,11 @@ class Layouts:
             return None
         if call.op not in RESHAPES:
             return None
-        strides = list(self.strides(old, new))
+        try:
+            strides = list(self.strides(old, new))
+        except RuntimeError as error:
+            reason = "a view or a copy, by sizes that only running the program tells"
+            raise Unsupported(node, reason, mutates=True) from error
         if strides == [None] * len(strides):
             return None
         if not all(s is not None and all(a >= b for a, b in pairwise(s)) for s in strides):
@@ -67,7 +71,11 @@ class Layouts:
 
     def strides(self, old: Tensor, new: Tensor) -> Iterator[tuple[int, ...] | None]:
         """The strides of one tensor seen in the shape of another, by sizes of rows. (What has none
-        has no memory, and any strides.)"""
+        has no memory, and any strides.)
+
+        Raises:
+            RuntimeError: the shapes do not go together.
+        """
         for k, sizes in enumerate(self.symbols(old)):
             if any(_number(n, sizes) == 0 for n in new.shape):
                 continue
@@ -86,11 +94,11 @@ class Layouts:
     def symbols(self, x: Tensor) -> Sequence[Mapping[sympy.Symbol, int]]:
         """Sizes for each symbol: as in the call at hand, and with other rows."""
         if not self._symbols:
-            env: Any = next(
-                (s.node.shape_env for s in x.shape if isinstance(s, torch.SymInt)), None
-            )
-            if env is None:
+            numbers = (*x.shape, *x.stride())
+            symbolic = next((n for n in numbers if isinstance(n, torch.SymInt)), None)
+            if symbolic is None:
                 return [{}]
+            env: Any = symbolic.node.shape_env
             now: dict[Any, Any] = getattr(env, "backed_var_to_val", None) or env.var_to_val
             sizes = {s: int(n) for s, n in now.items()}
             names = row_symbols(self.graph)
