@@ -357,12 +357,18 @@ class Outputs:
         self.is_tuple = type(outputs) is tuple and all(isinstance(x, LEAVES) for x in outputs)
         results = [x.number for x in self.leaves if isinstance(x, Result)]
         self.is_results = self.is_tuple and results == list(range(len(self.leaves)))
+        first: dict[int, int] = {}
+        places = [first.setdefault(id(x), i) for i, x in enumerate(self.leaves)]
+        self.again = [(i, k) for i, k in enumerate(places) if i != k]
+        """Leaves that are the same tensor as an earlier one."""
 
     def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
         """That structure, of the results and arguments of a call."""
         if self.is_results and len(tensors) == len(self.leaves):
             return tuple(tensors)
         leaves = [self.leaf(x, tensors, args) for x in self.leaves]
+        for i, k in self.again:
+            leaves[i] = leaves[k]
         return tuple(leaves) if self.is_tuple else pytree.tree_unflatten(leaves, self.structure)
 
     @staticmethod

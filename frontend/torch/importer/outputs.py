@@ -28,7 +28,8 @@ _CONSTANTS = (bool, int, float, str, torch.dtype, torch.device, type(None))
 class Returned:
     """The outputs of a walk. `tree` is the structure with leaves as in `Imported.outputs`; `wanted`
     are the tensors that its `Result`s number, each with the order of its dimensions in memory
-    (None: as the program has them), `nodes` their nodes (None: an item of one)."""
+    (None: as the program has them), `nodes` their nodes (None: an item of one). What is one tensor
+    is one object in the tree."""
 
     def __init__(self, walk: Walk, bind_size: Callable[[sympy.Expr], Size]) -> None:
         self.walk = walk
@@ -37,6 +38,7 @@ class Returned:
         self.wanted: list[tuple[Arr, tuple[int, ...] | None]] = []
         self.nodes: list[fx.Node | None] = []
         self.views: list[fx.Node] = []
+        self.places: dict[fx.Node, View | Copy] = {}
         self.numbers: dict[fx.Node, Result] = {}
         self.lone = self._lone()
         self.tree = self._output(walk.outputs, walk.returned)
@@ -78,15 +80,19 @@ class Returned:
             return self._seen(node, self._view(self._number(root), views))
         original = self._copied(x) if isinstance(x, Arr) else None
         if original is not None and key in self.lone:
-            return Copy(original, order == tuple(range(value.dim())))
+            copy = Copy(original, order == tuple(range(value.dim())))
+            return self.places.setdefault(self.walk.aliases.itself(node), copy)
         return self._number(self.walk.aliases.itself(node))
 
-    def _seen(self, node: fx.Node, place: Result | Same | View) -> Result | Same | View:
-        """Note a view that the caller gets, who may ask for its gradient."""
+    def _seen(self, node: fx.Node, place: Result | Same | View) -> Any:
+        """Note a view that the caller gets, who may ask for its gradient; of one tensor there is
+        one."""
         node = self.walk.aliases.itself(node)
-        if isinstance(place, View) and node.meta.get(SHOWN, True) and node not in self.views:
+        if not isinstance(place, View):
+            return place
+        if node.meta.get(SHOWN, True) and node not in self.views:
             self.views.append(node)
-        return place
+        return self.places.setdefault(node, place)
 
     def _copied(self, x: Arr) -> int | None:
         """The placeholder whose numbers a tensor has, unless that is edited."""
