@@ -110,6 +110,8 @@ class Aliases:
         for operand in node.all_input_nodes:
             if self.key(node) not in self.memory(operand):
                 continue
+            if example(operand) is value:  # contiguous, of what is
+                self._same.add(node)
             if isinstance(example(operand), Tensor) or self._source_of_all(operand) is not None:
                 return operand
             # an item of a tuple: perhaps an operand of the call that gave the tuple
