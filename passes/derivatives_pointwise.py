@@ -16,7 +16,6 @@ from ..dialects.inter.types import rows
 from ..dialects.inter.values import ConstOp
 from ..dialects.pointwise.formulas import Num, Rule, Site
 from .reverse import Reverse
-from .value_facts import Facts
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,13 @@ def _applied(r: Reverse, rule: Rule, site: Site, a: SSAValue) -> SSAValue | None
 def _has_steep_slopes_behind(r: Reverse, v: SSAValue) -> bool:
     """Whether the gradient of `v` goes on through an op whose slope may be infinite, or no number:
     then a 0 that comes there is none, in torch too."""
-    facts, seen, todo = Facts(), set[SSAValue](), [v]
+    seen, todo = set[SSAValue](), [v]
     while todo:
         x = todo.pop()
         if x in seen or x not in r.need or not isinstance(x.owner, Operation):
             continue
         seen.add(x)
-        if isinstance(x.owner, PointwiseOp) and not facts.smooth(x.owner):
+        if isinstance(x.owner, PointwiseOp) and not r.facts.smooth(x.owner):
             return True
         todo += x.owner.operands
     return False

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from ..dialects.inter.builder import Builder
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import ONE, Dom, rows
+from .value_facts import Facts
 
 Sums = dict[SSAValue, SSAValue]
 
@@ -34,6 +35,7 @@ class Reverse:
     b: Builder
     env: SetEnv
     need: set[SSAValue]
+    facts: Facts = field(default_factory=Facts)
     _here: Sums = field(default_factory=Sums)
     _below: Sums = field(default_factory=Sums)
 

@@ -112,7 +112,7 @@ def users(op: Operation) -> Iterable[Operation]:
         yield user
         if isinstance(user, ShapeOp):
             yield from users(user)
-        elif isinstance(user, ApplyOp):
+        elif isinstance(user, ApplyOp) and user.fn.data == "mul":
             yield from (u.operation for u in user.result.uses if isinstance(u.operation, TotalOp))
 
 

@@ -147,6 +147,7 @@ def record(seed: int, mode: str, verdict: Verdict, seconds: float) -> Record:
         "kinds": kinds,
         "details": [details[k][:600] for k in kinds],
         "fallbacks": [f[:200] for f in verdict.fallbacks],
+        "waived": [w[:200] for w in verdict.waived],
     }
 
 
@@ -212,8 +213,9 @@ def summary(records: Sequence[Record]) -> str:
         where = collections.Counter(r.get("where") for r in mine)
         spent = sum(r.get("seconds", 0) for r in mine)
         different = sum(bool(r["kinds"]) for r in mine)
+        waived = sum(bool(r.get("waived")) for r in mine)
         lines.append(
-            f"{mode}: {len(mine)} programs, {different} different; "
+            f"{mode}: {len(mine)} programs, {different} different, {waived} waived; "
             + ", ".join(f"{n} {w}" for w, n in where.most_common())
             + f"; {spent / len(mine):.2f} s each"
         )

@@ -22,13 +22,14 @@ from .trees import is_dead
 @dataclass
 class Verdict:
     """`graphs` is how many graphs gnnc took, `fallbacks` why parts ran in torch, `raised` how many
-    calls raised in eager."""
+    calls raised in eager, `waived` what differed and is no difference, for its reason."""
 
     differences: list[Difference] = field(default_factory=list[Difference])
     calls: int = 0
     raised: int = 0
     graphs: int = 0
     fallbacks: list[str] = field(default_factory=list[str])
+    waived: list[str] = field(default_factory=list[str])
 
     def kinds(self) -> list[str]:
         """The kinds of difference, once each, in the order they were found."""
@@ -67,18 +68,21 @@ def once(program: Program, compiled: bool) -> Verdict:
     eager = observed(program, program.dtype)
     exact = observed(program, torch.float64) if program.dtype is torch.float32 else None
     verdict = Verdict(calls=len(eager), raised=sum(o.raised is not None for o in eager))
-    loaded, text = program.load(), program.loaded_text
+    loaded = program.load()
     with quiet(), nullcontext() if compiled else interpreting():
         mine = runner(program, loaded, program.dtype, gnnc.compile)
         for k, want in enumerate(eager):
             got = mine.run(k, want.state)
-            if want.raised is not None and spared(program, text, k, want, got):
+            if not raises_alike(want, got) and spared(program, k, want, got):
+                verdict.waived.append(f"call {k} does without {want.message[:80]!r}")
                 break  # what nothing needs is not computed
             if got.raised is None and misses_saved(want):
                 want = observed(program, program.dtype, saving_all=True)[k]
             verdict.differences += compare(want, got, exact[k] if exact else None, k)
         report = explained(mine.instance)
-    verdict.differences = [d for d in verdict.differences if not unsettled(d, program, eager)]
+    waived = [d for d in verdict.differences if unsettled(d, program, eager)]
+    verdict.waived += [f"{d.kind}: {d.detail}" for d in waived]
+    verdict.differences = [d for d in verdict.differences if d not in waived]
     verdict.graphs, verdict.fallbacks = report.graphs, report.fallbacks
     loaded.forget()
     torch._dynamo.reset()
@@ -104,11 +108,14 @@ def unsettled(found: Difference, program: Program, eager: Sequence[Observation])
     return bool((x - y).abs().max() > 0.01 * x.abs().max())
 
 
-def spared(program: Program, text: str, call: int, want: Observation, got: Observation) -> bool:
-    """Whether nothing needs what eager could not compute, and the compiled call did without, or
-    found what else is wrong. (A backward for which torch ran the program may have raised it.)"""
-    kind = want.raised[1] if want.raised else ""
-    if got.raised in (None, ("backward", kind)) and is_dead(text, want.line):
+def spared(program: Program, call: int, want: Observation, got: Observation) -> bool:
+    """Of a call that does not raise as eager does: whether nothing needs what eager could not
+    compute, and the compiled call did without, or found what else is wrong. (A backward for which
+    torch ran the program may have raised it.)"""
+    if want.raised is None:
+        return False
+    kind = want.raised[1]
+    if got.raised in (None, ("backward", kind)) and is_dead(program.loaded_text, want.line):
         return True
     state = want.state
     for _ in range(MOST_SPARED):
