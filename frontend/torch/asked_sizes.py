@@ -22,6 +22,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
 from types import FrameType
 from typing import Any
 
@@ -87,6 +88,7 @@ MOST_ANSWERS = 16
 _made = symbolic_shapes.make_symbol
 _guard_or = symbolic_shapes._guard_or
 _met = fake_impls.infer_size
+_joined = torch._refs._broadcast_shapes
 _sizes_of = ShapeEnv._produce_dyn_sizes_from_int_tuple
 _strides_of = ShapeEnv._compute_symbolic_stride
 
@@ -100,6 +102,7 @@ def answered() -> Iterator[None]:
             (symbolic_shapes, "make_symbol", _symbol),
             (symbolic_shapes, "_guard_or", _answer),
             (fake_impls, "infer_size", _meet),
+            (torch._refs, "_broadcast_shapes", _join),
             (ShapeEnv, "_produce_dyn_sizes_from_int_tuple", _sizes),
             (ShapeEnv, "_compute_symbolic_stride", _strides),
             (SymNode, "guard_or_false", _false_to_c),
@@ -220,14 +223,25 @@ def _of_layout(asker: tuple[str, str]) -> bool:
 
 
 def _meet(a: Sequence[Any], b: Sequence[Any]) -> tuple[Any, ...]:
-    """The shape of two that are broadcast. A 1 against another number is made a constant; torch
-    would take it for a large one, and say that the two do not fit."""
-    for x, y in zip(reversed(a), reversed(b), strict=False):
-        found = _hint(x), _hint(y)
-        if None not in found and found[0] != found[1]:
-            for size, hint in zip((x, y), found, strict=True):
-                torch._check(hint != 1 or size == 1)
+    """The shape of two that are broadcast."""
+    _tell_ones(a, b)
     return _met(a, b)
+
+
+def _join(*shapes: Any) -> list[Any] | None:
+    """The shape of several that are broadcast; some are numbers, or None."""
+    _tell_ones(*(s for s in shapes if isinstance(s, Sequence)))
+    return _joined(*shapes)
+
+
+def _tell_ones(*shapes: Sequence[Any]) -> None:
+    """A 1 that meets another number, or one that only running tells, is made a constant: torch
+    would take it for a large one, and say that the two do not fit."""
+    for sizes in zip_longest(*map(reversed, shapes), fillvalue=1):
+        found = [_hint(size) for size in sizes]
+        if any(hint != 1 for hint in found):
+            for size, hint in zip(sizes, found, strict=True):
+                torch._check(hint != 1 or size == 1)
 
 
 def _hint(size: Any) -> int | None:

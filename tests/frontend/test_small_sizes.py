@@ -451,3 +451,18 @@ def test_extremes_of_rows_that_only_running_tells(f: Callable[..., Any]) -> None
         m[list(marks)] = True
         assert_alike(outcome(compiled, (x, m)), outcome(f, (x, m)), marks)
     assert not gnnc.explain(compiled).fallbacks
+
+
+def test_one_row_meets_rows_that_only_running_tells() -> None:
+    """torch by itself would take the one row for many, and demand as many of the others."""
+
+    def scaled(x: Tensor, m: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        return x[m] * w, torch.where(x[m] > 0, w, x[m])
+
+    compiled = gnnc.compile(scaled)
+    for marks, rows in (((0, 3), 1), ((), 1), ((2,), 1), ((0, 3), 2), ((1,), 1)):
+        x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+        w = torch.randn(rows, 3, dtype=torch.float64, requires_grad=True)
+        m = torch.zeros(4, dtype=torch.bool)
+        m[list(marks)] = True
+        assert_alike(outcome(compiled, (x, m, w)), outcome(scaled, (x, m, w)), (marks, rows))

@@ -26,7 +26,7 @@ COLUMNS = (
     "{a}.var(dim={d}, unbiased=False)",
     "torch.var({a}, {d}, correction=0, keepdim=True)",
     "torch.logsumexp({a}, {d})",
-    "{a}.median(dim={d}).values",
+    "{a}.contiguous().median(dim={d}).values",  # of an expanded tensor torch reads any memory
 )
 SAME = (
     "F.softmax({a}, dim={d})",
