@@ -401,9 +401,12 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
         if all(d is None or _has_memory(d) for d in cotangents):
             raise
         return _by_torch(ctx, cotangents)
+    gradients = [None if n is None else out[n] for n in signature.gradients]
+    if missing and not all(map(_is_finite, gradients)):
+        # perhaps of a zero that was filled in: eager has nothing there that it could meet
+        return _by_torch(ctx, cotangents)
     if not keeps_graph():
         _free(ctx)
-    gradients = [None if n is None else out[n] for n in signature.gradients]
     if missing or signature.zeros:
         _as_torch(gradients, signature, cotangents, ctx)
     return gradients
@@ -429,6 +432,11 @@ def _has_memory(x: Tensor) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _is_finite(x: Tensor | None) -> bool:
+    """Whether all numbers are; not so either where only their sum is too large."""
+    return x is None or math.isfinite(x.sum())
 
 
 def _fill_in(values: dict[str, Tensor], graph: OnGraph, signature: Signature) -> None:

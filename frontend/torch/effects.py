@@ -43,11 +43,15 @@ def checkpoint(body: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def as_written(graph: fx.GraphModule) -> None:
-    """Puts what the user's code does in the place of Dynamo's operations for compilers."""
-    for node in graph.graph.nodes:
+    """Puts what the user's code does in the place of Dynamo's operations for compilers. What Dynamo
+    demands of sizes comes last: an operation that needs it has eager's exception."""
+    last = graph.graph.output_node()
+    for node in list(graph.graph.nodes):
         if node.op != "call_function":
             continue
-        if node.target is torch._assert_async:
+        if node.target is torch.ops.aten._assert_scalar.default:
+            last.prepend(node)
+        elif node.target is torch._assert_async:
             node.target = assert_holds
             if node.args[1:] == (_NO_MESSAGE,):
                 node.args = node.args[:1]

@@ -1,5 +1,7 @@
 """Results that are views: of arguments, of each other; and the order of results in memory."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -98,3 +100,16 @@ def test_views_follow_the_sizes_of_each_call():
         for mine, theirs in zip(call(x, i), program(x, i), strict=True):
             assert mine.shape == theirs.shape
             assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda h: h[:, :2].reshape(-1, 2, 1), lambda h: h[..., :1].flatten()],
+    ids=["heads", "a column"],
+)
+def test_columns_that_are_returned_in_another_shape_keep_their_strides(view: Callable[[Tensor], Tensor]):
+    def function(x: Tensor) -> Tensor:
+        return view(x * 2)
+
+    x = torch.randn(3, 4)
+    assert gnnc.compile(function)(x).stride() == function(x).stride()

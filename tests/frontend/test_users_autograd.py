@@ -141,3 +141,28 @@ def test_sparse_gradients_of_an_embedding() -> None:
     net = Net()
     check(net, (torch.tensor([0, 5, 5, 1]), E))
     assert net.table.weight.grad is not None and net.table.weight.grad.is_sparse
+
+
+FLAT_BESIDE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sqrt": lambda z, x: z.sqrt() + x,
+    "div": lambda z, x: x / z,
+    "log": lambda z, x: z.log() * x,
+    "mul by infinity": lambda z, x: x * (z + float("inf")),
+}
+
+
+@pytest.mark.parametrize("name", FLAT_BESIDE)
+def test_slopes_of_a_result_that_nobody_differentiates(name: str) -> None:
+    """A slope that is no number meets nothing there, not a 0."""
+
+    def function(z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return z * 2 + x, FLAT_BESIDE[name](z, x)
+
+    def after(results: Any, arguments: Any) -> Any:
+        return torch.autograd.grad(results[0].sum(), arguments, retain_graph=True)
+
+    check(function, (torch.zeros(4, 3, requires_grad=True), X), after=after)
+
+
+def test_a_copy_that_another_argument_has_a_gradient_of() -> None:
+    check(lambda x, y: torch.stack([x, y])[0], (X, drawn(4, 3, seed=1)))

@@ -300,3 +300,20 @@ def test_index_add_of_a_squeezed_tensor() -> None:
         return torch.zeros(x.size(0)).index_add(0, e[1], m)
 
     check(added, (X, E), (X, edges(4, 9)))
+
+
+MASKED: dict[str, tuple[Callable[..., Tensor], str]] = {
+    "add": (lambda x, m: x[m] + x[:2], "must match the size"),
+    "reshape": (lambda x, m: x[m].reshape(2, -1) * 2, "is invalid for input of size"),
+    "cat": (lambda x, m: torch.cat([x[m], x[~m, :2]], 1), "must match except in dimension 1"),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_sizes_of_masks_that_do_not_fit(name: str) -> None:
+    """The message is that of the operation, not of what Dynamo assumes of its sizes."""
+    function, message = MASKED[name]
+    mask = torch.tensor([True, False, True, True])
+    for f in (function, gnnc.compile(function)):
+        with pytest.raises(RuntimeError, match=message):
+            f(X, mask)

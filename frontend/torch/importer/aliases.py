@@ -58,7 +58,7 @@ class Aliases:
         self._memory: dict[fx.Node, frozenset[int]] = {}
         self._sources: dict[fx.Node, fx.Node | None] = {}
         self._same: set[fx.Node] = set()
-        self._layouts = Layouts(graph)
+        self.layouts = Layouts(graph)
         for node in graph.nodes:
             if node.op != "output":
                 self._add(node)
@@ -66,8 +66,8 @@ class Aliases:
     def _add(self, node: fx.Node) -> None:
         handed_on = passes_on(node)
         if handed_on is not None:
-            self._layouts.handed_on(node, handed_on)
-        seen = handed_on or self._layouts.operand(node)
+            self.layouts.handed_on(node, handed_on)
+        seen = handed_on or self.layouts.operand(node)
         mine, whole = storage(example(node)), None if seen is None else self.key(seen)
         if mine is not None and whole is not None and mine != whole:
             self.joined[mine] = whole

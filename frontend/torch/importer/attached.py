@@ -54,6 +54,15 @@ def attachments(
     return found[: len(results)]
 
 
+def is_made_of(placeholders: Sequence[fx.Node], node: fx.Node, placeholder: int) -> bool:
+    """Whether a tensor is known to have a gradient for no other than one placeholder."""
+    try:
+        (found,) = attachments(placeholders, [node])
+    except Unknown:
+        return False
+    return found.placeholders <= {placeholder}
+
+
 def attachments_of_program(
     func: FuncOp, rows: Sequence[RowsBinding], results: int
 ) -> list[Attached]:

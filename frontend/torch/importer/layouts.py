@@ -50,7 +50,7 @@ class Layouts:
         if not isinstance(old, Tensor) or not isinstance(new, Tensor):
             return None
         if _storage(old) == _storage(new):
-            if _storage(old) in self.found:
+            if self.differs(old):
                 raise Unsupported(node, "its operand is in memory in another way", mutates=True)
             return None
         if call.op not in RESHAPES:
@@ -84,6 +84,10 @@ class Layouts:
             except RuntimeError:  # sizes that go together, which nothing here tells
                 if k == 0:
                     raise
+
+    def differs(self, fake: Tensor) -> bool:
+        """Whether a tensor has other strides than its fake."""
+        return _storage(fake) in self.found
 
     def handed_on(self, node: fx.Node, operand: fx.Node) -> None:
         """Of a node that is its operand, and another tensor as a fake."""

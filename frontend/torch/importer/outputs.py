@@ -14,6 +14,7 @@ import sympy
 import torch
 from torch import Tensor, fx
 
+from .attached import is_made_of
 from .binding import Constant, Copy, Hole, Number, Result, Same, Size, Step, View
 from .errors import NoRule, node_name
 from .sizes import example, expression
@@ -75,10 +76,10 @@ class Returned:
             return self._seen(node, self._view(Same(self.walk.placeholders.index(root)), views))
         if any(self.walk.aliases.key(p) == key for p in self.walk.placeholders):
             raise NoRule(f"{node.name} is returned: it lies in the memory of an argument")
-        order = memory_order(value)
+        order = None if self.walk.aliases.layouts.differs(value) else memory_order(value)
         if views and (key not in self.lone or order is None):
             return self._seen(node, self._view(self._number(root), views))
-        original = self._copied(x) if isinstance(x, Arr) else None
+        original = self._copied(x, node) if isinstance(x, Arr) else None
         if original is not None and key in self.lone:
             copy = Copy(original, order == tuple(range(value.dim())))
             return self.places.setdefault(self.walk.aliases.itself(node), copy)
@@ -94,14 +95,15 @@ class Returned:
             self.views.append(node)
         return self.places.setdefault(node, place)
 
-    def _copied(self, x: Arr) -> int | None:
-        """The placeholder whose numbers a tensor has, unless that is edited."""
-        node = self.inputs.get(x.v.number)
-        if node is None or node in self.walk.updates:
+    def _copied(self, x: Arr, node: fx.Node) -> int | None:
+        """The placeholder whose numbers a tensor has, and the gradient of no other, unless that is
+        edited."""
+        original = self.inputs.get(x.v.number)
+        if original is None or original in self.walk.updates:
             return None
-        mine = self.walk.inputs[node]
+        mine, number = self.walk.inputs[original], self.walk.placeholders.index(original)
         alike = len(mine.dims) == len(x.dims) and mine.axis == x.axis
-        return self.walk.placeholders.index(node) if alike else None
+        return number if alike and is_made_of(self.walk.placeholders, node, number) else None
 
     # -------------------------------------------------------------- results
 

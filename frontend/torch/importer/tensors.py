@@ -75,10 +75,18 @@ def elem_of_number(expr: sympy.Basic) -> Elem:
 
 @dataclass(eq=False)
 class Arr:
-    """A tensor."""
+    """A tensor. `v` has its rows, or one row that is the same for all.
+
+    Raises:
+        NoRule: two of its dimensions are rows of sets.
+    """
 
     dims: list[Dim]
     v: Node
+
+    def __post_init__(self) -> None:
+        if sum(not isinstance(d, int) for d in self.dims) > 1:
+            raise NoRule("a tensor whose rows and columns are rows of sets (a product of two sets)")
 
     @property
     def axis(self) -> int | None:
