@@ -107,7 +107,9 @@ def test_views_follow_the_sizes_of_each_call():
     [lambda h: h[:, :2].reshape(-1, 2, 1), lambda h: h[..., :1].flatten()],
     ids=["heads", "a column"],
 )
-def test_columns_that_are_returned_in_another_shape_keep_their_strides(view: Callable[[Tensor], Tensor]):
+def test_columns_that_are_returned_in_another_shape_keep_their_strides(
+    view: Callable[[Tensor], Tensor],
+):
     def function(x: Tensor) -> Tensor:
         return view(x * 2)
 
