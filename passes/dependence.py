@@ -13,6 +13,7 @@ from ..dialects.inter.types import UNIT, RowsType, SetType, is_float
 from .signature import (
     CONSTANT,
     COTANGENT,
+    NEEDS_GRAD,
     UPDATE,
     arg_attributes,
     body_ops,
@@ -84,6 +85,14 @@ def dependants(ops: Iterable[Operation], start: set[SSAValue]) -> set[SSAValue]:
         if any(x in known for x in op.operands):
             known.update(op.results)
     return known
+
+
+def to_differentiate(func: FuncOp) -> set[SSAValue]:
+    """The values that a gradient will be taken through; none once autodiff has done so."""
+    if has_backward(func):
+        return set()
+    args = zip(func.body.block.args, arg_attributes(func), strict=True)
+    return dependants(body_ops(func), {a for a, attrs in args if NEEDS_GRAD in attrs})
 
 
 def cotangents(func: FuncOp) -> list[SSAValue]:

@@ -15,7 +15,7 @@ compiled for a graph with many edges has nothing to widen. The other direction i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,9 +30,11 @@ from ..dialects.inter.reduce import OverAlong
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import UNIT, Dom, rows, set_name
 from ..dialects.inter.values import AtOp
+from .dependence import to_differentiate
 from .linear.function import ROW_WISE, at_key
 from .machine import FEW, Sizes
 from .signature import body_ops
+from .value_facts import Facts
 from .verify_sets import verify_sets
 
 
@@ -40,7 +42,7 @@ def widen_domains(func: FuncOp, few: float = FEW) -> int:
     """Moves row-wise values of `func` to the rows that read them where these are `few` times
     fewer; returns how many values moved."""
     env = verify_sets(func)
-    widening = _Widening(env, Sizes.of(func, env), few)
+    widening = _Widening(env, Sizes.of(func, env), few, to_differentiate(func))
     moved = 0
     for op in reversed(body_ops(func)):  # users first: those of an op have moved before it
         if isinstance(op, ROW_WISE):
@@ -56,6 +58,8 @@ class _Widening:
     env: SetEnv
     sizes: Sizes
     few: float
+    differentiated: set[SSAValue]
+    facts: Facts = field(default_factory=Facts)
 
     def is_few(self, sets: Iterable[str], dom: Dom) -> bool:
         """Whether the rows of all `sets` are far fewer than those stored for a value on `dom`."""
@@ -66,7 +70,7 @@ class _Widening:
     def behind_reads(self, op: ValueOp) -> bool:
         """Does the work of `op` again at each of its reads, where they are all its users."""
         reads = self.reads_of(op.results[0])
-        if not reads or op.type.dom.set == UNIT:
+        if not reads or op.type.dom.set == UNIT or not self.spares_rows(op):
             return False
         ends = dict.fromkeys(at_key(self.env, r) for r in reads)
         if not self.is_few((name for name, _ in ends), op.type.dom):
@@ -78,6 +82,13 @@ class _Widening:
         op.detach()
         op.erase()
         return True
+
+    def spares_rows(self, op: ValueOp) -> bool:
+        """Whether rows that nobody reads may do without `op`. A slope that is infinite there makes
+        their gradient of 0 no number."""
+        if op.results[0] not in self.differentiated:
+            return True
+        return self.facts.smooth(op) and self.facts.finite_units(op)
 
     def reads_of(self, v: SSAValue) -> list[AtOp]:
         """The users of `v`, if all of them read it through maps without exceptions."""

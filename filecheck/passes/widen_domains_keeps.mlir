@@ -47,3 +47,25 @@ func.func @pairs(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src:
   %o = inter.reduce sum %a over %g[rel, src] along rel : !inter.rows<R, 4xf32>
   func.return %o : !inter.rows<R, 4xf32>
 }
+
+// The nodes that no edge reads have a gradient of 0 times infinity where their divisor is 0.
+// CHECK-LABEL: func.func @slope
+func.func @slope(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32> {inter.needs_grad}, %d : !inter.rows<N, 4xf32>) -> !inter.rows<N, 4xf32>
+    attributes {inter.stats = {N = 1000 : i64, g = 100 : i64}} {
+  // CHECK-NEXT: %q = inter.div %x, %d : !inter.rows<N, 4xf32>
+  %q = inter.div %x, %d : !inter.rows<N, 4xf32>
+  %a = inter.at %g[src], %q : !inter.rows<g[src], 4xf32>
+  %o = inter.reduce sum %a over %g along dst : !inter.rows<N, 4xf32>
+  func.return %o : !inter.rows<N, 4xf32>
+}
+
+// Without a gradient nobody sees them.
+// CHECK-LABEL: func.func @value
+func.func @value(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32>, %d : !inter.rows<N, 4xf32>) -> !inter.rows<N, 4xf32>
+    attributes {inter.stats = {N = 1000 : i64, g = 100 : i64}} {
+  // CHECK: inter.div {{.*}} : !inter.rows<g, 4xf32>
+  %q = inter.div %x, %d : !inter.rows<N, 4xf32>
+  %a = inter.at %g[src], %q : !inter.rows<g[src], 4xf32>
+  %o = inter.reduce sum %a over %g along dst : !inter.rows<N, 4xf32>
+  func.return %o : !inter.rows<N, 4xf32>
+}

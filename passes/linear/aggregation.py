@@ -25,7 +25,7 @@ from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.shapes import ContractOp
 from ...dialects.inter.types import rows
-from ..dependence import dependants
+from ..dependence import dependants, to_differentiate
 from ..machine import FEW, element_bytes
 from .function import (
     LinearFunction,
@@ -219,7 +219,7 @@ def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
 
 def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderCosts:
     k = width(op.operands[1 - w]) if rows(op.operands[1 - w]).dims else 1
-    need = set[SSAValue]() if fn.joint else fn.needing_grad()
+    need = to_differentiate(fn.func)
     root_grad = a.root in need
     sources, edges = fn.sizes.rows(rows(a.root).dom), sum(fn.sizes.rows(r.over) for r in a.reduces)
     return OrderCosts(

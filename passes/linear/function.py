@@ -26,12 +26,11 @@ from ...dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ...dialects.inter.values import AtOp, CastOp
 from ..dependence import (
     closure,
-    dependants,
     has_backward,
     invariant_arguments,
 )
 from ..machine import DEGREE, Sizes
-from ..signature import NEEDS_GRAD, arg_attributes, body_ops
+from ..signature import body_ops
 from ..value_facts import Facts
 
 ROW_WISE = (
@@ -63,11 +62,6 @@ class LinearFunction:
         self.vanilla = any(r.type.dom != r.infer(self.env) for r in reads)
 
     # ------------------------------------------------------------ facts
-
-    def needing_grad(self) -> set[SSAValue]:
-        """The values that a gradient is taken through."""
-        args = zip(self.func.body.block.args, arg_attributes(self.func), strict=True)
-        return dependants(body_ops(self.func), {a for a, attrs in args if NEEDS_GRAD in attrs})
 
     def constant_inputs(self) -> set[SSAValue]:
         """The values that hoist-invariants would compute once per graph, given its `inputs`."""
