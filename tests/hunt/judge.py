@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,7 @@ from .execute import Instance, Observation, quiet, runner
 from .interpreted import interpreting
 from .poison import observed_without, without
 from .program import Program
+from .stated import Context, reason
 from .trees import is_dead
 
 
@@ -69,10 +70,12 @@ def once(program: Program, compiled: bool) -> Verdict:
     exact = observed(program, torch.float64) if program.dtype is torch.float32 else None
     verdict = Verdict(calls=len(eager), raised=sum(o.raised is not None for o in eager))
     loaded = program.load()
+    calls: list[Observation] = []
     with quiet(), nullcontext() if compiled else interpreting():
         mine = runner(program, loaded, program.dtype, gnnc.compile)
         for k, want in enumerate(eager):
             got = mine.run(k, want.state)
+            calls.append(got)
             if not raises_alike(want, got) and spared(program, k, want, got):
                 verdict.waived.append(f"call {k} does without {want.message[:80]!r}")
                 break  # what nothing needs is not computed
@@ -80,9 +83,11 @@ def once(program: Program, compiled: bool) -> Verdict:
                 want = observed(program, program.dtype, saving_all=True)[k]
             verdict.differences += compare(want, got, exact[k] if exact else None, k)
         report = explained(mine.instance)
-    waived = [d for d in verdict.differences if unsettled(d, program, eager)]
-    verdict.waived += [f"{d.kind}: {d.detail}" for d in waived]
-    verdict.differences = [d for d in verdict.differences if d not in waived]
+    other = torch.float64 if program.dtype is torch.float32 else torch.float32
+    context = Context(eager, calls, functools.partial(observed, program, other))
+    reasons = [(d, reason(d, context)) for d in verdict.differences]
+    verdict.waived += [f"{why}: {d.kind}: {d.detail}" for d, why in reasons if why]
+    verdict.differences = [d for d, why in reasons if not why]
     verdict.graphs, verdict.fallbacks = report.graphs, report.fallbacks
     loaded.forget()
     torch._dynamo.reset()
@@ -91,21 +96,6 @@ def once(program: Program, compiled: bool) -> Verdict:
 
 def explained(instance: Instance) -> Report:
     return gnnc.explain(instance)
-
-
-def unsettled(found: Difference, program: Program, eager: Sequence[Observation]) -> bool:
-    """Whether eager's own value is quite another with other precision: of comparisons of numbers
-    that are equal but for their rounding, or at a kink."""
-    if not found.kind.endswith(("wrong", "wrong integers")):
-        return False
-    other = torch.float64 if program.dtype is torch.float32 else torch.float32
-    name = found.detail.partition(":")[0]
-    x, y = (seen[found.call].values.get(name) for seen in (eager, observed(program, other)))
-    if x is None or y is None or x.shape != y.shape:
-        return False
-    if not x.is_floating_point():
-        return not torch.equal(x, y)
-    return bool((x - y).abs().max() > 0.01 * x.abs().max())
 
 
 def spared(program: Program, call: int, want: Observation, got: Observation) -> bool:

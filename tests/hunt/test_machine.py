@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import shrink
-from .compare import compare, raises_alike
+from .compare import Difference, compare, raises_alike
 from .execute import Observation, Runner, overlap, runner
 from .grammar import generate
 from .judge import observed
 from .poison import observed_without, without
 from .program import Argument, Call, Program
+from .stated import Context, reason
 from .trees import is_dead
 
 TEXTS = {"x": "N 4, leaf", "y": "N 4", "e": "2 E, < N"}
@@ -234,3 +235,36 @@ def test_which_of_two_bad_indices(kind: str, message: str, alike: bool) -> None:
     eager = Observation(("call", "IndexError"), ["IndexError"], OUT_OF_BOUNDS)
     got = Observation(("call", kind), [kind], message)
     assert raises_alike(eager, got) is alike
+
+
+ROOT = torch.tensor([1.0, 1e-8], dtype=torch.float64)
+"""What an infinite slope made of a rounding error."""
+
+
+@pytest.mark.parametrize(
+    ("eager", "got", "other", "kind", "stated"),
+    [
+        (ROOT, ROOT + 1e-8, ROOT.float() + 2e-4, "result wrong", True),
+        (ROOT, ROOT + 1e-8, ROOT.float(), "result wrong", False),
+        (ROOT, ROOT + 1e-3, ROOT.float() + 2e-4, "result wrong", False),
+        (ROOT * 0, ROOT * torch.nan, ROOT, "gradient wrong NaN", True),
+        (ROOT, ROOT * torch.nan, ROOT, "gradient wrong NaN", False),
+        (ROOT * torch.nan, ROOT * 0, ROOT, "gradient wrong NaN", False),
+    ],
+)
+def test_what_numbers_may_differ_in(
+    eager: Tensor, got: Tensor, other: Tensor, kind: str, stated: bool
+) -> None:
+    sides = [[Observation(values={"y": y})] for y in (eager, got, other)]
+    context = Context(sides[0], sides[1], lambda: sides[2])
+    assert bool(reason(Difference(kind, "y: off", 0), context)) == stated
+
+
+@pytest.mark.parametrize(("what", "stated"), [("p1", True), ("result 0", False)])
+def test_edits_that_a_backward_may_refuse(what: str, stated: bool) -> None:
+    got = Observation(
+        raised=("backward", "RuntimeError"),
+        message=f"{what} was changed in place after a compiled call that is differentiated: ..",
+    )
+    context = Context([Observation()], [got], list)
+    assert bool(reason(Difference("raises RuntimeError in backward", "", 0), context)) == stated
