@@ -73,11 +73,12 @@ def attachments_of_program(
         for r in rows
         if r.needs_grad and isinstance(r.source, FromTensor)
     }
-    out: list[Attached] = []
-    for names, others in made_of(func)[:results]:
-        positions = frozenset(placeholder[n] for n in names if n in placeholder)
-        out.append(Attached(positions, frozenset(i for i in others if i < results)))
-    return out
+    found = made_of(func)[:results]
+    positions = [frozenset(placeholder[n] for n in names if n in placeholder) for names, _ in found]
+    return [
+        Attached(mine, frozenset(i for i in others if i < results and positions[i]))
+        for mine, (_, others) in zip(positions, found, strict=True)
+    ]
 
 
 def _edge(x: Any) -> tuple[Any, int] | None:
