@@ -34,6 +34,7 @@ from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from . import asked_sizes, graph_breaks, substitutes
+from .effects import runner_of
 from .hooks import Watched
 
 log = logging.getLogger("gnnc")
@@ -223,7 +224,7 @@ def dynamo_compile(
             if too_many is None:
                 return backend(graph, examples)
             tell(too_many)
-            return graph.forward
+            return runner_of(graph)
         except Exception:
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise

@@ -19,7 +19,7 @@ from ..compiler import Options, compile_module
 from .bad_index import as_in_pyg
 from .bound import BoundProgram
 from .capture import dynamo_compile
-from .effects import AnotherDevice, as_written, check_devices
+from .effects import AnotherDevice, as_written, check_devices, runner_of
 from .importer import Imported, Unsupported, first_sizes, import_graph
 from .importer.effects import switches_mode
 from .importer.errors import BUG
@@ -173,7 +173,7 @@ def told(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., An
             eager(graph, reason, report)
         return in_torch(*args)
 
-    in_torch = as_in_pyg(graph, graph.forward)
+    in_torch = as_in_pyg(graph, runner_of(graph))
     return run
 
 
@@ -233,10 +233,19 @@ def compile_parts(
     for message in split.reasons:
         report.fell_back(message)
         log.warning("runs in torch: %s", message)
-    for name in split.supported:
-        part = getattr(split.module, name)
-        setattr(split.module, name, LatePart(part, options, report))
-    return as_in_pyg(graph, split.module)
+    for part in split.parts:
+        own = getattr(split.module, part.name)
+        new = LatePart(own, options, report) if part.supported else TorchPart(own)
+        setattr(split.module, part.name, new)
+    return as_in_pyg(graph, runner_of(split.module))
+
+
+class TorchPart(nn.Module):
+    """A part of a split graph that runs in torch."""
+
+    def __init__(self, graph: fx.GraphModule) -> None:
+        super().__init__()
+        self.forward = runner_of(graph)
 
 
 class LatePart(nn.Module):
@@ -260,4 +269,4 @@ def eager(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., A
     """Run the graph in torch, and say why."""
     report.fell_back(reason)
     log.warning("runs in torch: %s", reason)
-    return as_in_pyg(graph, graph.forward)
+    return as_in_pyg(graph, runner_of(graph))

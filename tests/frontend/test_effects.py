@@ -23,6 +23,7 @@ from .eagerly import assert_as_eager, gradients
 from .models import WIDTH, graph
 
 X, EDGES = graph()
+GCN = GCNConv(WIDTH, WIDTH)
 
 
 @pytest.mark.parametrize("fill", [0.5, -1.0, 1.0])
@@ -45,6 +46,19 @@ def test_assertions_that_run_in_torch() -> None:
 
     weight = torch.ones(EDGES.shape[1])
     assert_as_eager(InTorch, lambda m: (m(X, EDGES, weight), m(X - 1000, EDGES, weight)))
+
+
+def test_a_part_in_torch_that_raises_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    def function(x: Tensor, edge_index: Tensor) -> Tensor:
+        h = GCN(x, edge_index)
+        return GCN(h * h.take(edge_index[0, :1] + 10**6), edge_index)
+
+    compiled = gnnc.compile(function)
+    for f in (function, compiled):
+        with pytest.raises(IndexError, match="out of range"):
+            f(X, EDGES)
+    assert gnnc.explain(compiled).fallbacks
+    assert "Traceback" not in capfd.readouterr().err
 
 
 class Two(nn.Module):
