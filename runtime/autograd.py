@@ -164,6 +164,13 @@ class Origin(ABC):
         """Keep a linked result, which is handed out later; a tensor of its shape in its place."""
 
     @abstractmethod
+    def check(self) -> None:
+        """
+        Raises:
+            RuntimeError: an argument was changed in place since the call; it names which.
+        """
+
+    @abstractmethod
     def asks_for_torch(self) -> bool:
         """Whether somebody wants to see the gradient between two results of the call."""
 
@@ -371,6 +378,8 @@ def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | N
         edited = {j for j, x, version in shown if x._version != version}
         given = [i for i, _ in ctx.signature.seen if cotangents[i] is not None]
         if not edited or any(edited & ctx.signature.reads[i] for i in given):
+            if ctx.origin is not None:
+                ctx.origin.check()
             raise
         return None
 

@@ -131,11 +131,15 @@ class CallOrigin(Origin):
         self.task: int | None = None
         self.given: dict[int, Tensor] = {}
 
+    def check(self) -> None:
+        """See `Origin`."""
+        self.of.check_versions(self.args, self.versions)
+
     def gradients(
         self, cotangents: Sequence[Tensor | None], wanted: Sequence[bool]
     ) -> list[Tensor | None]:
         """See `Origin`."""
-        self.of.check_versions(self.args, self.versions)
+        self.check()
         present = {i: d for i, d in enumerate(cotangents) if d is not None}
         given = self.given if self.asks_for_torch() else {}
         asked = {p for p, want in zip(self.of.placeholders, wanted, strict=True) if want}
@@ -162,7 +166,7 @@ class CallOrigin(Origin):
     ) -> list[Tensor | None]:
         """The gradients of the results that this one is made of, each with the others held. The
         backward of the call takes them as held too."""
-        self.of.check_versions(self.args, self.versions)
+        self.check()
         numbers = self.of.made_of[number]
         given = dict(zip(numbers, others, strict=True))
         if not self.asks_for_torch():

@@ -89,11 +89,13 @@ def of_another_index(eager: Observation, got: Observation) -> bool:
         return False
     told = TOLD.search(got.message)
     ours = told[1] if told else got.message
-    kinds = [_kind_of_index(eager.message), _kind_of_index(ours)]
+    kinds = [kind_of_bad_index(eager.message), kind_of_bad_index(ours)]
     return eager.message != ours and kinds == [eager.raised[1], got.raised[1]]
 
 
-def _kind_of_index(message: str) -> str | None:
+def kind_of_bad_index(message: str) -> str | None:
+    """The type of exception in which torch says this of an index; None where it is not said of
+    one."""
     return next((kind for text, kind in BAD_INDEX.items() if re.fullmatch(text, message)), None)
 
 

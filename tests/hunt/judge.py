@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import functools
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
 import gnnc
 from gnnc.frontend.torch.report import Report
 
-from .compare import Difference, compare, raises_alike
+from .compare import Difference, compare, kind_of_bad_index, raises_alike
 from .execute import Instance, Observation, quiet, runner
 from .interpreted import interpreting
-from .poison import observed_without, without
+from .poison import observed_with_any_index, observed_without, without
 from .program import Program
-from .stated import Context, reason
+from .stated import OTHERWISE, Context, is_of_an_edited_argument, reason
 from .trees import is_dead
 
 
@@ -80,11 +81,21 @@ def once(program: Program, compiled: bool) -> Verdict:
                 verdict.waived.append(f"call {k} does without {want.message[:80]!r}")
                 break  # what nothing needs is not computed
             if got.raised is None and misses_saved(want):
-                want = observed(program, program.dtype, saving_all=True)[k]
+                saving_all = torch.autograd.graph.allow_mutation_on_saved_tensors()
+                want = observed(program, program.dtype, saving_all)[k]
             verdict.differences += compare(want, got, exact[k] if exact else None, k)
         report = explained(mine.instance)
     other = torch.float64 if program.dtype is torch.float32 else torch.float32
-    context = Context(eager, calls, functools.partial(observed, program, other))
+    context = Context(
+        program,
+        eager,
+        calls,
+        functools.partial(observed, program, other),
+        {
+            told: functools.partial(observed, program, program.dtype, mode())
+            for told, mode in OTHERWISE.items()
+        },
+    )
     reasons = [(d, reason(d, context)) for d in verdict.differences]
     verdict.waived += [f"{why}: {d.kind}: {d.detail}" for d, why in reasons if why]
     verdict.differences = [d for d, why in reasons if not why]
@@ -107,16 +118,19 @@ def spared(program: Program, call: int, want: Observation, got: Observation) -> 
     kind = want.raised[1]
     if got.raised in (None, ("backward", kind)) and is_dead(program.loaded_text, want.line):
         return True
-    state = want.state
+    less, seen = program, want
     for _ in range(MOST_SPARED):
-        less = without(program, want.line)
-        seen = None if less is None else observed_without(less, call, state)
-        if less is None or seen is None:
-            return False
-        program, want = less, seen
-        if raises_alike(want, got):
+        shorter = without(less, seen.line)
+        again = None if shorter is None else observed_without(shorter, call, want.state)
+        if shorter is None or again is None:
+            break
+        less, seen = shorter, again
+        if raises_alike(seen, got) or is_of_an_edited_argument(seen, got):
             return True
-    return False
+    if kind_of_bad_index(want.message) is None:
+        return False
+    seen = observed_with_any_index(program, call, want.state)
+    return not compare(seen, got, None, call)
 
 
 MOST_SPARED = 40
@@ -133,13 +147,12 @@ EDITED = "has been modified by an inplace operation"
 
 
 def observed(
-    program: Program, dtype: torch.dtype, *, saving_all: bool = False
+    program: Program, dtype: torch.dtype, within: AbstractContextManager[Any] | None = None
 ) -> list[Observation]:
-    """What eager does; `saving_all`: what it would do if nobody could edit what is saved."""
+    """What eager does, `within` a context that changes what torch does."""
     loaded = program.load()
     mine = runner(program, loaded, dtype)
-    saved = torch.autograd.graph.allow_mutation_on_saved_tensors() if saving_all else nullcontext()
-    with saved:
+    with within or nullcontext():
         seen = [mine.run(k) for k in range(len(program.calls))]
     loaded.forget()
     return seen

@@ -1,7 +1,8 @@
 """A value in the place of one that eager could not compute, to see whether anybody needs it.
 
 Where a statement raises in eager and not in a compiled call, nothing may need what it gives: then
-the program also runs with a value there that is no number, and that nobody can read.
+the program also runs with a value there that is no number, and that nobody can read. Where somebody
+asks for its shape, and a bad index is what eager could not read by, it runs with rows of NaN.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import ast
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
 
+from .compare import kind_of_bad_index
 from .execute import Observation, runner
 from .program import Program
 from .trees import edits
@@ -103,3 +108,51 @@ def observed_without(program: Program, call: int, state: dict[str, Tensor]) -> O
     loaded.forget()
     read = seen.raised is not None and seen.raised[1] == Read.__name__
     return None if read or Missing.__name__ in seen.facts.values() else seen
+
+
+class AnyIndex(TorchFunctionMode):
+    """Reads by an index that is out of range give rows of NaN, and writes leave only these."""
+
+    READS = frozenset({"__getitem__", "index_select", "embedding", "gather"})
+    WRITES = frozenset({"index_add", "scatter_add", "scatter_reduce", "index_reduce"})
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        try:
+            return func(*args, **given)
+        except (IndexError, RuntimeError) as error:
+            if kind_of_bad_index(str(error)) is None:
+                raise
+            if func.__name__ in self.READS:
+                args, given = tree_map_only(Tensor, in_range, (args, given))
+                return nowhere(func(*args, **given))
+            if func.__name__ in self.WRITES:
+                return nowhere(args[0])
+            if func.__name__.removesuffix("_") in self.WRITES:
+                args[0].data.copy_(nowhere(args[0]))
+                return args[0]
+            raise
+
+
+def nowhere(x: Tensor) -> Tensor:
+    """A tensor like it of no numbers."""
+    return torch.full_like(x, float("nan") if x.is_floating_point() else -1)
+
+
+def in_range(x: Tensor) -> Tensor:
+    """Indices that read the first row, and tensors that have one."""
+    return x.new_zeros([max(n, 1) for n in x.shape] if x.is_floating_point() else x.shape)
+
+
+def observed_with_any_index(program: Program, call: int, state: dict[str, Tensor]) -> Observation:
+    """What eager does in a call whose indices may be out of range."""
+    loaded = program.load()
+    mine = runner(program, loaded, program.dtype)
+    for k in range(call):
+        mine.run(k)
+    with AnyIndex():
+        seen = mine.run(call, state)
+    loaded.forget()
+    return seen

@@ -4,60 +4,82 @@ of compiled calls ("Where torch has no one answer", "Users may edit what eager h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
-from .compare import Difference
+from .compare import Difference, difference_of, largest
 from .execute import Observation
+from .program import Program
+
+Calls = Callable[[], Sequence[Observation]]
 
 
 @dataclass(frozen=True)
 class Context:
-    """The calls of a program: eagerly, compiled, and eagerly with the other precision."""
+    """A program and its calls: eagerly, compiled, eagerly with the other precision, and eagerly
+    in ways that torch could do as well, each with what is said of it."""
 
+    program: Program
     eager: Sequence[Observation]
     compiled: Sequence[Observation]
-    with_other_precision: Callable[[], Sequence[Observation]]
+    with_other_precision: Calls
+    otherwise: Mapping[str, Calls]
 
 
 def reason(found: Difference, context: Context) -> str | None:
     """Why a difference is none; None where it is one."""
-    if _is_of_an_edited_argument(found, context):
-        return "an argument that eager has not saved"
-    name = found.detail.partition(":")[0]
-    x = context.eager[found.call].values.get(name)
-    y = context.compiled[found.call].values.get(name)
+    k, name = found.call, found.detail.partition(":")[0]
+    if found.kind.startswith("raises"):
+        edited = is_of_an_edited_argument(context.eager[k], context.compiled[k])
+        return "an argument that eager has not saved" if edited else None
+    x, y = (side[k].values.get(name) for side in (context.eager, context.compiled))
     if x is None or y is None or x.shape != y.shape:
         return None
-    if found.kind.endswith("wrong NaN") and _is_of_nothing(x, y):
-        return "a sum of nothing by a factor that is no number"
-    if found.kind.endswith(("wrong", "wrong integers")):
-        other = context.with_other_precision()[found.call].values.get(name)
-        if other is not None and _is_unsettled(x, y, other):
-            return "with other precision eager differs as well"
+    if found.kind.endswith("wrong NaN"):
+        if _is_of_nothing(x, y):
+            return "a sum of nothing by a factor that is no number"
+        if "gradient" in found.kind and _is_of_nothing(y, x) and _is_flat(context.program):
+            return "a slope of 0 behind which another is no number"
+    if "wrong" not in found.kind:
+        return None
+    z = context.with_other_precision()[k].values.get(name)
+    if z is not None and _is_unsettled(x, y, z):
+        return "with other precision eager differs as well"
+    for told, calls in context.otherwise.items():
+        seen = calls()[k].values
+        if difference_of(name, y, seen.get(name), None, largest(seen, name)) is None:
+            return told
     return None
 
 
 EDITED = re.compile(r"(?!result).* was changed in place after a compiled call that is diff")
 
 
-def _is_of_an_edited_argument(found: Difference, context: Context) -> bool:
+def is_of_an_edited_argument(eager: Observation, got: Observation) -> bool:
     """Whether a backward refuses since the user has edited an argument, which eager has not saved
     and the compiled call has."""
-    if not found.kind.startswith("raises"):
-        return False
-    eager, got = context.eager[found.call], context.compiled[found.call]
     refuses = got.raised == ("backward", "RuntimeError") and EDITED.match(got.message)
     return eager.raised is None and bool(refuses)
 
 
 def _is_of_nothing(x: Tensor, y: Tensor) -> bool:
-    """Whether a compiled call has NaN only where eager has it too, or a 0: of a sum over no rows,
-    which a row of NaN that nobody reads was moved behind."""
+    """Whether `y` has NaN only where `x` has it too, or a 0. A compiled sum over no rows has where
+    a row of NaN that nobody reads was moved behind it, and an eager gradient where a slope of 0 did
+    not end it."""
     return bool((x.isnan() <= y.isnan()).all() and (x[y.isnan() & ~x.isnan()] == 0).all())
+
+
+FLAT = re.compile(r"\b(sign|floor|ceil|round|trunc|heaviside)_?\(")
+
+
+def _is_flat(program: Program) -> bool:
+    """Whether a function of a program has a slope of 0 everywhere, and numbers are NaN."""
+    return program.settings.get("values") == "nan" and bool(FLAT.search(program.code))
 
 
 def _is_unsettled(x: Tensor, y: Tensor, other: Tensor) -> bool:
@@ -68,6 +90,44 @@ def _is_unsettled(x: Tensor, y: Tensor, other: Tensor) -> bool:
         return False
     if not x.is_floating_point():
         return not torch.equal(x, other)
+    if not torch.equal(x.isinf() * x.sign(), (other.isinf() * other.sign()).to(x.dtype)):
+        return True
     size = x.abs().max()
     own = (x - other).abs().max() / size
     return bool(own > 0.01 or (x - y).abs().max() / size < own**2)
+
+
+class PositiveZeros(TorchFunctionMode):
+    """Where rows are added to a -0, nothing among them, there is a 0."""
+
+    ADDING = frozenset({"index_add", "scatter_add", "index_put", "scatter_reduce"})
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if func.__name__ in self.ADDING:
+            return out + 0.0
+        if func.__name__.removesuffix("_") in self.ADDING:
+            out.data.add_(0.0)  # unseen by autograd
+        return out
+
+
+class OtherZeros(TorchFunctionMode):
+    """Where torch takes one of 0 and -0 for the larger, it could have been the other."""
+
+    CHOOSING = frozenset({"max", "min", "maximum", "minimum", "amax", "amin", "clamp"})
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if func.__name__ not in self.CHOOSING or not isinstance(out, Tensor):
+            return out
+        return torch.where(out == 0, -out, out)
+
+
+OTHERWISE: Mapping[str, Callable[[], TorchFunctionMode]] = {
+    "a sum of nothing that is added to -0": PositiveZeros,
+    "of 0 and -0 either is the larger": OtherZeros,
+}
