@@ -18,6 +18,7 @@ A program then serves all calls with the same answers. `Answers` counts programs
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -89,6 +90,9 @@ _made = symbolic_shapes.make_symbol
 _guard_or = symbolic_shapes._guard_or
 _met = fake_impls.infer_size
 _joined = torch._refs._broadcast_shapes
+_expanded = inspect.unwrap(torch._refs.expand).__code__
+_has_hint = symbolic_shapes.has_guarding_hint
+_hint_of = symbolic_shapes.guarding_hint_or_throw
 _sizes_of = ShapeEnv._produce_dyn_sizes_from_int_tuple
 _strides_of = ShapeEnv._compute_symbolic_stride
 
@@ -103,6 +107,8 @@ def answered() -> Iterator[None]:
             (symbolic_shapes, "_guard_or", _answer),
             (fake_impls, "infer_size", _meet),
             (torch._refs, "_broadcast_shapes", _join),
+            (symbolic_shapes, "has_guarding_hint", _has_hint_or_expands),
+            (symbolic_shapes, "guarding_hint_or_throw", _hint_or_many),
             (ShapeEnv, "_produce_dyn_sizes_from_int_tuple", _sizes),
             (ShapeEnv, "_compute_symbolic_stride", _strides),
             (SymNode, "guard_or_false", _false_to_c),
@@ -242,6 +248,17 @@ def _tell_ones(*shapes: Sequence[Any]) -> None:
         if any(hint != 1 for hint in found):
             for size, hint in zip(sizes, found, strict=True):
                 torch._check(hint != 1 or size == 1)
+
+
+def _has_hint_or_expands(size: Any) -> bool:
+    """What `expand` asks before it takes a 1 that becomes another number for a constant: a number
+    that only running tells is another as well."""
+    return _has_hint(size) or sys._getframe(1).f_code is _expanded
+
+
+def _hint_or_many(size: Any) -> Any:
+    """The hint, of which `expand` asks whether it is a 1."""
+    return _hint_of(size) if _has_hint(size) else 2
 
 
 def _hint(size: Any) -> int | None:

@@ -24,6 +24,11 @@ BY_LAYOUT = RESHAPES | {"contiguous", "view", "view_as"}
 """What gives a view or a copy, or raises, as the strides of its operand are."""
 
 
+AS_OPERANDS = {"batch_norm", "logical_and", "logical_or", "logsigmoid", "nll_loss", "one_hot"}
+"""What torch lays out by rows, and its fake tensors as the operands are (tests/oracle looks for
+such)."""
+
+
 class Layouts:
     """Which reshapes of a graph are such views.
 
@@ -43,6 +48,9 @@ class Layouts:
             Unsupported: whether it does depends on more than the widths, or others on its strides.
         """
         call = call_of(node)
+        if call.op in AS_OPERANDS and not all(map(self.by_rows, node.all_input_nodes)):
+            reason = f"{call.op} of tensors in memory that is not in the order of rows"
+            raise Unsupported(node, reason, mutates=True)
         x = call.arguments.get("input")
         if call.op not in BY_LAYOUT or call.fault is not None or not isinstance(x, fx.Node):
             return None
@@ -84,6 +92,15 @@ class Layouts:
             except RuntimeError:  # sizes that go together, which nothing here tells
                 if k == 0:
                     raise
+
+    def by_rows(self, node: fx.Node) -> bool:
+        """Whether the strides of what a node gives become no larger, as far as sizes at hand
+        tell."""
+        x = example(node)
+        if not isinstance(x, Tensor):
+            return True
+        sizes, *_ = self.symbols(x)
+        return all(a >= b for a, b in pairwise(_number(n, sizes) for n in x.stride()))
 
     def differs(self, fake: Tensor) -> bool:
         """Whether a tensor has other strides than its fake."""
