@@ -32,18 +32,19 @@ VECTOR(f64x8, m64x8, double, int64_t, 8)
 
 /* a * b + c, rounded once where the machine has an instruction for it. The compiler makes none of
  * its own (runtime/toolchain.py): a value that is computed twice must have the same bits. */
-#ifndef __FP_FAST_FMA
-#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return a * b + c; }
-#elif defined(__FMA__) && !defined(__clang__)
-#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return v(a, b, c); }
-#else
-#define MULADD(T, f, v)                                                                 \
+#define MULADD_BY_LANE(T, f)                                                            \
     INLINE T muladd_##T(T a, T b, T c)                                                  \
     {                                                                                   \
         T y;                                                                            \
         for (size_t l = 0; l < sizeof y / sizeof y[0]; ++l) y[l] = f(a[l], b[l], c[l]); \
         return y;                                                                       \
     }
+#ifndef __FP_FAST_FMA
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return a * b + c; }
+#elif defined(__FMA__) && !defined(__clang__)
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return v(a, b, c); }
+#else
+#define MULADD(T, f, v) MULADD_BY_LANE(T, f)
 #endif
 #ifdef __FP_FAST_FMA
 INLINE float muladd_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -62,7 +63,10 @@ MULADD(f64x2, __builtin_fma, __builtin_ia32_vfmaddpd)
 MULADD(f32x8, __builtin_fmaf, __builtin_ia32_vfmaddps256)
 MULADD(f64x4, __builtin_fma, __builtin_ia32_vfmaddpd256)
 #endif
-#if VECTOR_BYTES >= 64
+#if VECTOR_BYTES >= 64 && defined(__FP_FAST_FMA) && !defined(__AVX512F__)
+MULADD_BY_LANE(f32x16, __builtin_fmaf) /* vectors that are longer than the machine's */
+MULADD_BY_LANE(f64x8, __builtin_fma)
+#elif VECTOR_BYTES >= 64
 MULADD(f32x16, __builtin_fmaf, FMA_f32x16)
 MULADD(f64x8, __builtin_fma, FMA_f64x8)
 #endif

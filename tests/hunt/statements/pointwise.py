@@ -132,7 +132,7 @@ ODD_BINARY = (
     "torch.remainder({a}, {b}.abs() + 1)",
     "torch.maximum({a}, {b}) - torch.minimum({a}, {b})",
     "torch.pow({a}.abs() + 0.1, {b})",
-    "torch.copysign({a}, {b})",
+    "torch.copysign({a}, torch.nan_to_num({b}))",
     "torch.heaviside({a}, {b})",
     "torch.logaddexp({a}, {b})",
     "torch.where({a} == {b}, {a}, {b})",
