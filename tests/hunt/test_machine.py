@@ -260,7 +260,8 @@ def test_what_numbers_may_differ_in(
 
 def context(*values: Tensor) -> Context:
     eager, got, other, zeros = ([Observation(values={"y": y})] for y in values)
-    return Context(program("return x"), eager, got, lambda: other, {"zeros": lambda: zeros})
+    of_nan = replace(program("return x"), settings={"seed": 3, "values": "nan"})
+    return Context(of_nan, eager, got, lambda: other, {"zeros": lambda: zeros})
 
 
 def test_what_is_added_to_minus_0() -> None:
