@@ -162,7 +162,12 @@ INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 #define SCALAR_FUNCTIONS(T, s)                                                                  \
     INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : (T)0; }                       \
     INLINE T greater##s(T a, T b) { return a != a || a > b ? a : b; }                           \
-    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }
+    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }                              \
+    INLINE T lerp##s(T a, T b, T w)                                                             \
+    {                                                                                           \
+        int far = w >= (T)0.5 || w <= (T)-0.5;                                                  \
+        return (far ? b : a) + (far ? w - 1 : w) * (b - a);                                     \
+    }
 SCALAR_FUNCTIONS(float, f)
 SCALAR_FUNCTIONS(double, )
 /* The number y with erf y = x: a first guess good for three digits (Winitzki), then two of Halley's steps, whose errors

@@ -61,6 +61,16 @@ def _extreme(function: str, operator: str) -> Code:
     return code
 
 
+def _lerp(s: Spelling) -> str:
+    """From the nearer end, so that either end is met (`meanings.lerp`)."""
+    a, b, w = s.xs
+    if s.is_scalar:  # whose operands may be long, and would be read twice
+        return s.each("lerp", a, b, w)
+    far = f"(({w} >= {s.number(0.5)}) | ({w} <= {s.number(-0.5)}))"
+    weight = s.select(far, f"({w} - {s.number(1)})", w)
+    return f"({s.select(far, b, a)} + {weight} * ({b} - {a}))"
+
+
 def _pow(s: Spelling) -> str:
     return s.math("pow", *s.xs) if s.is_single else s.each("pow", *s.xs)
 
@@ -141,6 +151,18 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         smooth_above_zero=0,
         heavy=True,
         neutral=(None, 1),
+    ),
+    # a + w (b - a): its slopes are no sum of those of the parts, which meet at infinities
+    PointwiseSpec(
+        "lerp",
+        3,
+        meanings.lerp,
+        slopes=(
+            lambda s: s.d * (1.0 - s.xs[2]),
+            lambda s: s.d * s.xs[2],
+            lambda s: s.d * (s.b - s.a),
+        ),
+        c=_lerp,
     ),
     PointwiseSpec(
         "abs",

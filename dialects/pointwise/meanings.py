@@ -27,6 +27,12 @@ def rsqrt(x: Array, zero: float | None = None) -> Array:
     return y if zero is None else np.where(x == 0, zero, y)
 
 
+def lerp(a: Array, b: Array, weight: Array) -> Array:
+    """a + weight (b - a), from the nearer end as in torch."""
+    step = b - a
+    return np.where(np.abs(weight) < 0.5, a + weight * step, b - step * (1 - weight))
+
+
 def leaky_relu(x: Array, slope: float) -> Array:
     return np.where(x > 0, x, slope * x)
 

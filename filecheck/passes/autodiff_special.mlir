@@ -30,3 +30,13 @@ func.func @erfinv(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32> {inter.needs_gr
   %y = inter.erfinv %x : !inter.rows<N, 3xf32>
   func.return %y : !inter.rows<N, 3xf32>
 }
+
+// The first end has a slope of its own, (1 - w) d: d - w d is NaN where d is infinite.
+// CHECK-LABEL: func.func @lerp
+func.func @lerp(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32> {inter.needs_grad}, %y : !inter.rows<N, 3xf32>, %w : !inter.rows<N, 3xf32>) -> !inter.rows<N, 3xf32> {
+  // CHECK: %z = inter.lerp %x, %y, %w : !inter.rows<N, 3xf32>
+  // CHECK: [[REST:%.*]] = inter.sub %{{.*}}, %w
+  // CHECK-NEXT: inter.mul %d_z, [[REST]]
+  %z = inter.lerp %x, %y, %w : !inter.rows<N, 3xf32>
+  func.return %z : !inter.rows<N, 3xf32>
+}

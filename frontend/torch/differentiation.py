@@ -89,9 +89,9 @@ class Differentiation:
         for i, old in zip(self.watched, before or (), strict=before is not None):
             if (now := args[i]._version) != old:
                 raise RuntimeError(
-                    f"{argument_name(self.imported.placeholders[i])} was changed in place after a "
-                    f"compiled call that is differentiated: it is at version {now}, and the call "
-                    f"was made at version {old}"
+                    "one of the variables needed for gradient computation has been modified by an "
+                    f"inplace operation: {argument_name(self.imported.placeholders[i])} is at "
+                    f"version {now}, and the compiled call was made at version {old}"
                 )
 
     def by_rows(

@@ -36,7 +36,7 @@ def pointwise(row: str, elem: str, other: str | None = None) -> str:
         if (spec.operands, is_float(elem)) in (("float", False), ("integer", True)):
             continue
         first = "p" if name in POSITIVE else "x"
-        operands = {"bool": "mk", "where": "mxy"}.get(spec.operands, f"{first}y")[: spec.arity]
+        operands = {"bool": "mk", "where": "mxy"}.get(spec.operands, f"{first}yp")[: spec.arity]
         elem_out = "i1" if "bool" in (spec.result, spec.operands) else elem
         text = ", ".join(f"%{o}" for o in operands)
         add(

@@ -68,6 +68,9 @@ BINARY: Functions = {
 } | {
     "where": lambda x, y: torch.where(x > y, x, y),
     "clamp-tensor": lambda x, y: x.clamp(min=y),
+    "lerp": lambda x, y: torch.lerp(x, y, 0.3),
+    "lerp-far": lambda x, y: torch.lerp(x, y, 0.7),
+    "lerp-by-end": lambda x, y: torch.lerp(x, y, y),
 }
 ROWS: Functions = {
     "softmax": lambda x: x.softmax(-1),
@@ -103,8 +106,9 @@ TWO_ANSWERS = {"relu6", "elu", "celu", "selu", "hardswish", "hardtanh", "hardshr
 TWO_ANSWERS |= {"elu-negative"}
 """torch's gradients of NaN differ between its vectors and the numbers left over."""
 
-EITHER_ZERO = {"clamp-tensor", "from-zero", "softshrink"}
-"""Of a zero and its negative torch's vectors and single numbers take different ones."""
+EITHER_ZERO = {"clamp-tensor", "from-zero", "softshrink", "gelu"}
+"""Of a zero and its negative torch's vectors and single numbers take different ones, or those of
+processors with AVX-512 and without."""
 
 KNOWN: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": torch.isinf,  # NaN in torch's vectors of f32, infinite in its single numbers

@@ -57,7 +57,7 @@ def reason(found: Difference, context: Context) -> str | None:
     return None
 
 
-EDITED = re.compile(r"(?!result).* was changed in place after a compiled call that is diff")
+EDITED = re.compile(r".* inplace operation: (?!result)\S+ is at version \d+, and the compiled call")
 
 
 def is_of_an_edited_argument(eager: Observation, got: Observation) -> bool:

@@ -290,7 +290,7 @@ def test_the_larger_of_0_and_minus_0() -> None:
 def test_edits_that_a_backward_may_refuse(what: str, stated: bool) -> None:
     got = Observation(
         raised=("backward", "RuntimeError"),
-        message=f"{what} was changed in place after a compiled call that is differentiated: ..",
+        message=f".. by an inplace operation: {what} is at version 2, and the compiled call was ..",
     )
     assert is_of_an_edited_argument(Observation(), got) == stated
 

@@ -245,8 +245,9 @@ def _addcmul(c: Call) -> Arr:
 
 @rule("lerp")
 def _lerp(c: Call) -> Arr:
-    step = c.ctx.binary("mul", c.arg("weight"), c.ctx.binary("sub", c.tensor("end"), c.x))
-    return c.ctx.binary("add", c.x, step)
+    elem = c.elem
+    xs = [c.ctx.lift(x, elem) for x in (c.x, c.tensor("end"), c.arg("weight"))]
+    return c.ctx.raw("lerp", xs, elem)
 
 
 @rule("to", "float", "double", "long", "int", "bool", "type", "type_as", "_to_copy")
