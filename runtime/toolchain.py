@@ -44,7 +44,13 @@ __all__ = [
 ]
 
 _BASE = ("-std=gnu11", "-O3", "-fopenmp", "-fPIC", "-shared")
-_OPTIONAL = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+_OPTIONAL = (
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    # where a loop over edges begins is a matter of luck else: up to 7 % of a GAT epoch
+    "-falign-loops=32",
+)
 _SANITIZE = (
     "-O1",
     "-g",
