@@ -56,8 +56,7 @@ class Work:
 
 def work_of_phase(func: FuncOp, sizes: Sizes) -> list[Work]:
     """The work of each nest of a phase, in the order of its kernels."""
-    nests = [op for op in func.body.block.ops if isinstance(op, rows.TraverseOp)]
-    return [work_of(nest, sizes) for nest in nests]
+    return [work_of(nest, sizes) for nest in rows.nests(func)]
 
 
 def work_of(nest: rows.TraverseOp, sizes: Sizes) -> Work:

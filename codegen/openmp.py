@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
 from ..dialects.intra import bindings, rows
+from ..dialects.intra.steps import steps
 from ..dialects.intra.syntax import buffer_dims, element
 from .c_types import ctype
 from .host import Phase, bindings_of, describe, domain_of, readable_name
@@ -46,7 +47,8 @@ def print_module(module: ModuleOp) -> Printed:
     """Print every phase of a lowered and scheduled module.
 
     Raises:
-        PassFailedException: the module holds no phase, or a nest without a schedule.
+        PassFailedException: the module holds no phase, a nest without a schedule, or a step of
+            another kind.
     """
     phases: list[Phase] = []
     text: list[str] = []
@@ -89,9 +91,12 @@ class PhasePrinter:
         self.kernels: list[str] = []
         for op, v in bindings_of(func):
             self.bind(op, v)
-        for op in func.body.block.ops:
-            if isinstance(op, rows.TraverseOp):
-                self.kernel(op)
+        for step in steps(func):
+            if not isinstance(step, rows.TraverseOp):
+                raise PassFailedException(
+                    f"{step.name} in @{self.phase.name}: C with OpenMP has no such step"
+                )
+            self.kernel(step)
 
     def text(self) -> str:
         out = Writer()

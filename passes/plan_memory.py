@@ -6,16 +6,17 @@ is known from the set's. Row widths may differ: the slot is as wide as its wides
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ..dialects.intra.bindings import AllocOp, PartOp, ViewOp
-from ..dialects.intra.rows import TraverseOp
+from ..dialects.intra.bindings import AllocOp
+from ..dialects.intra.steps import steps
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class PlanMemoryPass(ModulePass):
 
 @dataclass
 class Slot:
-    """One place of the arena: its domain, and until which nest it is taken."""
+    """One place of the arena: its domain, and until which step it is taken."""
 
     domain: object
     busy_until: int
@@ -40,15 +41,16 @@ class Slot:
 
 
 def plan(func: FuncOp) -> None:
-    """Assign slots by a sweep over the nests."""
-    position: dict[Operation, int] = {
-        op: k for k, op in enumerate(o for o in func.body.block.ops if isinstance(o, TraverseOp))
-    }
+    """Assign slots by a sweep over the steps."""
+    used: defaultdict[SSAValue, list[int]] = defaultdict(list)
+    for k, step in enumerate(steps(func)):
+        for buffer in step.reads() | step.writes():
+            used[buffer].append(k)
     lives: list[tuple[int, int, AllocOp]] = []
     for op in func.body.block.ops:
         if isinstance(op, AllocOp):
-            used = [position[n] for n in users(op.result) if n in position]
-            lives.append((min(used, default=0), max(used, default=0), op))
+            at = used[op.result]
+            lives.append((min(at, default=0), max(at, default=0), op))
     slots: list[Slot] = []
     for first, last, op in sorted(lives, key=lambda x: (x[0], x[1])):
         fitting = [s for s in slots if s.domain == op.domain and s.busy_until < first]
@@ -57,19 +59,3 @@ def plan(func: FuncOp) -> None:
             slots.append(slot)
         slot.busy_until = last
         op.properties["slot"] = IntAttr(slot.index)
-
-
-def users(buffer: SSAValue) -> set[Operation]:
-    """The nests that touch a buffer, through views too."""
-    out: set[Operation] = set()
-    for u in buffer.uses:
-        op = u.operation
-        if isinstance(op, ViewOp | PartOp):
-            out |= users(op.results[0])
-            continue
-        while op.parent_op() is not None and not isinstance(op, TraverseOp):
-            up = op.parent_op()
-            assert up is not None
-            op = up
-        out.add(op)
-    return out

@@ -36,9 +36,9 @@ from ..dialects.intra.rows import (
     SliceOp,
     StoreOp,
     TraverseOp,
+    nests,
 )
 from ..dialects.intra.syntax import buffer_type, element, length, row_dims, row_of, row_type
-from .fusion.accesses import nests
 
 LONG = 16384
 """Numbers of a row that are worth a nest of their own: below that threads wait for each other

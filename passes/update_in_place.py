@@ -35,8 +35,8 @@ from ..dialects.intra.rows import (
     TraverseOp,
 )
 from ..dialects.intra.shapes import ShapeOp
+from ..dialects.intra.steps import steps
 from ..dialects.intra.syntax import FLOATS, buffer_dims, element
-from .fusion.accesses import nests, read, written
 from .lower_to_intra import UPDATES
 
 
@@ -63,13 +63,15 @@ def may_share(func: FuncOp, out: OutputOp, argument: InputOp) -> bool:
         return False
     if element(out.result.type) not in FLOATS and math.prod(buffer_dims(out.result)) > 1:
         return False  # such rows are copied out of turn (codegen/row_code.py)
-    order = nests(func)
-    writers = [n for n in order if out.result in written(n)]
-    readers = [n for n in order if argument.result in read(n)]
-    if len(writers) != 1 or out.result in {v for n in order for v in read(n)}:
+    order = steps(func)
+    writers = [s for s in order if out.result in s.writes()]
+    readers = [s for s in order if argument.result in s.reads()]
+    if len(writers) != 1 or any(out.result in s.reads() for s in order):
         return False
     (writer,) = writers
-    if any(order.index(n) > order.index(writer) for n in readers):
+    if not isinstance(writer, TraverseOp) or any(
+        order.index(s) > order.index(writer) for s in readers
+    ):
         return False
     return writer not in readers or reads_before_writing(writer, out, argument)
 

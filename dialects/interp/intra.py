@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..inter.types import is_bool
 from ..intra import arithmetic, bindings, indices, loops, memory, products, shapes
+from ..intra.steps import Step
 from ..intra.syntax import buffer_dims, element, row_dims
 from ..pointwise import POINTWISE
 from ..pointwise.folds import FOLDS
@@ -86,10 +87,9 @@ class Memory:
         default_factory=dict[int, dict[SSAValue, Array]]
     )
 
-    def reuse(self, nest: loops.TraverseOp) -> None:
-        """Forget what lay in the slots that a nest is about to write."""
-        writers = (memory.StoreOp, memory.TotalOp, products.OuterOp)
-        written = {bindings.root(op.buffer) for op in nest.walk() if isinstance(op, writers)}
+    def reuse(self, step: Step) -> None:
+        """Forget what lay in the slots that a step is about to write."""
+        written = step.writes()
         for buffers in self.slots.values():
             if written & set(buffers):
                 for other in set(buffers) - written:
@@ -350,16 +350,22 @@ for _cls in tables.TABLES:
 register_impls(IntraFunctions)
 
 
-def run_phase(func: FuncOp, world: World, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Runs a function of intra on the sets of `world`; the outputs by name.
+def run_phase(
+    func: FuncOp,
+    world: World,
+    inputs: Mapping[str, Array],
+    functions: type[IntraFunctions] = IntraFunctions,
+) -> dict[str, Array]:
+    """Runs a function of intra on the sets of `world`; the outputs by name. `functions` are those
+    of a dialect with further kinds of steps, where the phase has some.
 
     Raises ValueError, IndexError or KeyError where inputs do not fit the sets, or where the
-    program reads out of bounds.
+    program reads out of bounds, and InterpretationError for a step without a meaning.
     """
     buffers = Memory(inputs)
     it = Interpreter(ModuleOp([]))
     it.register_implementations(FuncFunctions())
-    it.register_implementations(IntraFunctions(world, buffers))
+    it.register_implementations(functions(world, buffers))
     it.push_scope(func.sym_name.data)
     for op in func.body.block.ops:
         if isinstance(op, ReturnOp):

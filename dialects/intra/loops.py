@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -32,10 +33,12 @@ from .bindings import (
     SizeOp,
     domain_text,
     known_domain,
+    root,
 )
 from .indices import LookupOp
 from .memory import LoadOp, StoreOp, TotalOp, need_number
 from .products import MatmulOp, OuterOp
+from .steps import Step, steps
 from .syntax import IntraOp, need, parse_indexed, parse_value, print_indexed
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
@@ -178,7 +181,7 @@ class SegmentOp(IntraOp):
 
 
 @irdl_op_definition
-class TraverseOp(IntraOp):
+class TraverseOp(IntraOp, Step):
     """A parallel loop over the stored rows of a domain.
 
     ```
@@ -204,6 +207,23 @@ class TraverseOp(IntraOp):
     def row(self) -> SSAValue:
         """The row that the body computes."""
         return self.body.block.args[0]
+
+    @property
+    def may_move(self) -> bool:
+        return True
+
+    def reads(self) -> set[SSAValue]:
+        out: set[SSAValue] = set()
+        for op in self.walk():
+            if isinstance(op, LoadOp):
+                out.add(root(op.buffer))
+            elif isinstance(op, MatmulOp):
+                out.add(root(op.weight))
+        return out
+
+    def writes(self) -> set[SSAValue]:
+        writers = (StoreOp, TotalOp, OuterOp)
+        return {root(op.buffer) for op in self.walk() if isinstance(op, writers)}
 
     def verify_(self) -> None:
         args = self.body.block.args
@@ -278,3 +298,8 @@ class TraverseOp(IntraOp):
         if self.schedule is not None:
             printer.print_string(" ")
             printer.print_attr_dict({"schedule": self.schedule})
+
+
+def nests(func: FuncOp) -> list[TraverseOp]:
+    """The steps of a phase that are nests, in order."""
+    return [step for step in steps(func) if isinstance(step, TraverseOp)]

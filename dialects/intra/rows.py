@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .arithmetic import ApplyOp, CastOp, ConstOp, DotOp, DropoutOp, FoldOp, broadcast_dims
 from .indices import CountOp, FirstOp, LengthOp, LookupOp, PositionOp
-from .loops import REDUCTIONS, SegmentOp, TraverseOp, YieldOp
+from .loops import REDUCTIONS, SegmentOp, TraverseOp, YieldOp, nests
 from .memory import LoadOp, StoreOp, TotalOp
 from .products import MatmulOp, OuterOp
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
@@ -36,4 +36,5 @@ __all__ = [
     "TraverseOp",
     "YieldOp",
     "broadcast_dims",
+    "nests",
 ]

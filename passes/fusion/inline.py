@@ -5,6 +5,8 @@ row is read by one group (messages into sums).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -30,10 +32,11 @@ from ...dialects.intra.rows import (
     StoreOp,
     TransposeOp,
     TraverseOp,
+    nests,
 )
+from ...dialects.intra.steps import Step, sections, steps
 from ...dialects.intra.syntax import inside, length
 from ...dialects.pointwise import POINTWISE
-from .accesses import nests
 
 MOVES = (
     LookupOp,
@@ -66,18 +69,26 @@ NARROW = 4
 def inline_producers(func: FuncOp) -> bool:
     """Dissolve nests into the nests that read them; whether any was."""
     changed = False
+    section = sections(steps(func))
     for nest in nests(func):
         store = only_store(nest)
         if store is None:
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
-        wanted = [op for op in loads if isinstance(op, LoadOp) and may_inline(nest, op, len(loads))]
+        here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, section)]
+        wanted = [op for op in here if may_inline(nest, op, len(loads))]
         if len(wanted) < len(loads) and joins_its_row(nest):
             continue
         for load in wanted:
             inline(nest, store, load)
             changed = True
     return changed
+
+
+def is_near(nest: TraverseOp, load: LoadOp, section: Mapping[Step, int]) -> bool:
+    """Whether no step that may not move stands between a nest and one that reads it."""
+    reader = inside(load, TraverseOp)
+    return isinstance(reader, TraverseOp) and section[reader] == section[nest]
 
 
 def joins_its_row(nest: TraverseOp) -> bool:

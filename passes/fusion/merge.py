@@ -11,7 +11,7 @@ both.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -19,35 +19,42 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.bindings import root
 from ...dialects.intra.rows import LoadOp, LookupOp, MatmulOp, SegmentOp, StoreOp, TraverseOp
+from ...dialects.intra.steps import Step, sections, steps
 from ...dialects.intra.syntax import element, element_bytes, length
 from ..machine import DEGREE
-from .accesses import nests, read, written
 from .simplify import identity
 
 
 @dataclass
 class Accesses:
-    """What a nest does to memory: roots of the buffers it reads and writes, and bytes a row by root
-    of what it loads and stores at its own row, and by group, table and root of what it gathers for
-    the rows of its group.
+    """What a step does to memory: roots of the buffers it reads and writes; of a nest also bytes a
+    row by root of what it loads and stores at its own row, and by group, table and root of what it
+    gathers for the rows of its group.
     """
 
     reads: set[SSAValue]
     writes: set[SSAValue]
-    loaded: dict[SSAValue, int]
-    stored: dict[SSAValue, int]
-    gathered: dict[object, int]
+    loaded: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    stored: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    gathered: dict[object, int] = field(default_factory=dict[object, int])
 
     @staticmethod
-    def of(nest: TraverseOp) -> Accesses:
-        loaded: dict[SSAValue, int] = {}
-        stored: dict[SSAValue, int] = {}
-        for op in nest.walk():
-            if isinstance(op, LoadOp) and op.row is nest.row:
-                loaded[root(op.buffer)] = row_bytes(op.result)
-            elif isinstance(op, StoreOp) and op.row is nest.row:
-                stored[root(op.buffer)] = row_bytes(op.value)
-        return Accesses(read(nest), written(nest), loaded, stored, gathers(nest))
+    def of(step: Step) -> Accesses:
+        found = Accesses(step.reads(), step.writes())
+        if isinstance(step, TraverseOp):
+            for op in step.walk():
+                if isinstance(op, LoadOp) and op.row is step.row:
+                    found.loaded[root(op.buffer)] = row_bytes(op.result)
+                elif isinstance(op, StoreOp) and op.row is step.row:
+                    found.stored[root(op.buffer)] = row_bytes(op.value)
+            found.gathered = gathers(step)
+        return found
+
+    def may_change_places(self, other: Accesses) -> bool:
+        """Whether two steps do the same in either order: neither writes what the other touches."""
+        return not (
+            self.writes & (other.reads | other.writes) or other.writes & (self.reads | self.writes)
+        )
 
 
 def gathers(nest: TraverseOp) -> dict[object, int]:
@@ -69,18 +76,20 @@ def row_bytes(v: SSAValue) -> int:
 
 
 class Merger:
-    """The nests of one function while pairs of them are merged."""
+    """The steps of one function while pairs of nests are merged."""
 
     def __init__(self, func: FuncOp) -> None:
-        self.order = nests(func)
-        self.accesses: dict[TraverseOp, Accesses] = {}
-        self.readers: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
+        self.order = steps(func)
+        self.section = sections(self.order)
+        self.accesses: dict[Step, Accesses] = {}
+        self.readers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
         self.touching: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
         self.gains: dict[tuple[TraverseOp, TraverseOp], int] = {}
-        for nest in self.order:
-            self.note(nest)
-        for nest in self.order:
-            self.consider_all(nest)
+        for step in self.order:
+            self.note(step)
+        for step in self.order:
+            if isinstance(step, TraverseOp):
+                self.consider_all(step)
 
     def run(self) -> bool:
         """Merge pairs while there are any; whether there was one."""
@@ -100,17 +109,18 @@ class Merger:
             return -self.gains[pair], place[pair[1]], -place[pair[0]]
 
         for first, second in sorted(self.gains, key=rank):
-            if self.may_merge(place[first], place[second]):
+            if self.meet(place[first], place[second]) and self.reads_own_rows(first, second):
                 return first, second
         return None
 
-    def note(self, nest: TraverseOp) -> None:
-        """Take in what a nest does to memory."""
-        found = self.accesses[nest] = Accesses.of(nest)
+    def note(self, step: Step) -> None:
+        """Take in what a step does to memory."""
+        found = self.accesses[step] = Accesses.of(step)
         for buffer in found.reads:
-            self.readers[buffer].add(nest)
-        for buffer in found.reads | found.writes:
-            self.touching[buffer].add(nest)
+            self.readers[buffer].add(step)
+        if isinstance(step, TraverseOp):
+            for buffer in found.reads | found.writes:
+                self.touching[buffer].add(step)
 
     def forget(self, nest: TraverseOp) -> None:
         found = self.accesses.pop(nest)
@@ -129,7 +139,7 @@ class Merger:
 
     def consider(self, first: TraverseOp, second: TraverseOp) -> None:
         """Note what merging the two would gain, if they have anything in common."""
-        if first.size is not second.size:
+        if first.size is not second.size or self.section[first] != self.section[second]:
             return
         a, b = self.accesses[first], self.accesses[second]
         common = (a.writes | a.reads) & b.reads
@@ -143,21 +153,19 @@ class Merger:
         gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
         self.gains[first, second] = gain
 
-    def may_merge(self, i: int, j: int) -> bool:
-        first, second = self.order[i], self.order[j]
-        return self.reads_own_rows(first, second) and (self.goes_up(i, j) or self.goes_down(i, j))
+    def meet(self, i: int, j: int) -> bool:
+        """Whether one of two nests may be done next to the other."""
+        return self.goes_up(i, j) or self.goes_down(i, j)
 
     def goes_up(self, i: int, j: int) -> bool:
-        """The later nest touches nothing that the nests between write."""
-        b = self.accesses[self.order[j]]
-        between = [self.accesses[n] for n in self.order[i + 1 : j]]
-        return not any(x.writes & (b.reads | b.writes) for x in between)
+        """The later nest may be done before the steps between."""
+        later = self.accesses[self.order[j]]
+        return all(later.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
 
     def goes_down(self, i: int, j: int) -> bool:
-        """The nests between touch nothing that the earlier nest writes."""
-        a = self.accesses[self.order[i]]
-        between = [self.accesses[n] for n in self.order[i + 1 : j]]
-        return not any(a.writes & (x.reads | x.writes) for x in between)
+        """The earlier nest may be done after the steps between."""
+        earlier = self.accesses[self.order[i]]
+        return all(earlier.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
 
     def reads_own_rows(self, first: TraverseOp, second: TraverseOp) -> bool:
         """Of what `first` stores, `second` loads its own row only, through no view, and nothing it

@@ -36,8 +36,9 @@ from ...dialects.intra.rows import (
     TotalOp,
     TraverseOp,
     YieldOp,
+    nests,
 )
-from .accesses import nests, read
+from ...dialects.intra.steps import steps
 from .inline import CHEAP
 
 STORES = (StoreOp, TotalOp, OuterOp)
@@ -238,10 +239,11 @@ def drop_dead_stores(func: FuncOp) -> None:
     """Temporaries that nobody reads, and nests that then do nothing."""
     reads: dict[TraverseOp, set[SSAValue]] = {}
     readers: Counter[SSAValue] = Counter()
-    for nest in nests(func):
-        region_dce(nest.body)
-        reads[nest] = read(nest)
-        readers.update(reads[nest])
+    for step in steps(func):
+        if isinstance(step, TraverseOp):
+            region_dce(step.body)
+            reads[step] = step.reads()
+        readers.update(step.reads())
     changed = True
     while changed:
         changed = False
@@ -259,7 +261,7 @@ def drop_dead_stores(func: FuncOp) -> None:
             elif dead:
                 region_dce(nest.body)
                 readers.subtract(reads[nest])
-                reads[nest] = read(nest)
+                reads[nest] = nest.reads()
                 readers.update(reads[nest])
                 changed = True
     for op in reversed(list(func.body.block.ops)):
@@ -269,6 +271,6 @@ def drop_dead_stores(func: FuncOp) -> None:
 
 
 def is_unread_temporary(buffer: SSAValue, readers: Counter[SSAValue]) -> bool:
-    """Whether a buffer is one of the phase's own that no nest reads."""
+    """Whether a buffer is one of the phase's own that no step reads."""
     own = isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp)
     return own and readers[buffer] == 0

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from gnnc.dialects.interp.check import parse_module
+from gnnc.dialects.intra import loops
 from gnnc.dialects.intra.bindings import AllocOp
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.syntax import buffer_dims
@@ -44,7 +45,7 @@ def phase(module: ModuleOp, name: str = "forward") -> FuncOp:
 
 def nests(module: ModuleOp, name: str = "forward") -> list[TraverseOp]:
     """The nests of a phase."""
-    return [op for op in phase(module, name).body.block.ops if isinstance(op, TraverseOp)]
+    return loops.nests(phase(module, name))
 
 
 def temporaries(module: ModuleOp, name: str = "forward") -> list[tuple[str, int]]:

@@ -75,10 +75,11 @@ for name, spec in POINTWISE.items():
     if spec.arity == 1:
         CASES[name] = edge(f"  %z = inter.{name} %xs {UNARY.get(name, '')} {out}", low)
     else:
-        CASES[name] = edge(f"  %z = inter.{name} %xs, %yd {out}", low)
-        CASES[f"{name}_of_one_end"] = edge(f"  %z = inter.{name} %xs, %xr {out}", low)
-        CASES[f"{name}_with_a_row"] = edge(f"  %z = inter.{name} %b, %xs {out}", low)
-        CASES[f"{name}_broadcast"] = edge(f"  %z = inter.{name} %xs, %we {out}", low)
+        third = ", %we" if spec.arity == 3 else ""
+        CASES[name] = edge(f"  %z = inter.{name} %xs, %yd{third} {out}", low)
+        CASES[f"{name}_of_one_end"] = edge(f"  %z = inter.{name} %xs, %xr{third} {out}", low)
+        CASES[f"{name}_with_a_row"] = edge(f"  %z = inter.{name} %b, %xs{third} {out}", low)
+        CASES[f"{name}_broadcast"] = edge(f"  %z = inter.{name} %xs, %we{third} {out}", low)
 CASES |= {
     "erfinv": edge("""
   %h = inter.tanh %xs : !inter.rows<g, 3xf64>
