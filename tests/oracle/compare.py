@@ -14,10 +14,13 @@ CLOSE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-10, 1e-10)}
 number in the wrong place makes."""
 
 
-def differences(got: Run, own: Run, exact: Run, values: bool, needs: bool) -> list[str]:
+def differences(
+    got: Run, own: Run, exact: Run, values: bool, needs: bool, single: bool = False
+) -> list[str]:
     """What is not as in torch, whose run is `own`, and `exact` in float64; without `values` only
     shapes and dtypes are compared, without `needs` not which results require a gradient, and no
-    gradient is as good as one of zeros."""
+    gradient is as good as one of zeros. With `single`, or where a result is of float32, no number
+    is more exact than those are."""
     if own.error is not None or got.error is not None:
         return _errors(got.error, own.error)
     if exact.error is not None:
@@ -27,12 +30,13 @@ def differences(got: Run, own: Run, exact: Run, values: bool, needs: bool) -> li
         return [f"{len(got.results)} results, torch has {len(own.results)}"]
     if needs and got.needs != own.needs:
         out.append(f"requires_grad of {sorted(got.needs)}, torch's of {sorted(own.needs)}")
+    single |= any(isinstance(r, Tensor) and r.dtype == torch.float32 for r in own.results.values())
     for part in ("results", "gradients", "edited"):
         a, b, c = (getattr(r, part) for r in (got, own, exact))
         for name in b:
             if part == "gradients" and not needs and _is_nothing(a.get(name), b[name]):
                 continue
-            problem = different(a.get(name), b[name], c.get(name, b[name]), values)
+            problem = different(a.get(name), b[name], c.get(name, b[name]), values, single)
             out += [f"{name}: {problem}"] if problem else []
     return out
 
@@ -56,7 +60,7 @@ def _brief(error: Exception | None) -> str:
     return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
 
 
-def different(y: Any, t: Any, z: Any, values: bool = True) -> str | None:
+def different(y: Any, t: Any, z: Any, values: bool = True, single: bool = False) -> str | None:
     """How y differs from torch's own t, whose value in float64 is z."""
     if not isinstance(y, Tensor) or not isinstance(t, Tensor):
         same = type(y) is type(t) and (y == t or y != y)
@@ -83,7 +87,7 @@ def different(y: Any, t: Any, z: Any, values: bool = True) -> str | None:
     if bool((odd & ~((a == b) | (a.isnan() & b.isnan()))).any()) or bool(a[~odd].isnan().any()):
         return f"{_few(y)}, torch has {_few(t)}"
     sane = ~odd & torch.isfinite(c)
-    relative, absolute = CLOSE[y.dtype]
+    relative, absolute = CLOSE[torch.float32 if single else y.dtype]
     error, own = (a - c)[sane].abs(), (b - c)[sane].abs()
     floor = 2 * own.max() if own.numel() else own.new_zeros(())
     allowed = torch.maximum(absolute + relative * c[sane].abs(), floor)

@@ -18,7 +18,7 @@ from .compare import differences
 from .embed import Program
 from .interpreted import Interpreted
 from .runs import Run, run, run_all
-from .samples import UNDEFINED
+from .samples import SINGLE, UNDEFINED
 
 SIZES = 4
 """Numbers of rows that programs on rows are called on."""
@@ -144,8 +144,10 @@ class Expected:
 
     def wrong(self, got: Run, exactly: bool) -> list[str]:
         """What differs in a run; unless `exactly`, not whether results require a gradient."""
-        values = self.program.case.op.name not in UNDEFINED
-        found = differences(got, self.own, self.exact, values, exactly)
+        name = self.program.case.op.name
+        found = differences(
+            got, self.own, self.exact, name not in UNDEFINED, exactly, name in SINGLE
+        )
         index = self.program.index
         rows = "" if index is None else f"{self.program.args[index].shape[0]} rows: "
         return [f"{rows}{d}" for d in found]
