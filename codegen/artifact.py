@@ -8,13 +8,12 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from ..dialects.attributes import GRADIENTS, NAME
 from ..dialects.inter.sets import SetEnv
 from .openmp import print_module
 from .structure_plan import StructurePlan
 
 FORMAT = 1
-GRADIENTS = "intra.gradients"
-"""On @backward: for each output the argument whose gradient it is (lower-to-intra sets it)."""
 
 
 def build_artifact(module: ModuleOp) -> str:
@@ -73,7 +72,7 @@ def names_of(func: FuncOp) -> tuple[list[str], list[str]]:
     def names(attrs: Any, count: int) -> list[str]:
         out: list[str] = []
         for k in range(count):
-            name = attrs.data[k].data.get("inter.name") if attrs is not None else None
+            name = attrs.data[k].data.get(NAME) if attrs is not None else None
             out.append(name.data if isinstance(name, StringAttr) else f"_{k}")
         return out
 

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
 from ..dialects.intra import bindings, rows
-from ..dialects.intra.steps import steps
+from ..dialects.intra.steps import phases, steps
 from ..dialects.intra.syntax import buffer_dims, element
 from .c_types import ctype
 from .host import Phase, bindings_of, describe, domain_of, readable_name
@@ -50,29 +50,22 @@ def print_module(module: ModuleOp) -> Printed:
         PassFailedException: the module holds no phase, a nest without a schedule, or a step of
             another kind.
     """
-    phases: list[Phase] = []
+    found: list[Phase] = []
     text: list[str] = []
     widths: set[int] = set()
     functions = Functions()
-    for func in module.body.block.ops:
-        if not isinstance(func, FuncOp) or not is_phase(func):
-            continue
+    for func in phases(module):
         printer = PhasePrinter(func, functions)
         text.append(printer.text())
-        phases.append(printer.phase)
+        found.append(printer.phase)
         widths |= printer.widths
     if len(widths) > 1:
         raise PassFailedException("nests of one module are scheduled for different vector widths")
-    if not phases:
+    if not found:
         raise PassFailedException(
             "nothing to print: no function has intra ops (run lower-to-intra)"
         )
-    return Printed(prelude(widths.pop() if widths else 16) + "\n" + "\n".join(text), phases)
-
-
-def is_phase(func: FuncOp) -> bool:
-    """A phase takes no arguments: its buffers are named by binding ops."""
-    return bool(func.body.blocks) and "intra.phase" in func.attributes
+    return Printed(prelude(widths.pop() if widths else 16) + "\n" + "\n".join(text), found)
 
 
 class PhasePrinter:

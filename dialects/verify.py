@@ -3,7 +3,8 @@
 xDSL verifies an op after those inside it, so a verifier that asks its parent or its operands for
 more may meet one that lacks what its class declares; and xDSL does not check the order of
 definitions. Here each op has what its class declares before any verifier of an op runs, a function
-is one block, and every operand is defined above its use.
+is one block, every operand is defined above its use, and an attribute under the dialects' names is
+one that they know (attributes.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from .attributes import check_attributes
+
 
 def verify_module(module: ModuleOp) -> None:
     """Raises VerifyException where the module, an op or a type is wrong."""
@@ -23,6 +26,7 @@ def verify_module(module: ModuleOp) -> None:
         if isinstance(op, FuncOp):
             _is_function_of_module(op, module)
     _defined_above(module, set())
+    check_attributes(module)
     module.verify()
 
 

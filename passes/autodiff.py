@@ -17,24 +17,13 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from ..dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD, UPDATE
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.builder import Builder
 from ..dialects.inter.types import RowsType, is_float, rows
 from .derivatives import STOPS, differentiate, passes_gradient
 from .reverse import Reverse
-from .signature import (
-    COTANGENT,
-    GRAD,
-    NAME,
-    NEEDS_GRAD,
-    UPDATE,
-    Attributes,
-    Names,
-    arg_attributes,
-    name_of,
-    result_attributes,
-    return_of,
-)
+from .signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
 from .verify_sets import verify_sets
 
 

@@ -8,31 +8,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from ..dialects.attributes import CONSTANT, COTANGENT, NEEDS_GRAD, UPDATE, UPDATED
 from ..dialects.inter.base import StructureOp
 from ..dialects.inter.types import UNIT, RowsType, SetType, is_float
-from .signature import (
-    CONSTANT,
-    COTANGENT,
-    NEEDS_GRAD,
-    UPDATE,
-    arg_attributes,
-    body_ops,
-    name_of,
-    result_attributes,
-)
-
-PREPARE = "inter.prepare"
-"""On an op: computed once per graph, in @prepare (hoist-invariants sets it)."""
-SAVE = "inter.save"
-"""On an op that only the backward half uses: computed in the forward, and stored (plan-saves)."""
-RECOMPUTE = "inter.recompute"
-"""On an op: a second copy that the backward half computes for itself (plan-saves)."""
-
-SEEDED = "inter.seeded"
-"""On a function: its gradients are scaled by the cotangent at their end (seed-loss sets it)."""
-
-UPDATED = "inter.updated"
-"""On a function: its gradients are used up by updates of parameters (update-parameters sets it)."""
+from .signature import arg_attributes, body_ops, name_of, result_attributes
 
 FREE = frozenset({"inter.const", "inter.table", "inter.index", "inter.iota", "inter.size"})
 """Ops that cost nothing: every phase that uses such a value makes it itself."""

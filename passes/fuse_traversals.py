@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from ..dialects.intra.steps import phases
 from .fusion.inline import inline_producers
 from .fusion.merge import merge_nests
 from .fusion.quotients import keep_quotients
@@ -33,15 +34,13 @@ class FuseTraversalsPass(ModulePass):
     name = "fuse-traversals"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
-                fuse(func)
+        for func in phases(op):
+            fuse(func)
         CommonSubexpressionElimination().apply(ctx, op)
         keep_quotients(op)
-        for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
-                simplify(func)
-                region_dce(func.body)
+        for func in phases(op):
+            simplify(func)
+            region_dce(func.body)
 
 
 def fuse(func: FuncOp) -> None:

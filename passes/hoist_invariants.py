@@ -24,17 +24,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..dialects.attributes import PREPARE
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, rows
-from .dependence import (
-    FREE,
-    PREPARE,
-    ancestors,
-    closure,
-    invariant_arguments,
-    structure_ancestors,
-)
+from .dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
 from .machine import Sizes, row_bytes
 from .signature import body_ops, return_of
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from ..dialects.attributes import GRAD, GRADIENTS, NAME, PHASE, UPDATE, UPDATES
 from ..dialects.inter.base import StructureOp, ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, SetType, rows
@@ -30,9 +31,6 @@ from .lowering.nests import Host
 from .lowering.rules import lower
 from .machine import Sizes
 from .signature import (
-    GRAD,
-    NAME,
-    UPDATE,
     Names,
     arg_attributes,
     body_ops,
@@ -43,10 +41,6 @@ from .signature import (
 )
 
 STRUCTURE = "structure"
-PHASE = "intra.phase"
-GRADIENTS = "intra.gradients"
-UPDATES = "intra.updates"
-"""On a phase: for each output that updates an argument the name of that."""
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import (
-    DictionaryAttr,
-    FixedBitwidthType,
-    FloatAttr,
-    IntegerAttr,
-    i64,
-)
+from xdsl.dialects.builtin import DictionaryAttr, FixedBitwidthType, FloatAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from ..dialects.attributes import STATS
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.structure import RangeOp
 from ..dialects.inter.types import UNIT, Dom, RowsType, is_bool, rows, set_name
@@ -48,7 +43,6 @@ rows then."""
 LINE_BYTES = 64
 """What memory is read in."""
 
-STATS = "inter.stats"
 STEP = 8.0
 """Sizes are noted as multiples of those expected by powers of it: graphs alike share a program."""
 

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.intra.bindings import AllocOp
-from ..dialects.intra.steps import steps
+from ..dialects.intra.steps import phases, steps
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,8 @@ class PlanMemoryPass(ModulePass):
     name = "plan-memory"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
-                plan(func)
+        for func in phases(op):
+            plan(func)
 
 
 @dataclass

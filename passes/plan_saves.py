@@ -23,17 +23,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED
 from ..dialects.inter.base import ValueOp
 from ..dialects.inter.reduce import ReduceOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, is_bool, rows
-from .dependence import FREE, RECOMPUTE, SAVE, SEEDED, ancestors, cotangents, dependants
+from .dependence import FREE, ancestors, cotangents, dependants
 from .hoist_invariants import VIEWS, Invariants
 from .linear.factors import factorise
 from .linear.function import is_unit
 from .machine import DEGREE, Sizes
 from .min_cut import MinCut
-from .signature import GRAD, body_ops, result_attributes, return_of
+from .signature import body_ops, result_attributes, return_of
 
 COSTLY = frozenset({"inter.reduce", "inter.softmax", "inter.contract", "inter.count"})
 """Ops that the backward half does not repeat."""

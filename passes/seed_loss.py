@@ -24,10 +24,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ..dialects.attributes import GRAD, SEEDED
 from ..dialects.inter.builder import Builder
 from ..dialects.inter.types import UNIT, rows
-from .dependence import SEEDED, cotangents
-from .signature import GRAD, result_attributes, return_of
+from .dependence import cotangents
+from .signature import result_attributes, return_of
 from .verify_sets import verify_sets
 
 

@@ -10,18 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-NAME = "inter.name"
-NEEDS_GRAD = "inter.needs_grad"
-COTANGENT = "inter.cotangent"
-CONSTANT = "inter.constant"
-UPDATE = "inter.update"
-GRAD = "inter.grad"
-SAVED = "inter.saved"
-OPTIMIZER = "inter.optimizer"
-"""On an argument: the rule that updates it (passes/optimizers.py)."""
-STATE_OF = "inter.state_of"
-"""On an argument: it belongs to the update of the argument of this name. What the rule keeps comes
-first, in its order, then the numbers of the step."""
+from ..dialects.attributes import NAME
 
 Attributes = Mapping[str, Attribute]
 

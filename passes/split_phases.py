@@ -27,25 +27,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
+from ..dialects.attributes import COTANGENT, GRAD, NAME, PREPARE, RECOMPUTE, SAVE, SAVED
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.structure import is_check
 from ..dialects.inter.types import UNIT, RowsType, SetType
-from .dependence import (
-    FREE,
-    PREPARE,
-    RECOMPUTE,
-    SAVE,
-    ancestors,
-    cotangents,
-    dependants,
-    in_order,
-    structure_ancestors,
-)
+from .dependence import FREE, ancestors, cotangents, dependants, in_order, structure_ancestors
 from .signature import (
-    COTANGENT,
-    GRAD,
-    NAME,
-    SAVED,
     Attributes,
     Names,
     arg_attributes,

@@ -38,6 +38,7 @@ from ..dialects.intra.rows import (
     TraverseOp,
     nests,
 )
+from ..dialects.intra.steps import phases
 from ..dialects.intra.syntax import buffer_type, element, length, row_dims, row_of, row_type
 
 LONG = 16384
@@ -188,7 +189,6 @@ class SpreadRowsPass(ModulePass):
     name = "spread-rows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.body.block.ops:
-            if isinstance(func, FuncOp) and "intra.phase" in func.attributes:
-                spread_rows(func)
-                region_dce(func.body)
+        for func in phases(op):
+            spread_rows(func)
+            region_dce(func.body)

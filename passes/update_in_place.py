@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
+from ..dialects.attributes import UPDATES
 from ..dialects.intra.bindings import InputOp, OutputOp, ViewOp, root
 from ..dialects.intra.rows import (
     ApplyOp,
@@ -37,7 +38,6 @@ from ..dialects.intra.rows import (
 from ..dialects.intra.shapes import ShapeOp
 from ..dialects.intra.steps import steps
 from ..dialects.intra.syntax import FLOATS, buffer_dims, element
-from .lower_to_intra import UPDATES
 
 
 def updates(func: FuncOp) -> list[tuple[OutputOp, InputOp]]:

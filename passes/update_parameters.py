@@ -24,23 +24,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import PassFailedException
 
+from ..dialects.attributes import GRAD, NAME, OPTIMIZER, STATE_OF, UPDATE, UPDATED
 from ..dialects.inter.builder import Builder
 from ..dialects.inter.types import UNIT, rows
-from .dependence import UPDATED, cotangents
+from .dependence import cotangents
 from .optimizers import COUNT, RULES, Rule, updated
-from .signature import (
-    GRAD,
-    NAME,
-    OPTIMIZER,
-    STATE_OF,
-    UPDATE,
-    Attributes,
-    Names,
-    arg_attributes,
-    name_of,
-    result_attributes,
-    return_of,
-)
+from .signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
 from .verify_sets import verify_sets
 
 

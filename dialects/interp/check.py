@@ -13,6 +13,7 @@ from xdsl.dialects.func import Func, FuncOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import InterpretationError
 
+from ..attributes import GRAD, SAVED
 from ..inter import Inter
 from ..intra import Intra
 from ..verify import verify_module
@@ -23,7 +24,6 @@ from .phases import PHASES, argument_names, functions, run_function
 from .world import SetVal
 
 TOLERANCE = 1e-9
-GRAD = "inter.grad"
 
 
 class MeaningChanged(Exception):
@@ -68,7 +68,7 @@ def phase_results(module: ModuleOp, given: Mapping[str, Any]) -> list[Any]:
         results = run_function(module, phase, known)
         known |= results
         for attrs, value in zip(result_attributes(func), results.values(), strict=True):
-            if phase != "prepare" and "inter.saved" not in attrs:
+            if phase != "prepare" and SAVED not in attrs:
                 out.append(value)
     return out
 

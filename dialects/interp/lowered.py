@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from ..attributes import PHASE
 from ..inter.sets import SetEnv
 from ..inter.types import is_bool, is_float
 from ..intra.bindings import InputOp, OutputOp, ViewOp
@@ -25,7 +26,6 @@ from .tables import size
 from .world import Array, SetVal, World
 
 STRUCTURE = "structure"
-PHASE = "intra.phase"
 
 
 def is_lowered(module: ModuleOp) -> bool:

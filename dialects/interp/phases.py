@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from ..attributes import NAME
 from .inter import run
 
 PHASES = ("prepare", "forward", "backward")
@@ -39,7 +40,7 @@ def result_names(func: FuncOp) -> list[str]:
 
 
 def _name(attrs: DictionaryAttr | None) -> str | None:
-    name = attrs.data.get("inter.name") if attrs is not None else None
+    name = attrs.data.get(NAME) if attrs is not None else None
     return name.data if isinstance(name, StringAttr) else None
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import abc
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..attributes import PHASE
 from .bindings import AllocOp, BindingOp
 
 
@@ -37,6 +39,12 @@ class Step(Operation, abc.ABC):
     def may_move(self) -> bool:
         """Whether the step may be done earlier or later, as far as the buffers allow it. Past one
         that may not, nothing moves."""
+
+
+def phases(module: ModuleOp) -> list[FuncOp]:
+    """The functions of a module that lower-to-intra made, in order."""
+    funcs = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    return [f for f in funcs if PHASE in f.attributes and f.body.blocks]
 
 
 def steps(func: FuncOp) -> list[Step]:

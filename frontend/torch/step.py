@@ -23,11 +23,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from ...dialects.attributes import NAME, OPTIMIZER, STATE_OF
 from ...dialects.inter.types import ONE, RowsType
 from ...passes.autodiff import attached_arguments
 from ...passes.optimizers import COUNT, RULES
 from ...passes.runner import PassCrash
-from ...passes.signature import NAME, OPTIMIZER, STATE_OF, Names, arg_attributes
+from ...passes.signature import Names, arg_attributes
 from ...runtime.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .bound import BoundProgram
@@ -35,15 +36,7 @@ from .capture import UNTRACEABLE, dynamo_compile
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .importer.binding import FromTensor, ResultBinding, RowsBinding, UpdateBinding
-from .optimizers import (
-    Counts,
-    NotOneStep,
-    NumberRows,
-    count_type,
-    numbers_of,
-    rule_of,
-    state_of,
-)
+from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
 
 log = logging.getLogger("gnnc")

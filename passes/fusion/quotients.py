@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.bindings import AllocOp, InputOp, OutputOp
 from ...dialects.intra.rows import ApplyOp, ConstOp, LoadOp, StoreOp, TraverseOp
+from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import length
 
 
@@ -33,9 +33,7 @@ class Quotient:
 def keep_quotients(module: ModuleOp) -> None:
     """Read rows back from their quotients; the stores that are dead then are left to simplify."""
     divisors = one_or_more(module)
-    for func in module.body.block.ops:
-        if not isinstance(func, FuncOp) or "intra.phase" not in func.attributes:
-            continue
+    for func in phases(module):
         for alloc in [op for op in func.body.block.ops if isinstance(op, AllocOp)]:
             if found := quotient_of(alloc, divisors):
                 for load in list(loads(alloc)):

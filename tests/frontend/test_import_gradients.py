@@ -15,6 +15,7 @@ from torch import Tensor, fx, nn  # noqa: E402
 from xdsl.dialects.builtin import StringAttr  # noqa: E402
 from xdsl.dialects.func import FuncOp  # noqa: E402
 
+from gnnc.dialects.attributes import GRAD  # noqa: E402
 from gnnc.dialects.interp import run  # noqa: E402
 from gnnc.frontend.torch.capture import dynamo_compile  # noqa: E402
 from gnnc.frontend.torch.evaluate import bound  # noqa: E402
@@ -25,7 +26,7 @@ from gnnc.frontend.torch.importer.binding import (  # noqa: E402
     ResultBinding,
 )
 from gnnc.passes.autodiff import autodiff  # noqa: E402
-from gnnc.passes.signature import GRAD, result_attributes  # noqa: E402
+from gnnc.passes.signature import result_attributes  # noqa: E402
 
 from . import zoo  # noqa: E402
 

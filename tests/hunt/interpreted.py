@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
+from gnnc.dialects.attributes import GRAD
 from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
 from gnnc.dialects.interp import SetVal
@@ -26,7 +27,7 @@ from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.pipelines import passes_of
 from gnnc.passes.runner import PassRunner
-from gnnc.passes.signature import GRAD, result_attributes
+from gnnc.passes.signature import result_attributes
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
 from gnnc.runtime.sets import SetData
 

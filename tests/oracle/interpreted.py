@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, fx
 from xdsl.dialects.builtin import StringAttr
 
+from gnnc.dialects.attributes import GRAD
 from gnnc.dialects.interp import run
 from gnnc.frontend.torch.bound import Outputs, tensor_of
 from gnnc.frontend.torch.capture import dynamo_compile
@@ -20,7 +21,7 @@ from gnnc.frontend.torch.importer.binding import FromTensor
 from gnnc.frontend.torch.importer.elements import FLOATS
 from gnnc.frontend.torch.importer.tensors import DTYPES
 from gnnc.passes.autodiff import autodiff
-from gnnc.passes.signature import GRAD, result_attributes
+from gnnc.passes.signature import result_attributes
 
 
 class Interpreted:

@@ -7,6 +7,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from gnnc.dialects.attributes import GRAD, NEEDS_GRAD, UPDATE
 from gnnc.dialects.inter.types import RowsType, SetType, is_float
 from gnnc.dialects.interp import run
 from gnnc.dialects.interp.check import parse_module
@@ -14,14 +15,7 @@ from gnnc.dialects.interp.graphs import random_arguments
 from gnnc.passes.autodiff import autodiff
 from gnnc.passes.dce_sets import dce_sets
 from gnnc.passes.reverse import Reverse
-from gnnc.passes.signature import (
-    GRAD,
-    NEEDS_GRAD,
-    UPDATE,
-    arg_attributes,
-    name_of,
-    result_attributes,
-)
+from gnnc.passes.signature import arg_attributes, name_of, result_attributes
 from gnnc.passes.unify_sets import unify_sets
 from gnnc.passes.verify_sets import verify_sets
 

@@ -3,8 +3,9 @@
 import pytest
 from xdsl.dialects.func import FuncOp
 
+from gnnc.dialects.attributes import PREPARE
 from gnnc.dialects.interp.check import parse_module
-from gnnc.passes.dependence import PREPARE, closure, invariant_arguments
+from gnnc.passes.dependence import closure, invariant_arguments
 from gnnc.passes.hoist_invariants import HoistInvariantsPass
 from gnnc.passes.signature import body_ops
 from gnnc.passes.split_phases import SplitPhasesPass

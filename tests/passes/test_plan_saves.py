@@ -6,13 +6,12 @@ import random
 import pytest
 from xdsl.dialects.func import FuncOp
 
+from gnnc.dialects.attributes import RECOMPUTE, SAVED
 from gnnc.dialects.inter.sets import SetEnv
 from gnnc.dialects.inter.types import rows
-from gnnc.passes.dependence import RECOMPUTE
 from gnnc.passes.machine import Sizes
 from gnnc.passes.min_cut import MinCut
 from gnnc.passes.plan_saves import PlanSavesPass, plan_saves
-from gnnc.passes.signature import SAVED
 from gnnc.passes.split_phases import SplitPhasesPass
 
 from .meaning import changed, joint, unchanged

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from ....dialects.attributes import NAME, UPDATE
 from ....dialects.inter.sets import DifferentSets
 from ....dialects.inter.types import Dom, set_name
 from .attached import Unknown, attachments, attachments_of_program
@@ -201,7 +202,7 @@ class _Assembly:
         binding, value = self.result(x, f"out{len(self.results)}")
         self.results.append(replace(binding, order=order))
         self.values.append(value)
-        self.attributes.append({"inter.name": StringAttr(binding.name)})
+        self.attributes.append({NAME: StringAttr(binding.name)})
 
     def result(self, x: Arr, name: str) -> tuple[ResultBinding, SSAValue]:
         value = self.emitter.value(x.v)[0]
@@ -223,9 +224,9 @@ class _Assembly:
         binding, value = self.result(x, f"new_{argument}")
         recorded = takes_part(node) and self.walk.modes.records
         self.values.append(value)
-        attributes = {"inter.name": StringAttr(binding.name)}
+        attributes = {NAME: StringAttr(binding.name)}
         if not recorded:  # else it must not be written over what it is made from
-            attributes["inter.update"] = StringAttr(argument)
+            attributes[UPDATE] = StringAttr(argument)
         self.attributes.append(attributes)
         return UpdateBinding(self.walk.placeholders.index(node), argument, binding, recorded)
 

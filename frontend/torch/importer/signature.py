@@ -15,6 +15,7 @@ from torch.utils._sympy.printers import PythonPrinter
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, SSAValue
 
+from ....dialects.attributes import NAME, NEEDS_GRAD
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.types import ONE, Dom, Map, RowsType, SetType, set_name
 from .binding import DropoutKey, FromSize, FromTensor, MapBinding, RowsBinding, SetBinding, Size
@@ -115,7 +116,7 @@ class Signature:
             value.name_hint = name
             env.add(value)
             self.sets.append(SetBinding(name, self.bind_size(s.expr), tuple(bindings)))
-            self.attributes.append({"inter.name": StringAttr(name)})
+            self.attributes.append({NAME: StringAttr(name)})
             self.births.append((s, value, labels[s.number]))
         self.taken |= {b.name for b in self.sets}
 
@@ -175,9 +176,9 @@ class Signature:
             value = block.insert_arg(kind, len(block.args))
             value.name_hint = binding.name
             self.rows.append(binding)
-            attributes: dict[str, Attribute] = {"inter.name": StringAttr(binding.name)}
+            attributes: dict[str, Attribute] = {NAME: StringAttr(binding.name)}
             if binding.needs_grad:
-                attributes["inter.needs_grad"] = UnitAttr()
+                attributes[NEEDS_GRAD] = UnitAttr()
             self.attributes.append(attributes)
             self.arguments[key] = value
         return self.arguments[key]
