@@ -430,6 +430,8 @@ class Context:
                 raise NoRule("the rows of a set repeated")
             elif isinstance(have, Merge):
                 raise NoRule("grouped rows repeated")
+            elif tile and want == 0 != have:
+                raise NoRule("columns repeated no times")
         out = [h if isinstance(h, Set) else w for h, w in zip(x.dims, dims, strict=True)]
         f: Callable[..., Node] = self.values.repeat if tile else self.values.broadcast
         return Arr(out, f(x.v, numbers(out)))
