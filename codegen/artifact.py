@@ -8,12 +8,12 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from ..dialects.attributes import GRADIENTS, NAME
+from ..dialects.attributes import COTANGENTS, GRADIENTS, NAME
 from ..dialects.inter.sets import SetEnv
 from .openmp import print_module
 from .structure_plan import StructurePlan
 
-FORMAT = 1
+FORMAT = 2
 
 
 def build_artifact(module: ModuleOp) -> str:
@@ -21,7 +21,7 @@ def build_artifact(module: ModuleOp) -> str:
 
     A JSON object: `source` (C), `phases` (name -> interface, codegen/host.py), `structure` (steps,
     the rows it hands on), `maps` (set -> map -> codomain), `gradients` (output of @backward ->
-    argument).
+    argument), `cotangents` (input of @backward -> result).
 
     Raises:
         PassFailedException: the module cannot be printed, or its structure has no steps.
@@ -33,7 +33,8 @@ def build_artifact(module: ModuleOp) -> str:
         "phases": {p.name: p.data() for p in printed.phases},
         "structure": {"steps": [], "rows": {}, "inputs": []},
         "maps": {},
-        "gradients": gradients_of(module),
+        "gradients": names_on_backward(module, GRADIENTS),
+        "cotangents": names_on_backward(module, COTANGENTS),
     }
     func = next(
         (
@@ -56,11 +57,12 @@ def build_artifact(module: ModuleOp) -> str:
     return json.dumps(data)
 
 
-def gradients_of(module: ModuleOp) -> dict[str, str]:
-    """Output of @backward -> the argument whose gradient it is."""
+def names_on_backward(module: ModuleOp, attribute: str) -> dict[str, str]:
+    """Output of @backward -> the argument whose gradient it is, or input -> the result whose
+    cotangent it is."""
     for func in module.body.block.ops:
         if isinstance(func, FuncOp) and func.sym_name.data == "backward":
-            found = func.attributes.get(GRADIENTS)
+            found = func.attributes.get(attribute)
             if isinstance(found, DictionaryAttr):
                 return {k: v.data for k, v in found.data.items() if isinstance(v, StringAttr)}
     return {}

@@ -25,7 +25,7 @@ NAME = "inter.name"
 NEEDS_GRAD = "inter.needs_grad"
 """An argument whose gradient is wanted (autodiff)."""
 COTANGENT = "inter.cotangent"
-"""An argument that is the cotangent of a result (autodiff adds it)."""
+"""An argument that is the cotangent of a result, with that one's name (autodiff adds it)."""
 CONSTANT = "inter.constant"
 """An argument that is the same in every call on a graph."""
 OPTIMIZER = "inter.optimizer"
@@ -58,6 +58,8 @@ PHASE = "intra.phase"
 """A function of intra: it takes no arguments, its buffers are named (lower-to-intra)."""
 GRADIENTS = "intra.gradients"
 """Of a phase for each output that is a gradient the argument whose it is (lower-to-intra)."""
+COTANGENTS = "intra.cotangents"
+"""Of a phase for each input that is a cotangent the result whose it is (lower-to-intra)."""
 UPDATES = "intra.updates"
 """Of a phase for each output that updates an argument the name of that (lower-to-intra)."""
 
@@ -66,15 +68,19 @@ Known = Mapping[str, Kind]
 
 FUNCTIONS: Known = {
     **dict.fromkeys((SEEDED, UPDATED, PHASE), UnitAttr),
-    **dict.fromkeys((STATS, GRADIENTS, UPDATES), DictionaryAttr),
+    **dict.fromkeys((STATS, GRADIENTS, COTANGENTS, UPDATES), DictionaryAttr),
 }
 ARGUMENTS: Known = {
-    **dict.fromkeys((NEEDS_GRAD, COTANGENT, CONSTANT), UnitAttr),
+    **dict.fromkeys((NEEDS_GRAD, CONSTANT), UnitAttr),
+    COTANGENT: (StringAttr, UnitAttr),
     **dict.fromkeys((NAME, OPTIMIZER, STATE_OF), StringAttr),
 }
 RESULTS: Known = {SAVED: UnitAttr, **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr)}
 OPS: Known = dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr)
-ENTRIES: Known = {STATS: (IntegerAttr, FloatAttr), GRADIENTS: StringAttr, UPDATES: StringAttr}
+ENTRIES: Known = {
+    STATS: (IntegerAttr, FloatAttr),
+    **dict.fromkeys((GRADIENTS, COTANGENTS, UPDATES), StringAttr),
+}
 """What the dictionaries hold."""
 
 DIALECTS = ("inter.", "intra.")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -53,9 +53,9 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     for i, (value, outcome) in enumerate(zip(results, outcomes, strict=True)):
         if isinstance(value.type, RowsType) and is_float(value.type.elem) and UPDATE not in outcome:
             d = func.body.block.insert_arg(value.type, len(func.body.block.args))
-            name = names.fresh(f"d_{name_of(value, outcome, f'result{i}')}")
-            d.name_hint = name
-            attrs.append({COTANGENT: UnitAttr(), NAME: StringAttr(name)})
+            result = name_of(value, outcome, f"result{i}")
+            d.name_hint = name = names.fresh(f"d_{result}")
+            attrs.append({COTANGENT: StringAttr(result), NAME: StringAttr(name)})
             r.put_result(value, d)
     for op in reversed(body):
         if r.has(op.results[0]):

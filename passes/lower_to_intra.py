@@ -21,7 +21,16 @@ from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ..dialects.attributes import GRAD, GRADIENTS, NAME, PHASE, UPDATE, UPDATES
+from ..dialects.attributes import (
+    COTANGENT,
+    COTANGENTS,
+    GRAD,
+    GRADIENTS,
+    NAME,
+    PHASE,
+    UPDATE,
+    UPDATES,
+)
 from ..dialects.inter.base import StructureOp, ValueOp
 from ..dialects.inter.sets import SetEnv
 from ..dialects.inter.types import RowsType, SetType, rows
@@ -190,8 +199,15 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
     out.attributes[PHASE] = UnitAttr()
     pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
     results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
-    for kind, mark in ((GRADIENTS, GRAD), (UPDATES, UPDATE)):
-        if of := {name: a[mark] for name, a in results if mark in a}:
+    inputs = zip(func.body.block.args, arg_attributes(func), strict=True)
+    given = [(name_of(v, a, f"arg{k}"), a) for k, (v, a) in enumerate(inputs)]
+    marked = (
+        (results, GRADIENTS, GRAD),
+        (results, UPDATES, UPDATE),
+        (given, COTANGENTS, COTANGENT),
+    )
+    for values, kind, mark in marked:
+        if of := {name: x for name, a in values if isinstance(x := a.get(mark), StringAttr)}:
             out.attributes[kind] = DictionaryAttr(of)
     return out
 

@@ -196,6 +196,7 @@ class Program:
         self.structure_rows: dict[str, str] = data["structure"]["rows"]
         self.codomains: dict[str, dict[str, str]] = data["maps"]
         self.gradients: dict[str, str] = data["gradients"]
+        self.cotangents: dict[str, str] = data["cotangents"]
 
     @property
     def kernels(self) -> list[str]:

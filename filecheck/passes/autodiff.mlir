@@ -1,7 +1,7 @@
 // RUN: gnn-opt %s -p autodiff,cse,dce,verify-sets | filecheck %s
 
 // CHECK-LABEL: func.func @linear
-// CHECK-SAME: %d_o: !inter.rows<N, 2xf32> {inter.cotangent, inter.name = "d_o"})
+// CHECK-SAME: %d_o: !inter.rows<N, 2xf32> {inter.cotangent = "o", inter.name = "d_o"})
 // CHECK-SAME: -> (!inter.rows<N, 2xf32>, !inter.rows<R, 3x2xf32> {inter.name = "d_W", inter.grad = "W"})
 func.func @linear(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src)>,
     %x : !inter.rows<N, 3xf32>, %W : !inter.rows<R, 3x2xf32> {inter.needs_grad}) -> !inter.rows<N, 2xf32> {

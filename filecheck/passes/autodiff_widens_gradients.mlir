@@ -3,7 +3,7 @@
 // A gradient has its argument's type, however coarse it is: one number for all rows, or zeros where
 // it moves nothing. An argument that no result is made of has none. Updates of arguments and results that are not floats have no cotangent.
 // CHECK-LABEL: func.func @f
-// CHECK-SAME: %d_o: !inter.rows<unit, f32> {inter.cotangent, inter.name = "d_o"})
+// CHECK-SAME: %d_o: !inter.rows<unit, f32> {inter.cotangent = "o", inter.name = "d_o"})
 func.func @f(%N : !inter.set<N>, %x : !inter.rows<N, f32> {inter.needs_grad}, %y : !inter.rows<N, 2xf32> {inter.needs_grad}, %z : !inter.rows<N, f32> {inter.needs_grad}, %m : !inter.rows<unit, f32>)
     -> (!inter.rows<unit, f32>, !inter.rows<unit, f32> {inter.update = "m"}, !inter.rows<unit, i1>) {
   %sx = inter.reduce sum %x over %N along () : !inter.rows<unit, f32>

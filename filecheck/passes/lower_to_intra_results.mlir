@@ -27,3 +27,22 @@ func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 2xf32>) -> (!inter.ro
   %y = inter.exp %x : !inter.rows<N, 2xf32>
   func.return %y, %y : !inter.rows<N, 2xf32>, !inter.rows<N, 2xf32>
 }
+
+// -----
+
+// Which input is a cotangent of which result, and which output a gradient of which argument, is data
+// that names cannot break.
+// CHECK: func.func @forward()
+// CHECK-NOT: intra.cotangents
+// CHECK: func.func @backward() attributes
+// CHECK-DAG: intra.cotangents = {d = "d_y"}
+// CHECK-DAG: intra.gradients = {dx = "x"}
+func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 2xf32>) -> (!inter.rows<N, 2xf32> {inter.name = "d_y"}) {
+  %y = inter.sin %x : !inter.rows<N, 2xf32>
+  func.return %y : !inter.rows<N, 2xf32>
+}
+func.func @backward(%N : !inter.set<N>, %x : !inter.rows<N, 2xf32>, %d : !inter.rows<N, 2xf32> {inter.cotangent = "d_y"}) -> (!inter.rows<N, 2xf32> {inter.name = "dx", inter.grad = "x"}) {
+  %c = inter.cos %x : !inter.rows<N, 2xf32>
+  %g = inter.mul %c, %d : !inter.rows<N, 2xf32>
+  func.return %g : !inter.rows<N, 2xf32>
+}

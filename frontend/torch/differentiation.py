@@ -67,7 +67,7 @@ class Differentiation:
             results,
             [n for n in outputs if n not in results],
             gradients,
-            {n: f"d_{n}" for n in results if f"d_{n}" in wanted},
+            {result: d for d, result in program.cotangents.items() if d in wanted},
             wanted,
             attached,
             [results[i] for i in self.made_of],

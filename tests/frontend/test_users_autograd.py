@@ -166,3 +166,18 @@ def test_slopes_of_a_result_that_nobody_differentiates(name: str) -> None:
 
 def test_a_copy_that_another_argument_has_a_gradient_of() -> None:
     check(lambda x, y: torch.stack([x, y])[0], (X, drawn(4, 3, seed=1)))
+
+
+def test_arguments_named_as_results_and_cotangents_are() -> None:
+    """gnnc's own names give way."""
+
+    def cotangent(d_out0: Tensor, e: Tensor, w: Tensor) -> Tensor:
+        return gathered(d_out0, e) * w.exp()
+
+    def both(d_out0: Tensor, e: Tensor, out0: Tensor, d_d_out0: Tensor, saved_add: Tensor) -> Any:
+        y = gathered(d_out0 * out0, e) * d_d_out0
+        return y, y.exp() + saved_add
+
+    for f, count in ((cotangent, 1), (both, 3)):
+        report = check(f, (X, E, *(drawn(3, seed=k) for k in range(count))))
+        assert report.fallbacks == []

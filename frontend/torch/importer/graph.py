@@ -199,7 +199,8 @@ class _Assembly:
         return Assertion(len(self.results) - 1, held.message, held.raised)
 
     def add_result(self, x: Arr, order: tuple[int, ...] | None) -> None:
-        binding, value = self.result(x, f"out{len(self.results)}")
+        name = self.signature.unique(f"out{len(self.results)}")
+        binding, value = self.result(x, name)
         self.results.append(replace(binding, order=order))
         self.values.append(value)
         self.attributes.append({NAME: StringAttr(binding.name)})
@@ -221,7 +222,7 @@ class _Assembly:
         if start.v.number not in self.signature.arguments:
             self.emitter.emit_input(start.v)
         argument = self.signature.argument_of[node.name]
-        binding, value = self.result(x, f"new_{argument}")
+        binding, value = self.result(x, self.signature.unique(f"new_{argument}"))
         recorded = takes_part(node) and self.walk.modes.records
         self.values.append(value)
         attributes = {NAME: StringAttr(binding.name)}
