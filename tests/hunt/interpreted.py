@@ -16,9 +16,10 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import PassFailedException
 
-from gnnc.dialects.attributes import GRAD
+from gnnc.dialects.attributes import COTANGENT, GRAD
 from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
 from gnnc.dialects.interp import SetVal
@@ -27,7 +28,7 @@ from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.pipelines import passes_of
 from gnnc.passes.runner import PassRunner
-from gnnc.passes.signature import result_attributes
+from gnnc.passes.signature import arg_attributes, result_attributes
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
 from gnnc.runtime.sets import SetData
 
@@ -76,6 +77,14 @@ def buffers(names: Sequence[str], types: Sequence[Any], start: int) -> list[Buff
         for i, (name, t) in enumerate(zip(names, types, strict=True))
         if isinstance(t, RowsType)
     ]
+
+
+def named(
+    names: Sequence[str], attributes: Sequence[Mapping[str, Attribute]], mark: str
+) -> dict[str, str]:
+    """What the attribute `mark` says, by the names of those that have it."""
+    pairs = zip(names, attributes, strict=True)
+    return {n: x.data for n, a in pairs if isinstance(x := a.get(mark), StringAttr)}
 
 
 class Phase:
@@ -153,14 +162,10 @@ class Interpreted:
             if isinstance(a.type, RowsType)
         ]
         self.gradients: dict[str, str] = {}
-        if "backward" in funcs:
-            pairs = zip(
-                result_names(funcs["backward"]), result_attributes(funcs["backward"]), strict=True
-            )
-            for name, attrs in pairs:
-                of = attrs.get(GRAD)
-                if isinstance(of, StringAttr):
-                    self.gradients[name] = of.data
+        self.cotangents: dict[str, str] = {}
+        if (func := funcs.get("backward")) is not None:
+            self.gradients = named(result_names(func), result_attributes(func), GRAD)
+            self.cotangents = named(argument_names(func), arg_attributes(func), COTANGENT)
 
     def on_graph(self, sets: Mapping[str, SetData], rows: Mapping[str, Any]) -> OnGraph:
         """Run @prepare for one graph."""

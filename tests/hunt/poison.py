@@ -115,6 +115,7 @@ class AnyIndex(TorchFunctionMode):
 
     READS = frozenset({"__getitem__", "index_select", "embedding", "gather"})
     WRITES = frozenset({"index_add", "scatter_add", "scatter_reduce", "index_reduce"})
+    WRITES |= {"scatter", "index_copy", "index_fill", "index_put"}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -130,7 +131,7 @@ class AnyIndex(TorchFunctionMode):
                 return nowhere(func(*args, **given))
             if func.__name__ in self.WRITES:
                 return nowhere(args[0])
-            if func.__name__.removesuffix("_") in self.WRITES:
+            if func.__name__ == "__setitem__" or func.__name__.removesuffix("_") in self.WRITES:
                 args[0].data.copy_(nowhere(args[0]))
                 return args[0]
             raise

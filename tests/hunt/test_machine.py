@@ -301,9 +301,12 @@ def test_edits_that_a_backward_may_refuse(what: str, stated: bool) -> None:
         ("h = x[e[0] + 9]; n = h.size(0); return x * n", True),
         ("h = x[e[0] + 9]; return x * h.size(1), h", False),
         ("h = F.embedding(e[0] - 9, x); return x if h.shape[0] > 3 else h", True),
+        ("h = x.relu(); h[e[0] + 9] = 0; return x * h.size(1)", True),
+        ("h = x.relu(); h[e[0] + 9] = 0; return x * h.size(1), h", False),
+        ("h = x.relu(); g = h[:1]; h.index_fill_(0, e[0] + 9, 0.0); return x, g", False),
     ],
 )
-def test_shapes_of_what_is_read_by_any_index(body: str, alike: bool) -> None:
+def test_shapes_of_what_is_read_or_written_by_any_index(body: str, alike: bool) -> None:
     """What reads shapes alone is the same whatever the rows."""
     p = program(body)
     found = observed_with_any_index(p, 0, {})
