@@ -310,6 +310,7 @@ REFUSED: list[tuple[Function, str]] = [
     (lambda x: F.cosine_similarity(x, x[:, :1], 1), "broadcast"),
     (lambda x: F.dropout1d(x, 0.5, True), "whole columns"),
     (lambda x: x.tile((0,)), "no times"),
+    (lambda x: x.var(correction=-1), "a correction below 0"),
     (lambda x, i: torch.bincount(i, minlength=2), "minlength"),
     (lambda x: put(x, x >= _THIRD, x.sum(0)), "as many numbers as a mask chooses"),
     # an index that covers a part of the columns

@@ -107,6 +107,8 @@ def _var(c: Call) -> Arr:
         correction = 1 if c.arg("unbiased", True) else 0
     if not isinstance(correction, int | float):
         raise NoRule("a correction that is no constant number")
+    if correction < 0:
+        raise NoRule("a correction below 0, with which no numbers have NaN all the same")
     y = c.ctx.variance(c.x, dim, keep, float(correction))
     return y if c.op == "var" else pieces.root(c.ctx, y)
 
