@@ -52,8 +52,10 @@ class Accesses:
 
     def may_change_places(self, other: Accesses) -> bool:
         """Whether two steps do the same in either order: neither writes what the other touches."""
-        return not (
-            self.writes & (other.reads | other.writes) or other.writes & (self.reads | self.writes)
+        return (
+            self.writes.isdisjoint(other.reads)
+            and self.writes.isdisjoint(other.writes)
+            and self.reads.isdisjoint(other.writes)
         )
 
 
@@ -109,7 +111,7 @@ class Merger:
             return -self.gains[pair], place[pair[1]], -place[pair[0]]
 
         for first, second in sorted(self.gains, key=rank):
-            if self.meet(place[first], place[second]) and self.reads_own_rows(first, second):
+            if self.reads_own_rows(first, second) and self.meet(place[first], place[second]):
                 return first, second
         return None
 
