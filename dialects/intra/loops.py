@@ -25,6 +25,8 @@ from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
 
 from .bindings import (
     INDEX64,
+    AllocOp,
+    BindingOp,
     GroupOp,
     IndexMapOp,
     MembersOp,
@@ -231,6 +233,10 @@ class TraverseOp(IntraOp, Step):
         need(one, "the body of a nest takes one index, the row")
         for op in self.body.walk():
             need(not isinstance(op, TraverseOp), "nests do not nest: use intra.segment inside")
+            need(
+                not isinstance(op, BindingOp | AllocOp | Step),
+                f"{op.name} stands in a nest: move it to the phase, above the nest",
+            )
             if isinstance(op, ROWS_ONLY):
                 need(
                     op.parent is self.body.block,

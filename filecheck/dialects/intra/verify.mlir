@@ -727,3 +727,14 @@ func.func @f() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// CHECK: intra.members stands in a nest: move it to the phase, above the nest
+func.func @f() attributes {intra.phase} {
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %members = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  }
+  func.return
+}
