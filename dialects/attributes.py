@@ -114,8 +114,8 @@ def _check(what: str, name: str, value: Attribute, known: Known) -> None:
         near = difflib.get_close_matches(name.partition(".")[2], by_word, 1)
         meant = f"is {by_word[near[0]]} meant?" if near else f"there are {', '.join(sorted(known))}"
         raise VerifyException(f"{name} is no attribute of {what}: {meant}")
-    values = value.data.values() if isinstance(value, DictionaryAttr) else ()
     wrong = [value] if not isinstance(value, known[name]) else []
-    wrong += [v for v in values if not isinstance(v, ENTRIES[name])]
+    if not wrong and isinstance(value, DictionaryAttr):
+        wrong = [v for v in value.data.values() if not isinstance(v, ENTRIES[name])]
     if wrong:
         raise VerifyException(f"{name} of {what} cannot hold {wrong[0]}")

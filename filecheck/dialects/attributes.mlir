@@ -21,6 +21,13 @@ func.func @another_type(%N : !inter.set<N> {inter.name = 3 : i64}) {
 
 // -----
 
+// CHECK: inter.name of an argument of @a_dictionary cannot hold {a = "N"}
+func.func @a_dictionary(%N : !inter.set<N> {inter.name = {a = "N"}}) {
+  func.return
+}
+
+// -----
+
 // CHECK: intra.updates of a function (@another_entry) cannot hold unit
 func.func @another_entry() attributes {intra.phase, intra.updates = {new_w}} {
   func.return
