@@ -19,8 +19,8 @@ def differences(
 ) -> list[str]:
     """What is not as in torch, whose run is `own`, and `exact` in float64; without `values` only
     shapes and dtypes are compared, without `needs` not which results require a gradient, and no
-    gradient is as good as one of zeros. With `single`, or where a result is of float32, no number
-    is more exact than those are."""
+    gradient is as good as one of zeros. With `single` no number is more exact than those of
+    float32."""
     if own.error is not None or got.error is not None:
         return _errors(got.error, own.error)
     if exact.error is not None:
@@ -30,7 +30,6 @@ def differences(
         return [f"{len(got.results)} results, torch has {len(own.results)}"]
     if needs and got.needs != own.needs:
         out.append(f"requires_grad of {sorted(got.needs)}, torch's of {sorted(own.needs)}")
-    single |= any(isinstance(r, Tensor) and r.dtype == torch.float32 for r in own.results.values())
     for part in ("results", "gradients", "edited"):
         a, b, c = (getattr(r, part) for r in (got, own, exact))
         for name in b:
