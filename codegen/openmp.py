@@ -149,11 +149,7 @@ class PhasePrinter:
         code = KernelCode(nest, {v: self.names[v] for v in arguments})
         self.widths.add(code.schedule.vector_bytes)
         body = code.body()
-        written = {
-            op.buffer
-            for op in nest.walk()
-            if isinstance(op, rows.StoreOp | rows.TotalOp | rows.OuterOp)
-        }
+        written = {op.buffer for op in nest.walk() if isinstance(op, rows.WRITERS)}
         parameters = [("int ", "threads"), ("char *", "ws")]
         for v in arguments:
             const = "" if v in written else "const "

@@ -17,6 +17,7 @@ from ..attributes import PHASE
 from ..inter.sets import SetEnv
 from ..inter.types import is_bool, is_float
 from ..intra.bindings import InputOp, OutputOp, ViewOp
+from ..intra.steps import phases
 from ..intra.syntax import buffer_dims, element
 from .graphs import fixed_sizes, made_sets, random_arguments
 from .inter import as_argument, run
@@ -35,8 +36,8 @@ def is_lowered(module: ModuleOp) -> bool:
 
 def lowered_phases(module: ModuleOp) -> list[FuncOp]:
     """The functions on buffers, in the order in which they run."""
-    funcs = functions(module)
-    return [funcs[name] for name in PHASES if name in funcs and PHASE in funcs[name].attributes]
+    found = {func.sym_name.data: func for func in phases(module)}
+    return [found[name] for name in PHASES if name in found]
 
 
 def structure(module: ModuleOp, values: Mapping[str, Any]) -> tuple[World, dict[str, Array]]:

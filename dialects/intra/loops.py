@@ -44,7 +44,9 @@ from .steps import Step, steps
 from .syntax import IntraOp, need, parse_indexed, parse_value, print_indexed
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
-ROWS_ONLY = (StoreOp, TotalOp, OuterOp, MatmulOp)
+WRITERS = (StoreOp, TotalOp, OuterOp)
+"""Ops of a nest that write to a buffer."""
+ROWS_ONLY = (*WRITERS, MatmulOp)
 """Ops that stand in a nest itself, never in a segment."""
 
 
@@ -224,8 +226,7 @@ class TraverseOp(IntraOp, Step):
         return out
 
     def writes(self) -> set[SSAValue]:
-        writers = (StoreOp, TotalOp, OuterOp)
-        return {root(op.buffer) for op in self.walk() if isinstance(op, writers)}
+        return {root(op.buffer) for op in self.walk() if isinstance(op, WRITERS)}
 
     def verify_(self) -> None:
         args = self.body.block.args

@@ -27,21 +27,17 @@ from ...dialects.intra.bindings import (
     root,
 )
 from ...dialects.intra.rows import (
+    WRITERS,
     DotOp,
     FoldOp,
     LookupOp,
-    OuterOp,
     SegmentOp,
-    StoreOp,
-    TotalOp,
     TraverseOp,
     YieldOp,
     nests,
 )
 from ...dialects.intra.steps import steps
 from .inline import CHEAP
-
-STORES = (StoreOp, TotalOp, OuterOp)
 
 
 def simplify(func: FuncOp) -> None:
@@ -248,7 +244,7 @@ def drop_dead_stores(func: FuncOp) -> None:
     while changed:
         changed = False
         for nest in list(reads):
-            stores = [op for op in nest.body.block.ops if isinstance(op, STORES)]
+            stores = [op for op in nest.body.block.ops if isinstance(op, WRITERS)]
             dead = [op for op in stores if is_unread_temporary(root(op.buffer), readers)]
             for op in dead:
                 op.detach()

@@ -53,11 +53,6 @@ class Split:
     parts: tuple[Part, ...]
 
     @property
-    def supported(self) -> tuple[str, ...]:
-        """The names of the submodules that import."""
-        return tuple(p.name for p in self.parts if p.supported)
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Why the others run in torch, each with the user's file and line."""
         return tuple(dict.fromkeys(str(r) for p in self.parts for r in p.reasons))
