@@ -178,9 +178,8 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
     """One phase; `exported` are the values that @structure computes, by the name it gives them."""
     env = SetEnv.of(func)
     low = Lowering(Host(env), Sizes.of(func, env))
-    for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
+    for name, arg in arguments(func).items():
         if isinstance(arg.type, RowsType):
-            name = name_of(arg, attrs, f"arg{arg.index}")
             low.buffers[arg] = low.host.input(name, arg.type)
     for v, name in exported.items():
         low.buffers[v] = low.host.input(name, rows(v))
@@ -199,8 +198,7 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
     out.attributes[PHASE] = UnitAttr()
     pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
     results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
-    inputs = zip(func.body.block.args, arg_attributes(func), strict=True)
-    given = [(name_of(v, a, f"arg{k}"), a) for k, (v, a) in enumerate(inputs)]
+    given = list(zip(arguments(func), arg_attributes(func), strict=True))
     marked = (
         (results, GRADIENTS, GRAD),
         (results, UPDATES, UPDATE),
@@ -210,6 +208,19 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
         if of := {name: x for name, a in values if isinstance(x := a.get(mark), StringAttr)}:
             out.attributes[kind] = DictionaryAttr(of)
     return out
+
+
+def arguments(func: FuncOp) -> dict[str, SSAValue]:
+    """The arguments by name. Raises PassFailedException where two have one."""
+    found: dict[str, SSAValue] = {}
+    for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
+        name = name_of(arg, attrs, f"arg{arg.index}")
+        if name in found:
+            raise PassFailedException(
+                f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{name}"'
+            )
+        found[name] = arg
+    return found
 
 
 def bind_results(func: FuncOp, low: Lowering) -> None:

@@ -33,3 +33,11 @@ func.func @structure() {
 func.func @forward() {
   func.return
 }
+
+// -----
+
+// CHECK: two arguments of @forward are named "x"
+func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, f32>, %w : !inter.rows<unit, f32> {inter.name = "x"}) -> !inter.rows<N, f32> {
+  %y = inter.mul %x, %w : !inter.rows<N, f32>
+  func.return %y : !inter.rows<N, f32>
+}

@@ -5,6 +5,7 @@ row is read by one group (messages into sums).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from xdsl.dialects.func import FuncOp
@@ -69,13 +70,15 @@ NARROW = 4
 def inline_producers(func: FuncOp) -> bool:
     """Dissolve nests into the nests that read them; whether any was."""
     changed = False
-    section = sections(steps(func))
+    order = steps(func)
+    place = {step: (k, section) for k, (step, section) in enumerate(sections(order).items())}
+    writers = Counter(buffer for step in order for buffer in step.writes())
     for nest in nests(func):
         store = only_store(nest)
-        if store is None:
+        if store is None or writers[root(store.buffer)] > 1 or reads_itself(nest):
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
-        here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, section)]
+        here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, place)]
         wanted = [op for op in here if may_inline(nest, op, len(loads))]
         if len(wanted) < len(loads) and joins_its_row(nest):
             continue
@@ -85,10 +88,20 @@ def inline_producers(func: FuncOp) -> bool:
     return changed
 
 
-def is_near(nest: TraverseOp, load: LoadOp, section: Mapping[Step, int]) -> bool:
-    """Whether no step that may not move stands between a nest and one that reads it."""
+def reads_itself(nest: TraverseOp) -> bool:
+    """Whether a nest edits rows in place."""
+    return not nest.reads().isdisjoint(nest.writes())
+
+
+def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]]) -> bool:
+    """Whether a nest reads the rows of an earlier one, and no step that may not move stands between
+    them; `place` is that of a step in the order, and its section.
+    """
     reader = inside(load, TraverseOp)
-    return isinstance(reader, TraverseOp) and section[reader] == section[nest]
+    if not isinstance(reader, TraverseOp):
+        return False
+    (made, section), (read, other) = place[nest], place[reader]
+    return made < read and section == other
 
 
 def joins_its_row(nest: TraverseOp) -> bool:

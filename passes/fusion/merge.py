@@ -145,7 +145,7 @@ class Merger:
             return
         a, b = self.accesses[first], self.accesses[second]
         common = (a.writes | a.reads) & b.reads
-        if not common or a.writes & b.writes:
+        if not common or b.writes & (a.reads | a.writes):
             return
         gain = 0
         for buffer in common & b.loaded.keys():
@@ -220,14 +220,14 @@ def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     """
     stored = own_stores(first)
     second.row.replace_all_uses_with(first.row)
-    for op in list(second.body.block.ops):
-        op.detach()
-        first.body.block.add_op(op)
-    for op in list(first.body.walk()):
+    for op in list(second.body.walk()):
         if isinstance(op, LoadOp) and op.buffer in stored and op.row is first.row:
             op.result.replace_all_uses_with(stored[op.buffer])
             op.detach()
             op.erase()
+    for op in list(second.body.block.ops):
+        op.detach()
+        first.body.block.add_op(op)
     if late:
         first.detach()
         Rewriter.insert_op(first, InsertPoint.before(second))
