@@ -7,15 +7,15 @@ tests run where PyTorch is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .runtime.heap import heap
+from .runtime.cpu.heap import heap
 
 if TYPE_CHECKING:
     from .frontend.compiler import Options
     from .frontend.torch.compile import compile
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
-    from .runtime.graph import Graph
-    from .runtime.pool import release_memory
+    from .runtime.cpu.pool import release_memory
+    from .runtime.sets.graph import Graph
 
 __all__ = ["Graph", "Options", "compile", "explain", "release_memory", "train_step"]
 __version__ = "0.1.0"
@@ -23,11 +23,11 @@ __version__ = "0.1.0"
 heap.share()  # here, because it has to come before torch's first tensor
 
 _HOMES = {
-    "Graph": ".runtime.graph",
+    "Graph": ".runtime.sets.graph",
     "Options": ".frontend.compiler",
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",
-    "release_memory": ".runtime.pool",
+    "release_memory": ".runtime.cpu.pool",
     "train_step": ".frontend.torch.step",
 }
 

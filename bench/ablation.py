@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from ..frontend.children import Message
-from ..passes.pipelines import passes_of, pipeline
-from ..passes.runner import pipeline_text
-from ..runtime import toolchain
+from ..frontend.tools.children import Message
+from ..passes.driver.pipelines import passes_of, pipeline
+from ..passes.driver.runner import pipeline_text
+from ..runtime.cpu import toolchain
 from . import race
 from .graphs import COMPILED
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..frontend.children import Child, Message, Refused
-from ..frontend.memory import available
-from ..frontend.report import bytes_text, seconds_text, table
+from ..frontend.tools.children import Child, Message, Refused
+from ..frontend.tools.memory import available
+from ..frontend.tools.report import bytes_text, seconds_text, table
 from . import real
 from .graphs import GRAPHS
 

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 from gnnc.bench.accuracy_tasks import TASKS, Training
-from gnnc.frontend.children import Message, serve
-from gnnc.frontend.memory import Watermark
-from gnnc.frontend.models import warm_up
+from gnnc.frontend.tools.children import Message, serve
+from gnnc.frontend.tools.memory import Watermark
+from gnnc.frontend.tools.models import warm_up
 
 
 @dataclass(frozen=True)

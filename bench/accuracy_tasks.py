@@ -20,7 +20,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GAE, FastRGCNConv, HGTConv, RGCNConv
 from torch_geometric.typing import Metadata
 
-from ..frontend.children import Message, Refused
+from ..frontend.tools.children import Message, Refused
 from .ranking import Known, reciprocal_ranks
 
 BASES = 30

@@ -15,11 +15,11 @@ from importlib.resources import files
 
 import numpy as np
 
-from ..frontend.children import Message
-from ..frontend.memory import available
-from ..frontend.report import bytes_text, table
-from ..runtime import toolchain
-from ..runtime.threads import num_threads
+from ..frontend.tools.children import Message
+from ..frontend.tools.memory import available
+from ..frontend.tools.report import bytes_text, table
+from ..runtime.cpu import toolchain
+from ..runtime.cpu.threads import num_threads
 
 KIB, MIB = 2**10, 2**20
 SIZES = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..frontend.children import ChildFailed, Message, Refused
-from ..frontend.report import write_json
+from ..frontend.tools.children import ChildFailed, Message, Refused
+from ..frontend.tools.report import write_json
 from . import ablation, accuracy, ceilings, kernels, race, scaling
 from .machine import machine
 from .record import record

@@ -17,11 +17,11 @@ from xdsl.utils.exceptions import DiagnosticException
 import gnnc
 from gnnc.bench.contestants import CONTESTANTS
 from gnnc.bench.tasks import Task, task_of
-from gnnc.frontend.children import Message, Refused, serve
-from gnnc.frontend.memory import Watermark
-from gnnc.frontend.models import warm_up
-from gnnc.passes.runner import PassCrash
-from gnnc.runtime.toolchain import CompileError
+from gnnc.frontend.tools.children import Message, Refused, serve
+from gnnc.frontend.tools.memory import Watermark
+from gnnc.frontend.tools.models import warm_up
+from gnnc.passes.driver.runner import PassCrash
+from gnnc.runtime.cpu.toolchain import CompileError
 
 WARM_UP = 2
 

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..frontend.children import Refused
-from ..frontend.models import Net, warm_up
+from ..frontend.tools.children import Refused
+from ..frontend.tools.models import Net, warm_up
 from .tasks import PlainTask, Task, TypedTask
 
 

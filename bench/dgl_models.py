@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..frontend.children import Refused
-from ..frontend.models import ACTIVATIONS, GAT_HEADS, gat_heads
+from ..frontend.tools.children import Refused
+from ..frontend.tools.models import ACTIVATIONS, GAT_HEADS, gat_heads
 from .tasks import HeteroTask, PlainTask, Task, TypedTask, numbered_through
 
 

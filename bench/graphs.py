@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..frontend.children import Message, Refused
+from ..frontend.tools.children import Message, Refused
 
 COMPILED = ("gnnc", "gnnc-step", "gnnc-train")
 """The contestants that gnnc compiles: a model in a training script, with its loss inside, and with

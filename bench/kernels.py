@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..frontend.children import Child, Message
-from ..frontend.report import bytes_text, seconds_text, table
+from ..frontend.tools.children import Child, Message
+from ..frontend.tools.report import bytes_text, seconds_text, table
 from . import ceilings, real
 from .ceilings import Ceilings
 from .graphs import COMPILED, GRAPHS, MODELS, described, tasks, title

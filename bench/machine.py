@@ -7,8 +7,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..frontend.children import Message
-from ..runtime import toolchain
+from ..frontend.tools.children import Message
+from ..runtime.cpu import toolchain
 
 _PACKAGES = ("gnnc", "torch", "torch-geometric", "dgl", "numpy", "xdsl")
 

@@ -21,10 +21,10 @@ from xdsl.parser import Parser
 import gnnc
 from gnnc.bench.contestant import WARM_UP, Contest
 from gnnc.bench.work import Work, work_of_phase
-from gnnc.frontend.children import Message, Refused, serve
 from gnnc.frontend.compiler import load_dialects
-from gnnc.passes.runner import DUMP_VARIABLE
-from gnnc.runtime.tables import Tables
+from gnnc.frontend.tools.children import Message, Refused, serve
+from gnnc.passes.driver.runner import DUMP_VARIABLE
+from gnnc.runtime.sets.tables import Tables
 
 PHASES = ("forward", "backward")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from ..frontend.children import Child, ChildFailed, Message, OutOfMemory, Refused
-from ..frontend.memory import available
-from ..frontend.report import bytes_text, seconds_text, table
-from ..runtime.heap import PLAIN_TORCH
+from ..frontend.tools.children import Child, ChildFailed, Message, OutOfMemory, Refused
+from ..frontend.tools.memory import available
+from ..frontend.tools.report import bytes_text, seconds_text, table
+from ..runtime.cpu.heap import PLAIN_TORCH
 from . import real
 from .graphs import COMPILED, GRAPHS, MODELS, described, tasks, title
 

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..frontend.children import Child, Refused
+from ..frontend.tools.children import Child, Refused
 from .graphs import GRAPHS, RealRelations
 
 

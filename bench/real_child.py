@@ -15,7 +15,7 @@ import numpy as np
 
 from gnnc.bench.graphs import GRAPHS
 from gnnc.bench.relations import Relations
-from gnnc.frontend.children import Message, Refused, serve
+from gnnc.frontend.tools.children import Message, Refused, serve
 
 
 def of_one_type(nodes: int, edge_index: np.ndarray, edge_type: np.ndarray) -> Relations:

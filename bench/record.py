@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..frontend.children import Message
-from ..frontend.report import write_json
+from ..frontend.tools.children import Message
+from ..frontend.tools.report import write_json
 from .machine import machine_text
 
 if TYPE_CHECKING:

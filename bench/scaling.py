@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend.children import Child, Message, OutOfMemory
-from ..frontend.memory import available
-from ..frontend.report import bytes_text, seconds_text, table
+from ..frontend.tools.children import Child, Message, OutOfMemory
+from ..frontend.tools.memory import available
+from ..frontend.tools.report import bytes_text, seconds_text, table
 from .graphs import COMPILED
 
 EDGES = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8)

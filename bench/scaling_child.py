@@ -15,8 +15,8 @@ from torch import Tensor
 
 from gnnc.bench.contestants import CONTESTANTS
 from gnnc.bench.tasks import PlainTask
-from gnnc.frontend.children import Message, serve
-from gnnc.frontend.memory import Watermark
+from gnnc.frontend.tools.children import Message, serve
+from gnnc.frontend.tools.memory import Watermark
 
 LEAST, MOST = 2, 50
 ALPHA = 0.6

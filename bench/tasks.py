@@ -12,8 +12,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from ..frontend.datasets import power_law
-from ..frontend.models import Net
+from ..frontend.tools.datasets import power_law
+from ..frontend.tools.models import Net
 from .graphs import MODELS, RELATIONAL_WIDTH, EdgeType
 from .relational_models import KINDS, HeteroNet, TypedNet
 from .relations import Relations, draw

@@ -11,7 +11,7 @@ def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
     """Target name -> factory of its class."""
 
     def openmp() -> type[Target]:
-        from .openmp import OpenMPTarget
+        from .openmp.printer import OpenMPTarget
 
         return OpenMPTarget
 

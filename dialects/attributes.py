@@ -29,7 +29,7 @@ COTANGENT = "inter.cotangent"
 CONSTANT = "inter.constant"
 """An argument that is the same in every call on a graph."""
 OPTIMIZER = "inter.optimizer"
-"""The rule that updates an argument (passes/optimizers.py)."""
+"""The rule that updates an argument (passes/inter/optimizers.py)."""
 STATE_OF = "inter.state_of"
 """An argument that belongs to the update of the argument of this name. What the rule keeps comes
 first, in its order, then the numbers of the step."""

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch_geometric.nn import GCNConv
 
 import gnnc
-from gnnc.frontend.datasets import citation
+from gnnc.frontend.tools.datasets import citation
 
 
 class GCN(torch.nn.Module):

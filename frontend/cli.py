@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__, bench
-from . import compare, info
+from .tools import compare, info
 
 
 def main(args: Sequence[str] | None = None) -> int:

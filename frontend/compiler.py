@@ -14,10 +14,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
-from ..codegen.artifact import build_artifact
-from ..passes.pipelines import passes_of, pipeline
-from ..passes.runner import VERIFY_VARIABLE, Dump, PassCrash, PassRunner, module_text
-from ..runtime import cache, toolchain
+from ..codegen.common.artifact import build_artifact
+from ..passes.driver.pipelines import passes_of, pipeline
+from ..passes.driver.runner import VERIFY_VARIABLE, Dump, PassCrash, PassRunner, module_text
+from ..runtime import cache
+from ..runtime.cpu import toolchain
 from ..runtime.program import Program
 
 _PACKAGE = Path(__file__).parent.parent

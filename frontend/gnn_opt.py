@@ -1,9 +1,9 @@
 """`gnn-opt`: reads IR, runs passes on it, and prints it or the source text of a target.
 
-xDSL's driver with our dialects, passes and targets, and with the tools of passes/runner.py: dumps,
-times, checks that passes keep the meaning, and reproducers of crashes. docs/gnn-opt.md describes
-its use. Exit status: 0 done, 1 the program was refused, 2 wrong usage, 3 a pass
-crashed or changed the meaning of the program.
+xDSL's driver with our dialects, passes and targets, and with the tools of
+passes/driver/runner.py: dumps, times, checks that passes keep the meaning, and reproducers of
+crashes. docs/gnn-opt.md describes its use. Exit status: 0 done, 1 the program was refused, 2 wrong
+usage, 3 a pass crashed or changed the meaning of the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .. import __version__
 from ..codegen import get_all_targets
 from ..dialects import get_all_dialects
 from ..passes import get_all_passes
-from ..passes.runner import (
+from ..passes.driver.runner import (
     DUMP_VARIABLE,
     ChangedMeaning,
     Dump,
@@ -103,7 +103,7 @@ class GnnOptMain(xDSLOptMain):
             arg_parser.epilog = self._lists()
 
     def _lists(self) -> str:
-        from ..passes.pipelines import pipeline
+        from ..passes.driver.pipelines import pipeline
 
         passes, targets = get_all_passes(), get_all_targets()
         others = len(self.available_passes.keys() - passes.keys() - set(_COMMON))
@@ -157,7 +157,9 @@ class GnnOptMain(xDSLOptMain):
         if self.args.print_between_passes:
             watchers.append(PrintBetween(self.pipeline.passes))
         if self.args.check_passes:
-            from ..passes.meaning import CheckMeaning  # and NumPy, which most runs do without
+            from ..passes.driver.watch_meaning import (
+                CheckMeaning,  # and NumPy, which most runs do without
+            )
 
             watchers.append(CheckMeaning(_note, self.args.reproducer_folder))
         runner = PassRunner(

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Variable
 
-from . import threads
-from .pool import SMALL, take
+from .cpu import threads
+from .cpu.pool import SMALL, take
 from .program import DTYPES, OnGraph, PhaseOnGraph
 
 TORCH = {

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import structure, threads, toolchain
-from .pool import SMALL, take
-from .sets import SetData
-from .tables import Tables, contiguous
+from .cpu import threads, toolchain
+from .cpu.pool import SMALL, take
+from .sets import structure
+from .sets.sets import SetData
+from .sets.tables import Tables, contiguous
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
@@ -166,8 +167,8 @@ class OnGraph:
 
 
 class Program:
-    """A loaded artifact (codegen/artifact.py); with `profile` its phases measure their kernels,
-    with `denormals` they do not take denormal numbers for 0.
+    """A loaded artifact (codegen/common/artifact.py); with `profile` its phases measure their
+    kernels, with `denormals` they do not take denormal numbers for 0.
 
     Raises:
         CompileError, NoCompiler: from the tool chain.

@@ -59,7 +59,7 @@ def test_wheel_has_every_source(tmp_path: Path):
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_passes().values()]",
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_targets().values()]",
         "import gnnc.frontend.cli",
-        "import gnnc.runtime.graph",
+        "import gnnc.runtime.sets.graph",
         "import gnnc.dialects as d; [f() for f in d.get_all_dialects().values()]",
     ],
 )

@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...runtime import kernels, toolchain
-from ...runtime.kernels import Int32s, Int64s
+from ...runtime.cpu import toolchain
+from ...runtime.sets import kernels
+from ...runtime.sets.kernels import Int32s, Int64s
 
 CHUNKS = 128
 ROW_COST = 4

@@ -25,15 +25,7 @@ from .base import Operands, Row, StructureOp, ValueOp, row_of
 from .pointwise import POINTWISE_OPS
 from .reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
 from .sets import SetEnv
-from .shapes import (
-    BroadcastOp,
-    ConcatOp,
-    ContractOp,
-    ReshapeOp,
-    RowReduceOp,
-    SliceOp,
-    TransposeOp,
-)
+from .shapes import BroadcastOp, ConcatOp, ContractOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
 from .structure import (
     AttachOp,
     FilterOp,
@@ -47,19 +39,7 @@ from .structure import (
     union_type,
 )
 from .syntax import ints, number
-from .types import (
-    ONE,
-    UNIT,
-    Dom,
-    Map,
-    RowsType,
-    SetType,
-    is_float,
-    rows,
-    set_name,
-    set_type,
-    strs,
-)
+from .types import ONE, UNIT, Dom, Map, RowsType, SetType, is_float, rows, set_name, set_type, strs
 from .values import (
     AsRowsOp,
     AsUnitOp,

@@ -23,14 +23,7 @@ from .base import InterOp, Operands, Row, ValueOp
 from .pointwise import POINTWISE_OPS, PointwiseOp
 from .reduce import CountOp, DropoutOp, ReduceOp
 from .sets import SetEnv
-from .shapes import (
-    BroadcastOp,
-    ConcatOp,
-    ReshapeOp,
-    RowReduceOp,
-    SliceOp,
-    TransposeOp,
-)
+from .shapes import BroadcastOp, ConcatOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
 from .structure import RangeOp
 from .syntax import ints, number
 from .types import ONE, Dom, RowsType, is_bool, is_float, is_integer, rows, set_type

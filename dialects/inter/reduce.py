@@ -28,25 +28,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import FixedOp, Operands, Row, ValueOp, row_of
 from .sets import SetEnv, Total
-from .syntax import (
-    parse_along,
-    parse_over,
-    parse_value,
-    print_along,
-    print_keys,
-)
-from .types import (
-    ONE,
-    UNIT,
-    Dom,
-    RowsType,
-    SetType,
-    is_bool,
-    is_float,
-    rows,
-    set_name,
-    unstrs,
-)
+from .syntax import parse_along, parse_over, parse_value, print_along, print_keys
+from .types import ONE, UNIT, Dom, RowsType, SetType, is_bool, is_float, rows, set_name, unstrs
 
 REDUCE_KINDS = ("sum", "mean", "max", "min", "mul", "last")
 
@@ -243,7 +226,7 @@ class DropoutOp(FixedOp):
     else it is divided by 1 - p.
 
     Which ones are dropped is a function of the key (rows<unit, i64>), the site, the number of the
-    row in %N and the number's place in the row; dialects/interp/philox.py spells it out. Without
+    row in %N and the number's place in the row; dialects/meaning/philox.py spells it out. Without
     `over` the operand is a single row, number 0.
     """
 

@@ -19,15 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from .bindings import InputOp, TableOp, domain_text, known_domain, root
-from .syntax import (
-    IntraOp,
-    element,
-    need,
-    parse_indexed,
-    parse_value,
-    print_indexed,
-    row_of,
-)
+from .syntax import IntraOp, element, need, parse_indexed, parse_value, print_indexed, row_of
 
 TOTALS = ("sum", "max", "min", "mul")
 """What a reduction over all rows may be."""

@@ -12,17 +12,17 @@ import torch
 from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...passes.machine import note_sizes
-from ...passes.runner import PassCrash
-from ...runtime.toolchain import CompileError, NoCompiler
+from ...passes.analysis.costs import note_sizes
+from ...passes.driver.runner import PassCrash
+from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
-from .bad_index import as_in_pyg
-from .bound import BoundProgram
-from .capture import dynamo_compile
-from .effects import AnotherDevice, as_written, check_devices, runner_of
+from .calls.bound_program import BoundProgram
+from .capture.capture import dynamo_compile
+from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
 from .importer import Imported, Unsupported, first_sizes, import_graph
-from .importer.effects import switches_mode
 from .importer.errors import BUG
+from .importer.memory.effects import switches_mode
+from .libraries.pyg.bad_index import as_in_pyg
 from .report import Report, remember
 
 log = logging.getLogger("gnnc")
@@ -225,7 +225,7 @@ def compile_parts(
     graph: fx.GraphModule, error: Unsupported, options: Options, report: Report
 ) -> Callable[..., Any]:
     """Compile the parts of the graph that have rules; the others run in torch."""
-    from .importer.split import split_graph
+    from .importer.parts.split import split_graph
 
     split = None if isinstance(error, AnotherDevice) else split_graph(graph)
     if split is None:

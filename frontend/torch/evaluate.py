@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...dialects.interp import SetVal, run
+from ...dialects.meaning import SetVal, run
 from .importer.binding import (
     Constant,
     Copy,
@@ -25,7 +25,7 @@ from .importer.binding import (
     Same,
     View,
 )
-from .importer.tensors import DTYPES
+from .importer.values.tensors import DTYPES
 
 
 def evaluate(

@@ -1,5 +1,5 @@
-"""torch's optimizers in terms of the rules of passes/optimizers.py: which rule a parameter follows,
-what torch keeps for it, and the numbers of the next step.
+"""torch's optimizers in terms of the rules of passes/inter/optimizers.py: which rule a parameter
+follows, what torch keeps for it, and the numbers of the next step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
-from ...passes.optimizers import COUNT, RULES
+from ...passes.inter.optimizers import COUNT, RULES
 
 Group = Mapping[str, Any]
 

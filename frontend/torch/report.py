@@ -11,7 +11,7 @@ from ...runtime.launches import Launch, launches
 
 if TYPE_CHECKING:
     from ...runtime.program import OnGraph, Program
-    from .bound import BoundProgram
+    from .calls.bound_program import BoundProgram
 
 
 @dataclass

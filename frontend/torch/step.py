@@ -25,14 +25,14 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects.attributes import NAME, OPTIMIZER, STATE_OF
 from ...dialects.inter.types import ONE, RowsType
-from ...passes.autodiff import attached_arguments
-from ...passes.optimizers import COUNT, RULES
-from ...passes.runner import PassCrash
+from ...passes.driver.runner import PassCrash
+from ...passes.inter.autodiff import attached_arguments
+from ...passes.inter.optimizers import COUNT, RULES
 from ...passes.signature import Names, arg_attributes
-from ...runtime.toolchain import CompileError, NoCompiler
+from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options
-from .bound import BoundProgram
-from .capture import UNTRACEABLE, dynamo_compile
+from .calls.bound_program import BoundProgram
+from .capture.capture import UNTRACEABLE, dynamo_compile
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .importer.binding import FromTensor, ResultBinding, RowsBinding, UpdateBinding

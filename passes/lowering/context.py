@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.inter import values
 from ...dialects.inter.types import Dom, rows, set_name
 from ...dialects.intra import rows as intra
-from ..machine import Sizes
+from ..analysis.costs import Sizes
 from .nests import Host, Nest
 
 INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)

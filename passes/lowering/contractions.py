@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.inter import reduce, shapes
 from ...dialects.inter.types import ONE, UNIT, Dom, RowsType, rows
 from ...dialects.intra.syntax import row_dims
-from ..machine import element_bytes
+from ..analysis.costs import element_bytes
 from .context import Lowering
 from .nests import Nest
 from .products import Product, Roles, extent, is_matmul, outer_roles

@@ -20,9 +20,9 @@ from gnnc.bench.ablation import (
 from gnnc.bench.contestants import gnnc, pyg
 from gnnc.bench.relations import draw
 from gnnc.bench.tasks import PlainTask, Task, relational_task
-from gnnc.frontend.datasets import power_law
-from gnnc.passes.pipelines import passes_of, pipeline
-from gnnc.runtime import toolchain
+from gnnc.frontend.tools.datasets import power_law
+from gnnc.passes.driver.pipelines import passes_of, pipeline
+from gnnc.runtime.cpu import toolchain
 
 
 def test_without_drops_every_occurrence_and_keeps_options():

@@ -16,7 +16,7 @@ import torch
 from gnnc.bench import accuracy
 from gnnc.bench.graphs import GRAPHS
 from gnnc.bench.ranking import Known, reciprocal_ranks
-from gnnc.frontend.children import Message, Refused
+from gnnc.frontend.tools.children import Message, Refused
 
 DATA = os.environ.get("GNNC_DATA")
 needs_rdf = pytest.mark.skipif(

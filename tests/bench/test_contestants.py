@@ -14,9 +14,9 @@ from gnnc.bench.graphs import GRAPHS, MODELS, PlainGraph, described
 from gnnc.bench.race import CONTESTANTS as NAMES
 from gnnc.bench.race import lacks, report
 from gnnc.bench.tasks import PlainTask, Task
-from gnnc.frontend.children import Refused
-from gnnc.frontend.datasets import power_law
-from gnnc.frontend.models import CONVOLUTIONS
+from gnnc.frontend.tools.children import Refused
+from gnnc.frontend.tools.datasets import power_law
+from gnnc.frontend.tools.models import CONVOLUTIONS
 
 WIDTHS = [8, 8, 8, 3]
 PLAIN = [name for name, model in MODELS.items() if not model.relational]

@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from gnnc.bench.floor.gcn import Floor
-from gnnc.frontend.datasets import power_law
-from gnnc.frontend.models import Net
+from gnnc.frontend.tools.datasets import power_law
+from gnnc.frontend.tools.models import Net
 
 
 @pytest.mark.parametrize(

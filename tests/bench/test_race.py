@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gnnc.bench import race
-from gnnc.frontend.children import Refused
-from gnnc.runtime.heap import PLAIN_TORCH
+from gnnc.frontend.tools.children import Refused
+from gnnc.runtime.cpu.heap import PLAIN_TORCH
 
 
 def test_peers_have_torch_as_it_is_without_gnnc(monkeypatch: pytest.MonkeyPatch):

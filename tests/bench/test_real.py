@@ -9,7 +9,7 @@ from gnnc.bench import race
 from gnnc.bench.command import PARTS
 from gnnc.bench.graphs import GRAPHS, RealRelations, tasks
 from gnnc.bench.real import prepared
-from gnnc.frontend.children import Refused
+from gnnc.frontend.tools.children import Refused
 
 REAL = [name for name, graph in GRAPHS.items() if isinstance(graph, RealRelations)]
 

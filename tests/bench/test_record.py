@@ -10,7 +10,7 @@ import pytest
 from gnnc.bench import command
 from gnnc.bench.command import PARTS, Part, run_part
 from gnnc.bench.record import record, render
-from gnnc.frontend.children import ChildFailed, Message
+from gnnc.frontend.tools.children import ChildFailed, Message
 
 MACHINE = {
     "processor": "A Processor",

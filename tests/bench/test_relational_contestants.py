@@ -13,7 +13,7 @@ from gnnc.bench.race import lacks
 from gnnc.bench.relational_models import TypedHGTConv
 from gnnc.bench.relations import draw
 from gnnc.bench.tasks import Task, numbered_through, relational_task
-from gnnc.frontend.children import Refused
+from gnnc.frontend.tools.children import Refused
 
 EDGES = {("a", "x", "b"): 30, ("b", "rev_x", "a"): 30, ("c", "y", "a"): 12, ("a", "z", "c"): 9}
 GRAPH = draw({"a": 14, "b": 5, "c": 8}, EDGES, "c")

@@ -8,7 +8,7 @@ import pytest
 
 from gnnc.bench import scaling
 from gnnc.bench.scaling_child import large_power_law
-from gnnc.frontend.children import Message, OutOfMemory
+from gnnc.frontend.tools.children import Message, OutOfMemory
 
 
 def arguments(*args: str) -> argparse.Namespace:

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from gnnc.bench.work import Work, work_of_phase
-from gnnc.dialects.interp.check import parse_module
+from gnnc.dialects.meaning.check import parse_module
 
 NODES, EDGES, PAIRS = 10, 30, 12
 

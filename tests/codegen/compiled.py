@@ -12,16 +12,16 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from gnnc.codegen.artifact import build_artifact
+from gnnc.codegen.common.artifact import build_artifact
 from gnnc.dialects.inter.types import SetType, set_type
-from gnnc.dialects.interp import SetVal
-from gnnc.dialects.interp.check import parse_module
-from gnnc.dialects.interp.lowered import STRUCTURE, random_values, results_by_name
-from gnnc.dialects.interp.phases import PHASES, argument_names, functions
-from gnnc.passes.pipelines import passes_of
+from gnnc.dialects.meaning import SetVal
+from gnnc.dialects.meaning.check import parse_module
+from gnnc.dialects.meaning.lowered import STRUCTURE, random_values, results_by_name
+from gnnc.dialects.meaning.phases import PHASES, argument_names, functions
+from gnnc.passes.driver.pipelines import passes_of
 from gnnc.runtime.program import DTYPES, PhaseOnGraph, Program
-from gnnc.runtime.sets import MapData, SetData
-from gnnc.runtime.tables import Tables
+from gnnc.runtime.sets.sets import MapData, SetData
+from gnnc.runtime.sets.tables import Tables
 
 TRAIN = (
     "canonicalize,cse,unify-sets,canonicalize,cse,infer-domains,autodiff,canonicalize,cse,dce,"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 
 INSTRUCTIONS = {"native": {"sse2"}, "x86-64-v3": {"avx2", "fma", "bmi2"}, "x86-64": {"sse2"}}
 """What -march may be here, and the processor's flags that it needs."""

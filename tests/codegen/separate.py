@@ -9,9 +9,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from gnnc.runtime import threads
+from gnnc.runtime.cpu import threads
 from gnnc.runtime.program import Phase, PhaseOnGraph
-from gnnc.runtime.tables import Tables
+from gnnc.runtime.sets.tables import Tables
 
 _libc = ctypes.CDLL(None)
 _libc.aligned_alloc.restype = ctypes.c_void_p

@@ -1,9 +1,9 @@
-"""Dropout in C drops the numbers that dialects/interp/philox.py drops, on every machine."""
+"""Dropout in C drops the numbers that dialects/meaning/philox.py drops, on every machine."""
 
 import numpy as np
 import pytest
 
-from gnnc.dialects.interp.philox import dropout
+from gnnc.dialects.meaning.philox import dropout
 
 from .compiled import FORMATS, Case
 

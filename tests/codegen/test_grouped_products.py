@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gnnc.dialects.intra.products import MatmulOp, OuterOp
-from gnnc.runtime import threads
+from gnnc.runtime.cpu import threads
 
 from .compiled import COARSE, FINE, Case
 from .separate import call_separately

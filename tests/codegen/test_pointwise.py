@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnnc.dialects.interp.lowered import results_by_name
+from gnnc.dialects.meaning.lowered import results_by_name
 
 from .compiled import FORMATS, Case
 from .generate import is_float, pointwise, rows

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.runtime import threads
+from gnnc.runtime.cpu import threads
 
 from .compiled import COARSE, INFER, TRAIN, Case
 from .shared import LAYERS, SMALL

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnnc.runtime import kernels
+from gnnc.runtime.sets.sets import kernels
 
 from .compiled import INFER, TRAIN, Case
 from .generate import reductions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gnnc.dialects.interp.check import same_meaning
+from gnnc.dialects.meaning.check import same_meaning
 
 from .compiled import INFER, TRAIN, Case, after
 from .random_rows import random_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnnc.dialects.interp import SetVal
+from gnnc.dialects.meaning import SetVal
 
 from .compiled import COARSE, FINE, Case
 from .generate import is_float, reductions

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.runtime.toolchain import sanitizer_environment
+from gnnc.runtime.cpu.toolchain import sanitizer_environment
 
 from .sanitized import PROGRAMS
 

@@ -8,10 +8,10 @@ import functools
 import numpy as np
 import pytest
 
-from gnnc.codegen.c_functions import math
-from gnnc.codegen.c_types import F32, F64, Piece, pieces
-from gnnc.codegen.openmp import prelude
-from gnnc.runtime import toolchain
+from gnnc.codegen.common.c_types import F32, F64, Piece, pieces
+from gnnc.codegen.openmp.c_functions import math
+from gnnc.codegen.openmp.printer import prelude
+from gnnc.runtime.cpu import toolchain
 
 from .compiled import Case
 from .generate import rows

@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from gnnc.codegen.openmp import prelude
-from gnnc.runtime import toolchain
+from gnnc.codegen.openmp.printer import prelude
+from gnnc.runtime.cpu import toolchain
 
 from .test_vector_math import MOST, pointer, type_name, widths
 

@@ -10,9 +10,9 @@ from gnnc.dialects.inter import Inter
 from gnnc.dialects.inter.builder import Builder
 from gnnc.dialects.inter.sets import SetEnv
 from gnnc.dialects.inter.types import ONE, Dom, RowsType, SetType
-from gnnc.dialects.interp.check import parse_module
+from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.pointwise import POINTWISE
-from gnnc.passes.verify_sets import verify_sets
+from gnnc.passes.inter.verify_sets import verify_sets
 
 
 def start(vanilla=False):

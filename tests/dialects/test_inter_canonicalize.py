@@ -10,8 +10,8 @@ from gnnc.dialects.inter.base import InterOp
 from gnnc.dialects.inter.builder import Builder
 from gnnc.dialects.inter.sets import SetEnv
 from gnnc.dialects.inter.types import ONE, Dom, RowsType, SetType
-from gnnc.dialects.interp.check import same_meaning
-from gnnc.passes.verify_sets import verify_sets
+from gnnc.dialects.meaning.check import same_meaning
+from gnnc.passes.inter.verify_sets import verify_sets
 
 
 def program(vanilla):

@@ -9,9 +9,9 @@ from xdsl.utils.exceptions import VerifyException
 from gnnc.dialects.inter.builder import Builder
 from gnnc.dialects.inter.sets import SetEnv
 from gnnc.dialects.inter.types import ONE, Dom
-from gnnc.dialects.interp.check import functions, parse_module
-from gnnc.dialects.interp.graphs import random_arguments
-from gnnc.dialects.interp.world import World
+from gnnc.dialects.meaning.check import functions, parse_module
+from gnnc.dialects.meaning.graphs import random_arguments
+from gnnc.dialects.meaning.world import World
 
 SIGNATURE = """
 func.func @f(%T : !inter.set<T>, %N : !inter.set<N, tag: T>, %R : !inter.set<R, st: T>,

@@ -9,7 +9,7 @@ import pytest
 
 from gnnc.dialects.pointwise import POINTWISE
 from gnnc.dialects.pointwise.formulas import Num, Site
-from gnnc.runtime.row_steps import POINTWISE as STEPS
+from gnnc.runtime.sets.row_steps import POINTWISE as STEPS
 
 PARAMETERS = {"leaky_relu": {"slope": 0.2}, "elu": {"alpha": 1.5}}
 NUMBERS = np.array([-7.3, -1.0, -0.4, 0.0, 0.3, 0.9, 1.0, 2.5, 6.1])

@@ -3,7 +3,7 @@
 import pytest
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from gnnc.dialects.interp.check import parse_module
+from gnnc.dialects.meaning.check import parse_module
 
 N = "!inter.set<N>"
 X = "!inter.rows<N, f32>"

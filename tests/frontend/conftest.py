@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gnnc.passes.runner import VERIFY_VARIABLE
+from gnnc.passes.driver.runner import VERIFY_VARIABLE
 from gnnc.tests.session import one_thread, session_cache
 
 __all__ = ["one_thread", "session_cache", "verification"]

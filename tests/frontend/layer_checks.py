@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import gnnc
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 
 from .equality import (
     FIXED,

@@ -9,7 +9,9 @@ import torch
 from codegen.separate import SeparatePhase
 
 import gnnc
-from gnnc.runtime import kernels, program, toolchain
+from gnnc.runtime import program
+from gnnc.runtime.cpu import toolchain
+from gnnc.runtime.sets.sets import kernels
 
 from . import zoo
 

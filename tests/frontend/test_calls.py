@@ -12,9 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx
 
-from gnnc.frontend.torch.importer.calls import Canonical, canonical
-from gnnc.frontend.torch.importer.rules import RULES
-from gnnc.frontend.torch.importer.signatures import (
+from gnnc.frontend.torch.importer.calls.canonical import Canonical, canonical
+from gnnc.frontend.torch.importer.calls.schemas import (
     NUMPY_NAMES,
     OTHER_NAMES,
     REQUIRED,
@@ -22,6 +21,7 @@ from gnnc.frontend.torch.importer.signatures import (
     Signature,
     of_builtin,
 )
+from gnnc.frontend.torch.importer.rules import RULES
 
 x, y, z = (torch.randn(4, 3) for _ in range(3))
 index = torch.tensor([2, 0])

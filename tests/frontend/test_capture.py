@@ -16,8 +16,8 @@ from torch_geometric.nn import GCNConv  # noqa: E402
 from torch_geometric.utils import negative_sampling  # noqa: E402
 
 import gnnc  # noqa: E402
-from gnnc.frontend.torch import capture  # noqa: E402
-from gnnc.frontend.torch.capture import dynamo_compile  # noqa: E402
+from gnnc.frontend.torch.capture import capture  # noqa: E402
+from gnnc.frontend.torch.capture.capture import dynamo_compile  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +148,7 @@ def test_threads_share_one_program():
 def test_modules_that_run_eagerly_beside_a_call_stay_as_they_are():
     from torch_geometric.nn import RGCNConv
 
-    from gnnc.frontend.torch import substitutes
+    from gnnc.frontend.torch.libraries.pyg import substitutes
 
     conv = RGCNConv(4, 3, 2)
     args = torch.randn(5, 4), torch.randint(0, 5, (2, 9)), torch.randint(0, 2, (9,))

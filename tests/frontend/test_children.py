@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnnc.frontend.children import Child, ChildFailed, OutOfMemory, Refused
-from gnnc.frontend.memory import Watermark, available, resident
-from gnnc.frontend.report import bytes_text, seconds_text, table
+from gnnc.frontend.tools.children import Child, ChildFailed, OutOfMemory, Refused
+from gnnc.frontend.tools.memory import Watermark, available, resident
+from gnnc.frontend.tools.report import bytes_text, seconds_text, table
 
 SMALL = {"contestant": "pyg", "model": "gcn", "graph": [30, 90, 4, 3], "hidden": 4, "layers": 2}
 

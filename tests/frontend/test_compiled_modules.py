@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import gnnc
-from gnnc.runtime import threads
+from gnnc.runtime.cpu import threads
 
 from .models import BY_NAME, CLASSES, WIDTH, Net, Stack, close, graph, pair
 

@@ -14,8 +14,8 @@ from torch.utils._pytree import tree_flatten
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import gnnc
-from gnnc.frontend.torch.bound import BoundProgram
-from gnnc.runtime import toolchain
+from gnnc.frontend.torch.calls.bound_program import BoundProgram
+from gnnc.runtime.cpu import toolchain
 
 from .equality import assert_interchangeable
 from .models import BY_NAME, CLASSES, NODES, WIDTH, Net, close, graph, pair

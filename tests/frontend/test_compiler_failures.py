@@ -14,8 +14,8 @@ import gnnc
 from gnnc.frontend import compiler
 from gnnc.frontend.torch.importer import ImportCrash
 from gnnc.frontend.torch.importer.rules import RULES
-from gnnc.passes.reorder_linear import ReorderLinearPass
-from gnnc.passes.runner import PassCrash
+from gnnc.passes.driver.runner import PassCrash
+from gnnc.passes.inter.reorder_linear import ReorderLinearPass
 
 REPORT = "This is a bug in gnnc: please report it"
 

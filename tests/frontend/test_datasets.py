@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnnc.frontend.datasets import NodeTask, citation, power_law, power_law_edges, split
+from gnnc.frontend.tools.datasets import NodeTask, citation, power_law, power_law_edges, split
 
 
 def check(task: NodeTask, nodes: int, features: int, classes: int) -> None:

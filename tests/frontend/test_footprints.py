@@ -11,7 +11,7 @@ from torch_geometric.nn import RGATConv
 
 import gnnc
 from gnnc.runtime import program
-from gnnc.runtime.pool import take
+from gnnc.runtime.cpu.pool import take
 
 RELATIONS = 3
 

@@ -16,16 +16,12 @@ from xdsl.dialects.builtin import StringAttr  # noqa: E402
 from xdsl.dialects.func import FuncOp  # noqa: E402
 
 from gnnc.dialects.attributes import GRAD  # noqa: E402
-from gnnc.dialects.interp import run  # noqa: E402
-from gnnc.frontend.torch.capture import dynamo_compile  # noqa: E402
+from gnnc.dialects.meaning import run  # noqa: E402
+from gnnc.frontend.torch.capture.capture import dynamo_compile  # noqa: E402
 from gnnc.frontend.torch.evaluate import bound  # noqa: E402
 from gnnc.frontend.torch.importer import Imported, import_graph  # noqa: E402
-from gnnc.frontend.torch.importer.binding import (  # noqa: E402
-    FromTensor,
-    Result,
-    ResultBinding,
-)
-from gnnc.passes.autodiff import autodiff  # noqa: E402
+from gnnc.frontend.torch.importer.binding import FromTensor, Result, ResultBinding  # noqa: E402
+from gnnc.passes.inter.autodiff import autodiff  # noqa: E402
 from gnnc.passes.signature import result_attributes  # noqa: E402
 
 from . import zoo  # noqa: E402

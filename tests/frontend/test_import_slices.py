@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import FastRGCNConv
 
 import gnnc
-from gnnc.frontend.torch.importer import slices
-from gnnc.passes.runner import module_text
+from gnnc.frontend.torch.importer.values.values import slices
+from gnnc.passes.driver.runner import module_text
 
 from .equality import Edges, assert_interchangeable, random_edges
 from .layer_checks import perturbed

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gnnc
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 
 from .equality import FIXED, Edges, assert_interchangeable, graphs, random_edges
 from .models import CASES, Case

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-from gnnc.runtime.toolchain import sanitizer_environment  # noqa: E402
+from gnnc.runtime.cpu.toolchain import sanitizer_environment  # noqa: E402
 
 from . import zoo  # noqa: E402
 

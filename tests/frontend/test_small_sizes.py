@@ -22,8 +22,10 @@ from torch_geometric.nn import GCNConv, HANConv, HeteroConv, SAGEConv, global_me
 from torch_geometric.utils import scatter, softmax  # noqa: E402
 
 import gnnc  # noqa: E402
-from gnnc.frontend.torch import asked_sizes  # noqa: E402
-from gnnc.frontend.torch.capture import dynamo_compile  # noqa: E402
+from gnnc.frontend.torch.capture.capture import (  # noqa: E402
+    asked_sizes,  # noqa: E402
+    dynamo_compile,  # noqa: E402
+)
 
 # eager's warning of a variance of one number; under pytest it would be raised
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")

@@ -11,7 +11,7 @@ from torch.optim import SGD, Adam, Optimizer
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import gnnc
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 
 from .train_steps import (
     CLASSES,

@@ -22,15 +22,15 @@ from xdsl.utils.exceptions import PassFailedException
 from gnnc.dialects.attributes import COTANGENT, GRAD
 from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
-from gnnc.dialects.interp import SetVal
-from gnnc.dialects.interp.phases import argument_names, functions, result_names, run_function
+from gnnc.dialects.meaning import SetVal
+from gnnc.dialects.meaning.phases import argument_names, functions, result_names, run_function
 from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
-from gnnc.passes.pipelines import passes_of
-from gnnc.passes.runner import PassRunner
+from gnnc.passes.driver.pipelines import passes_of
+from gnnc.passes.driver.runner import PassRunner
 from gnnc.passes.signature import arg_attributes, result_attributes
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
-from gnnc.runtime.sets import SetData
+from gnnc.runtime.sets.sets import SetData
 
 PASSES = {
     True: "canonicalize,cse,autodiff,canonicalize,cse,dce-sets,split-phases",

@@ -11,16 +11,16 @@ from torch import Tensor, fx
 from xdsl.dialects.builtin import StringAttr
 
 from gnnc.dialects.attributes import GRAD
-from gnnc.dialects.interp import run
-from gnnc.frontend.torch.bound import Outputs, tensor_of
-from gnnc.frontend.torch.capture import dynamo_compile
+from gnnc.dialects.meaning import run
+from gnnc.frontend.torch.calls.bound_program import Outputs, tensor_of
+from gnnc.frontend.torch.capture.capture import dynamo_compile
 from gnnc.frontend.torch.compile import imported_graph
 from gnnc.frontend.torch.evaluate import bound
 from gnnc.frontend.torch.importer import Imported, Unsupported
 from gnnc.frontend.torch.importer.binding import FromTensor
-from gnnc.frontend.torch.importer.elements import FLOATS
-from gnnc.frontend.torch.importer.tensors import DTYPES
-from gnnc.passes.autodiff import autodiff
+from gnnc.frontend.torch.importer.values.elements import FLOATS
+from gnnc.frontend.torch.importer.values.tensors import DTYPES
+from gnnc.passes.inter.autodiff import autodiff
 from gnnc.passes.signature import result_attributes
 
 

@@ -16,7 +16,7 @@ from torch._subclasses import FakeTensorMode  # noqa: E402
 from torch.fx.experimental.symbolic_shapes import ShapeEnv  # noqa: E402
 from torch.utils._pytree import tree_leaves, tree_map_only  # noqa: E402
 
-from gnnc.frontend.torch.importer.layouts import AS_OPERANDS  # noqa: E402
+from gnnc.frontend.torch.importer.memory.layouts import AS_OPERANDS  # noqa: E402
 
 from .samples import Case, cases, database, has_rule, spread, variants  # noqa: E402
 

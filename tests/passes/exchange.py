@@ -11,11 +11,11 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from gnnc.dialects.interp.intra import IntraFunctions, poison
 from gnnc.dialects.intra.bindings import root
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import Step
 from gnnc.dialects.intra.syntax import IntraOp
+from gnnc.dialects.meaning.intra import IntraFunctions, poison
 
 
 class ExchangeOp(IntraOp, Step):

@@ -22,14 +22,14 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from gnnc.codegen.openmp import print_module
+from gnnc.codegen.openmp.printer import print_module
 from gnnc.dialects.inter import Inter
-from gnnc.dialects.interp.check import parse_module
 from gnnc.dialects.intra import Intra
+from gnnc.dialects.meaning.check import parse_module
 from gnnc.frontend.located import LocatedParser
 from gnnc.passes import get_all_passes
-from gnnc.passes.pipelines import passes_of, pipeline
-from gnnc.passes.runner import PassRunner, module_text
+from gnnc.passes.driver.pipelines import passes_of, pipeline
+from gnnc.passes.driver.runner import PassRunner, module_text
 
 from .programs import PROGRAMS as LAYERS
 from .random_programs import Drawer

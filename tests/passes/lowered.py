@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from gnnc.dialects.interp.check import parse_module
 from gnnc.dialects.intra import loops
 from gnnc.dialects.intra.bindings import AllocOp
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.syntax import buffer_dims
-from gnnc.passes.pipelines import passes_of
+from gnnc.dialects.meaning.check import parse_module
+from gnnc.passes.driver.pipelines import passes_of
 
 TIDY = "canonicalize,cse"
 TRAIN = (

@@ -8,13 +8,13 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from gnnc.dialects.interp.check import parse_module, same_meaning
-from gnnc.passes.autodiff import AutodiffPass
-from gnnc.passes.expand_softmax import ExpandSoftmaxPass
-from gnnc.passes.infer_domains import InferDomainsPass
-from gnnc.passes.raise_ import RaisePass
-from gnnc.passes.reorder_linear import ReorderLinearPass
-from gnnc.passes.verify_sets import VerifySetsPass
+from gnnc.dialects.meaning.check import parse_module, same_meaning
+from gnnc.passes.inter.autodiff import AutodiffPass
+from gnnc.passes.inter.expand_softmax import ExpandSoftmaxPass
+from gnnc.passes.inter.infer_domains import InferDomainsPass
+from gnnc.passes.inter.raise_ import RaisePass
+from gnnc.passes.inter.reorder_linear import ReorderLinearPass
+from gnnc.passes.inter.verify_sets import VerifySetsPass
 
 SEEDS = range(3)
 

@@ -3,16 +3,16 @@
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from gnnc.dialects.interp.check import same_meaning
-from gnnc.passes.autodiff import AutodiffPass
-from gnnc.passes.dce_sets import DceSetsPass
-from gnnc.passes.expand_softmax import ExpandSoftmaxPass
-from gnnc.passes.hoist_invariants import HoistInvariantsPass
-from gnnc.passes.infer_domains import InferDomainsPass
-from gnnc.passes.plan_saves import PlanSavesPass
-from gnnc.passes.raise_ import RaisePass
-from gnnc.passes.reorder_linear import ReorderLinearPass
-from gnnc.passes.split_phases import SplitPhasesPass
+from gnnc.dialects.meaning.check import same_meaning
+from gnnc.passes.inter.autodiff import AutodiffPass
+from gnnc.passes.inter.dce_sets import DceSetsPass
+from gnnc.passes.inter.expand_softmax import ExpandSoftmaxPass
+from gnnc.passes.inter.hoist_invariants import HoistInvariantsPass
+from gnnc.passes.inter.infer_domains import InferDomainsPass
+from gnnc.passes.inter.plan_saves import PlanSavesPass
+from gnnc.passes.inter.raise_ import RaisePass
+from gnnc.passes.inter.reorder_linear import ReorderLinearPass
+from gnnc.passes.inter.split_phases import SplitPhasesPass
 
 from .meaning import CLEAN, changed
 from .random_programs import Drawer

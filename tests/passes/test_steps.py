@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
-from gnnc.codegen.openmp import print_module
-from gnnc.dialects.interp.intra import run_phase
-from gnnc.dialects.interp.lowered import random_values, run_lowered, structure
+from gnnc.codegen.openmp.printer import print_module
 from gnnc.dialects.intra.bindings import AllocOp, InputOp
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import sections, steps
+from gnnc.dialects.meaning.intra import run_phase
+from gnnc.dialects.meaning.lowered import random_values, run_lowered, structure
 
 from .exchange import ExchangeFunctions, StartOp, WaitOp, exchange
 from .lowered import INFER, after, nests, phase

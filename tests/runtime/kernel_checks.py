@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnnc.runtime import kernels
+from gnnc.runtime.sets.sets import kernels
 
 from .multigraphs import Multigraph
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gnnc.runtime.graph import Graph
+from gnnc.runtime.sets.graph import Graph
 
 from .multigraphs import Multigraph, multigraphs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.runtime.heap import HUGE_PAGES, PLAIN_TORCH
+from gnnc.runtime.cpu.heap import HUGE_PAGES, PLAIN_TORCH
 
 PAGES = 1024 * 1024 // os.sysconf("SC_PAGESIZE")
 """Small pages in a MiB."""
@@ -21,7 +21,7 @@ import statistics
 import gnnc
 import torch
 import torch.nn.functional as F
-from gnnc.runtime.heap import heap
+from gnnc.runtime.cpu.heap import heap
 
 def faults(megabytes, epochs):
     x = torch.ones(megabytes * 4096, 64, requires_grad=True)
@@ -72,8 +72,8 @@ def test_later_epochs_map_huge_pages_or_none():
 IN_TURNS = """
 import gnnc
 import torch
-from gnnc.runtime.heap import LONGEST
-from gnnc.runtime.pool import take
+from gnnc.runtime.cpu.heap import LONGEST
+from gnnc.runtime.cpu.pool import take
 
 ROUNDS = 40
 
@@ -106,8 +106,8 @@ def test_torch_takes_what_a_program_freed_and_the_other_way_round():
 KINDS = """
 import threading
 import gnnc
-from gnnc.runtime.heap import LONGEST
-from gnnc.runtime.pool import pool, take
+from gnnc.runtime.cpu.heap import LONGEST
+from gnnc.runtime.cpu.pool import pool, take
 
 found = []
 def ask(size):
@@ -129,8 +129,8 @@ def test_long_blocks_and_those_of_other_threads_come_from_the_pool():
 RELEASED = """
 import gnnc
 import numpy as np
-from gnnc.runtime.heap import LONGEST
-from gnnc.runtime.pool import take
+from gnnc.runtime.cpu.heap import LONGEST
+from gnnc.runtime.cpu.pool import take
 
 def resident():
     with open("/proc/self/statm") as f:
@@ -155,7 +155,7 @@ def test_memory_is_kept_until_it_is_released():
     assert whole == "True"
 
 
-ASKED = "from gnnc.runtime.heap import heap; print(heap.shared)"
+ASKED = "from gnnc.runtime.cpu.heap import heap; print(heap.shared)"
 
 
 def test_torch_with_tensors_is_left_alone():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from gnnc.runtime import kernels, threads, toolchain
+from gnnc.runtime.cpu import threads, toolchain
+from gnnc.runtime.sets.sets import kernels
 
 from .kernel_checks import check_all, check_group
 from .multigraphs import Multigraph, multigraphs, random_multigraph

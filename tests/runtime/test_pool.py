@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from gnnc.runtime.heap import HUGE_PAGE
-from gnnc.runtime.pool import COLOUR, Pool, rounded
+from gnnc.runtime.cpu.heap import HUGE_PAGE
+from gnnc.runtime.cpu.pool import COLOUR, Pool, rounded
 
 MANY = 10 * HUGE_PAGE
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gnnc.runtime import toolchain
-from gnnc.runtime.sets import MapData, SetData
+from gnnc.runtime.cpu import toolchain
+from gnnc.runtime.sets.sets import MapData, SetData
 
 from .multigraphs import Multigraph, multigraphs
 

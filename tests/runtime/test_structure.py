@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gnnc.runtime.sets import MapData, SetData
-from gnnc.runtime.structure import STEPS, Step, plan_from_json, plan_to_json, run_plan
+from gnnc.runtime.sets.sets import MapData, SetData
+from gnnc.runtime.sets.structure import STEPS, Step, plan_from_json, plan_to_json, run_plan
 
 from .multigraphs import Multigraph, multigraphs
 

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from gnnc.runtime import threads
+from gnnc.runtime.cpu import threads
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.runtime import cache, toolchain
+from gnnc.runtime import cache
+from gnnc.runtime.cpu import toolchain
 
 SOURCE = "#include <stdint.h>\nint64_t answer(int64_t x) { return x + 41; }\n"
 

@@ -2,9 +2,9 @@
 
 from .binding import Imported
 from .errors import ImportCrash, Unsupported
-from .first_sizes import first_sizes
 from .graph import import_graph
-from .split import Part, Split, refusals, split_graph
+from .parts.split import Part, Split, refusals, split_graph
+from .values.size_hints import first_sizes
 
 __all__ = [
     "ImportCrash",

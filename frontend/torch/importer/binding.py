@@ -240,7 +240,7 @@ class Attached:
 
 @dataclass(frozen=True)
 class Mask:
-    """Where a node of the graph draws its mask of dropout (dialects/interp/philox.py): the site,
+    """Where a node of the graph draws its mask of dropout (dialects/meaning/philox.py): the site,
     and the dimension of the tensor that counts `merge` times the rows (None: one row)."""
 
     site: int

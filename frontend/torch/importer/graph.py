@@ -16,18 +16,18 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ....dialects.attributes import NAME, UPDATE
 from ....dialects.inter.sets import DifferentSets
 from ....dialects.inter.types import Dom, set_name
-from .attached import Unknown, attachments, attachments_of_program
 from .binding import Assertion, Attached, Check, Imported, ResultBinding, UpdateBinding
-from .context import Held
-from .emit import Emitter
+from .emit.arguments import Signature, argument_name
+from .emit.emit_rows import Emitter
+from .emit.maps import Program, row_wise_operands
 from .errors import ImportCrash, NoRule, Unsupported
-from .history import check_edits, takes_part
-from .maps import Program, row_wise_operands
+from .memory.attached import Unknown, attachments, attachments_of_program
+from .memory.history import check_edits, takes_part
+from .memory.saved import read_in_backward
 from .outputs import Returned
-from .saved import read_in_backward
-from .signature import Signature, argument_name
-from .tensors import Arr, Merge
-from .values import Node
+from .values.context import Held
+from .values.tensors import Arr, Merge
+from .values.values import Node
 from .walk import Walk
 
 ROWS = "gnnc_rows"

@@ -14,11 +14,11 @@ import sympy
 import torch
 from torch import Tensor, fx
 
-from .attached import is_made_of
 from .binding import Constant, Copy, Hole, Number, Result, Same, Size, Step, View
 from .errors import NoRule, node_name
-from .sizes import example, expression
-from .tensors import Arr, Merge, Sym
+from .memory.attached import is_made_of
+from .values.sizes import example, expression
+from .values.tensors import Arr, Merge, Sym
 from .walk import Foreign, Walk
 
 SHOWN = "gnnc_shown"

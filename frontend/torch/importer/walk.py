@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from .aliases import Aliases
 from .binding import Mask
-from .context import Context, Held
-from .edits import (
+from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
+from .memory.aliases import Aliases
+from .memory.edits import (
     assigns_itself,
     carried_back,
     carried_back_from_item,
     check_attached,
     check_operands,
 )
-from .effects import (
+from .memory.effects import (
     GRAD_MODE,
     RESHAPING,
     call_of,
@@ -30,13 +30,13 @@ from .effects import (
     passes_on,
     written,
 )
-from .errors import ImportCrash, NoRule, Reject, Unsupported, node_name
-from .history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
-from .live import live_nodes
+from .memory.history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
+from .parts.live import live_nodes
 from .rules import RULES, Call
-from .sizes import Sizes, example, expression
-from .tensors import Arr, Merge, Sym, elem_of, numbers
-from .values import Set
+from .values.context import Context, Held
+from .values.sizes import Sizes, example, expression
+from .values.tensors import Arr, Merge, Sym, elem_of, numbers
+from .values.values import Set
 
 NOISE = {
     "_assert_scalar",

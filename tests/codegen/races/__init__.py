@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 from gnnc.runtime.program import PhaseOnGraph
-from gnnc.runtime.tables import Tables
+from gnnc.runtime.sets.tables import Tables
 
 from ..compiled import call_together
 

@@ -1,4 +1,4 @@
-/* Calls every kernel of runtime/structure.c on a small graph with four threads; what they give is tested elsewhere. */
+/* Calls every kernel of runtime/sets/structure.c on a small graph with four threads; what they give is tested elsewhere. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

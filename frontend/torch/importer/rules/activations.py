@@ -1,9 +1,9 @@
 """Rules of activations. Where one has a kink, its derivative there is torch's; NaN stays NaN."""
 
-from .. import pieces
 from ..errors import NoRule
-from ..tensors import Arr
-from ..values import FLOATS
+from ..values import pieces
+from ..values.tensors import Arr
+from ..values.values import FLOATS
 from .registry import Call, rule
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import NoRule
-from ..sizes import expression
-from ..tensors import Arr, Sym, elem_of, numbers
-from ..values import Set
+from ..values.sizes import expression
+from ..values.tensors import Arr, Sym, elem_of, numbers
+from ..values.values import Set
 from .registry import Call, rule
 
 

@@ -3,11 +3,11 @@
 import sympy
 
 from ..errors import NoRule
-from ..picks import pick
-from ..products import einsum
-from ..sizes import expression
-from ..tensors import Arr, Merge, elem_of
-from ..values import Filter, Loops, Node, Set, Union
+from ..values.indexed_columns import pick
+from ..values.products import einsum
+from ..values.sizes import expression
+from ..values.tensors import Arr, Merge, elem_of
+from ..values.values import Filter, Loops, Node, Set, Union
 from .registry import Call, rule, size_expr
 
 

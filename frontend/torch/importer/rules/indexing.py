@@ -5,10 +5,10 @@ from typing import Any
 import sympy
 
 from ..errors import NoRule
-from ..picks import pick
-from ..sizes import expression
-from ..tensors import Arr, Sym
-from ..values import INTEGERS, Set, Union
+from ..values.indexed_columns import pick
+from ..values.sizes import expression
+from ..values.tensors import Arr, Sym
+from ..values.values import INTEGERS, Set, Union
 from .registry import Call, rule
 
 

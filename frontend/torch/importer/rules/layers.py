@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NoRule
-from ..products import einsum, linear, matmul
-from ..tensors import Arr
+from ..values.products import einsum, linear, matmul
+from ..values.tensors import Arr
 from .registry import Call, rule
 
 

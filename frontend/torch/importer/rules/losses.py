@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..context import Context
 from ..errors import NoRule
-from ..tensors import Arr
-from ..values import FLOATS
+from ..values.context import Context
+from ..values.tensors import Arr
+from ..values.values import FLOATS
 from .reductions import log_softmax
 from .registry import Call, rule
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from .. import pieces
 from ..errors import NoRule
-from ..tensors import Arr
-from ..values import FLOATS, INTEGERS, Elem, is_const
+from ..values import pieces
+from ..values.tensors import Arr
+from ..values.values import FLOATS, INTEGERS, Elem, is_const
 from .indexing import row_numbers
 from .registry import Call, rule
 

@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-from .. import pieces
-from ..context import Context, Held
 from ..errors import NoRule
-from ..sizes import example
-from ..tensors import Arr
-from ..values import FLOATS
+from ..values import pieces
+from ..values.context import Context, Held
+from ..values.sizes import example
+from ..values.tensors import Arr
+from ..values.values import FLOATS
 from .registry import Call, rule
 
 

@@ -10,12 +10,12 @@ import sympy
 import torch
 from torch import Tensor, fx
 
-from ..calls import Canonical
-from ..context import Context
+from ..calls.canonical import Canonical
+from ..calls.schemas import plain_name
 from ..errors import NoRule
-from ..signatures import plain_name
-from ..sizes import expression
-from ..tensors import Arr, Elem, Sym, elem_of
+from ..values.context import Context
+from ..values.sizes import expression
+from ..values.tensors import Arr, Elem, Sym, elem_of
 
 Rule = Callable[["Call"], Any]
 RULES: dict[str, Rule] = {}

@@ -6,9 +6,9 @@ import sympy
 import torch
 
 from ..errors import NoRule
-from ..sizes import expression
-from ..tensors import DTYPES, Arr, Dim, elem_of, numbers
-from ..values import FLOATS, Filter, Set
+from ..values.sizes import expression
+from ..values.tensors import DTYPES, Arr, Dim, elem_of, numbers
+from ..values.values import FLOATS, Filter, Set
 from .indexing import column_numbers
 from .registry import Call, rule, size_expr
 

@@ -7,8 +7,8 @@ import sympy
 import torch
 
 from ..errors import NoRule
-from ..sizes import example, expression
-from ..tensors import Arr, Dim, Merge, Sym, elem_of, numbers
+from ..values.sizes import example, expression
+from ..values.tensors import Arr, Dim, Merge, Sym, elem_of, numbers
 from .indexing import part
 from .registry import Call, rule
 

@@ -1,6 +1,6 @@
 """Rules of special functions."""
 
-from ..tensors import Arr
+from ..values.tensors import Arr
 from .registry import Call, rule
 
 

@@ -1,0 +1,1 @@
+"""What every target shares: the artefact, the interface of phases, writers of C."""

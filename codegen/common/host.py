@@ -1,0 +1,154 @@
+"""What a phase needs from its caller, as plain data: sizes, buffers and scratch, in the order of
+the C arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from ...dialects.intra import bindings
+from ...dialects.intra.syntax import buffer_dims, element
+from .c_types import ctype
+
+Domain = tuple[str, tuple[str, ...]]
+
+
+def domain_of(attribute: bindings.DomainAttr | None) -> list[Any] | None:
+    """`["g", ["rel", "src"]]`, None for the single row."""
+    if attribute is None:
+        return None
+    return [attribute.set_name.data, list(attribute.key_names)]
+
+
+@dataclass
+class Phase:
+    """The interface of one C function.
+
+    `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
+    `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
+    `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
+    witness, table. `launches` says what each of the `kernels` does (codegen/common/launches.py).
+    """
+
+    name: str
+    sizes: list[list[Any]] = field(default_factory=list[list[Any]])
+    required: list[list[Any]] = field(default_factory=list[list[Any]])
+    buffers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    kernels: list[str] = field(default_factory=list[str])
+    launches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    workspace: int = 0
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "sizes": self.sizes,
+            "required": self.required,
+            "buffers": self.buffers,
+            "kernels": self.kernels,
+            "launches": self.launches,
+            "workspace": self.workspace,
+        }
+
+
+def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
+    """One buffer of a phase as plain data."""
+    v = op.results[0]
+    if isinstance(op, bindings.InputOp | bindings.OutputOp | bindings.AllocOp | bindings.TableOp):
+        c = ctype(element(v.type))
+        out: dict[str, Any] = {
+            "row": list(buffer_dims(v)),
+            "dtype": str(element(v.type)),
+            "bytes": c.bytes,
+        }
+        if isinstance(op, bindings.InputOp):
+            given = {} if op.gives is None else {"gives": op.gives.data}
+            return out | {"kind": "input", "name": op.buffer.data} | given
+        if isinstance(op, bindings.OutputOp):
+            return out | {"kind": "output", "name": op.buffer.data, "domain": domain_of(op.domain)}
+        if isinstance(op, bindings.AllocOp):
+            slot = None if op.slot is None else op.slot.data
+            return out | {"kind": "temporary", "domain": domain_of(op.domain), "slot": slot}
+        return out | {"kind": "table", "values": [x.value.data for x in op.value]}
+    assert isinstance(op, bindings.TableOfDomain)
+    out = {"kind": op.name.removeprefix("intra."), "domain": domain_of(op.domain)}
+    if isinstance(op, bindings.GroupOp):
+        out["along"] = list(op.along_paths)
+    if isinstance(op, bindings.IndexMapOp | bindings.MemberMapOp):
+        out["path"] = op.path.data
+    if isinstance(op, bindings.MemberPairOp):
+        out["keys"] = [k.data for k in op.keys]
+    return out
+
+
+def readable_name(op: object, used: set[str]) -> str:
+    """A C identifier that says what the binding is."""
+    match op:
+        case bindings.SizeOp():
+            stem = "one" if op.domain is None else f"n_{op.domain}"
+        case bindings.PiecesOp():
+            stem = "pieces"
+        case bindings.InputOp():  # a prefix, for the user may have named a tensor `exp` or `v12`
+            stem = f"in_{op.buffer.data}"
+        case bindings.OutputOp():
+            stem = f"out_{op.buffer.data}"
+        case bindings.IndexMapOp():
+            stem = f"map_{op.domain}_{op.path.data}"
+        case bindings.PairIndexOp():
+            stem = f"pair_{op.domain}"
+        case bindings.OffsetsOp():
+            stem = f"offsets_{op.domain}_{'_'.join(op.along_paths)}"
+        case bindings.MembersOp():
+            stem = f"members_{op.domain}_{'_'.join(op.along_paths)}"
+        case bindings.WitnessOp():
+            stem = f"witness_{op.domain}_{'_'.join(op.along_paths)}"
+        case bindings.MemberPairOp():
+            stem = f"pair_of_{op.domain}_by_{'_'.join(op.along_paths)}"
+        case bindings.MemberMapOp():
+            stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
+        case _:
+            stem = "t"
+    name = "".join(ch if ch.isalnum() else "_" for ch in stem).strip("_") or "t"
+    if name[0].isdigit():
+        name = f"v_{name}"
+    full, k = name, 0
+    while full in used or full in RESERVED:
+        k += 1
+        full = f"{name}_{k}"
+    used.add(full)
+    return full
+
+
+RESERVED = {
+    "b",
+    "n",
+    "c",
+    "i",
+    "r",
+    "f",
+    "k",
+    "m",
+    "lo",
+    "hi",
+    "ws",
+    "rows",
+    "chunks",
+    "threads",
+    "i0",
+    "sum",
+    "size",
+    "group",
+    "int",
+}
+
+
+def bindings_of(func: FuncOp) -> list[tuple[bindings.IntraOp, SSAValue]]:
+    """The host-level ops of a phase with their results, in order."""
+    found: list[tuple[bindings.IntraOp, SSAValue]] = []
+    for op in func.body.block.ops:
+        if isinstance(op, bindings.BindingOp | bindings.AllocOp):
+            found.append((op, op.results[0]))
+    return found

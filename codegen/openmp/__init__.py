@@ -1,0 +1,1 @@
+"""C with OpenMP: vectors, blocks of rows, products in tiles."""

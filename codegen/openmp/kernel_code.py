@@ -1,0 +1,490 @@
+"""C for one nest: chunks of rows shared among threads, blocks of rows within a chunk, stages within
+a block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import length, row_dims
+from ..common.c_types import F32, F64, I64, CType
+from ..common.writer import Writer
+from .grouped_products import GroupedMatmul, GroupedOuter, table_of
+from .products import Operand, ProductCode
+from .row_code import HubPlan, RowCode, gathered_at
+from .row_values import START, Memory, Place, Scalar, combine, ctype_of, start_text
+from .stages import Stage, crossing, depends_on_row, is_remade, split_stages, with_lookups
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the pass `schedule` decided for a nest."""
+
+    vector_bytes: int
+    block: int
+    grain: int
+    chunks: int
+    row_cost: int
+    prefetch: int
+
+    @staticmethod
+    def of(nest: rows.TraverseOp) -> Schedule:
+        """Read the nest's attribute. Raises PassFailedException for a nest that has none, or one
+        that cannot be printed.
+        """
+        attribute = nest.schedule
+        if not isinstance(attribute, DictionaryAttr):
+            raise PassFailedException("a nest has no schedule: run `schedule` before printing")
+
+        def get(key: str, least: int = 1) -> int:
+            v = attribute.data.get(key)
+            if not isinstance(v, IntegerAttr) or not least <= v.value.data < 2**31:
+                raise PassFailedException(
+                    f"the schedule of a nest needs `{key} = n : i64`, n at least {least}, here is "
+                    f"{v}: run `schedule` before printing"
+                )
+            return v.value.data
+
+        vector_bytes = get("vector_bytes")
+        if vector_bytes not in (16, 32, 64):
+            raise PassFailedException(f"vectors have 16, 32 or 64 bytes, not {vector_bytes}")
+        return Schedule(
+            vector_bytes,
+            get("block"),
+            get("grain"),
+            get("chunks"),
+            get("row_cost", 0),
+            get("prefetch", 0),
+        )
+
+
+BLOCK_BYTES = 32 * 1024
+"""Rows of a block that are fetched ahead; more would push out what is in use."""
+
+
+class Workspace:
+    """Scratch memory of one kernel: constant size, laid out as it is asked for."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def take(self, out: Writer, c: CType, name: str, count: int) -> None:
+        out.line(f"{c.name} *{name} = ({c.name} *)(ws + {self.bytes});")
+        self.bytes += -(-count * c.bytes // 64) * 64
+
+
+class KernelCode:
+    """Prints one nest as a static function; `names` gives the C names of the buffers and sizes it
+    uses.
+    """
+
+    def __init__(self, nest: rows.TraverseOp, names: dict[SSAValue, str]) -> None:
+        self.nest = nest
+        self.schedule = Schedule.of(nest)
+        self.stages = split_stages(nest)
+        self.place: dict[SSAValue, Place] = {v: Scalar(n) for v, n in names.items()}
+        self.out = Writer(1)
+        self.workspace = Workspace()
+        self.packed: dict[rows.MatmulOp, str] = {}
+        self.grouped: dict[rows.MatmulOp, GroupedMatmul] = {}
+        self.sums: dict[rows.OuterOp, GroupedOuter] = {}
+        self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
+        self.local: dict[SSAValue, Operand] = {}
+        self.copies: set[SSAValue] = set()
+        self.offsets = self.main_offsets()
+        self.hubs: HubPlan | None = None
+
+    # ------------------------------------------------------------ the kernel
+
+    def body(self) -> str:
+        """The statements of the kernel."""
+        out, s = self.out, self.schedule
+        out.line(f"const int64_t size = {self.text(self.nest.size)};")
+        size = "size"
+        self.prepare_products()
+        totals = f"{self.offsets}" if self.offsets else "NULL"
+        count = f"chunk_count({totals}, {size}, {s.row_cost}, {s.grain}, {s.chunks})"
+        out.line(f"const int64_t chunks = {count};")
+        for name in self.segment_totals():
+            out.line(f"const int64_t {name}_total = {name}[{size}];")
+            out.line(f"(void){name}_total;")
+        self.plan_hubs(size)
+        out.line("#pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)")
+        with out.block(""):
+            out.line("ENTER_KERNEL;")
+            self.declare_locals()
+            self.reduce_hub_pieces()
+            out.line("#pragma omp for schedule(dynamic, 1)")
+            with out.block("for (int64_t c = 0; c < chunks; ++c)"):
+                out.line(f"const int64_t lo = cut({totals}, {size}, {s.row_cost}, c, chunks);")
+                out.line(f"const int64_t hi = cut({totals}, {size}, {s.row_cost}, c + 1, chunks);")
+                self.start_partials()
+                for sums in self.sums.values():
+                    sums.start(out)
+                with out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {s.block})"):
+                    out.line(f"const int rows = (int)min64({s.block}, hi - i0);")
+                    for stage in self.stages:
+                        self.stage(stage)
+                for sums in self.sums.values():
+                    sums.finish(out)
+            self.combine_partials(size)
+            for sums in self.sums.values():
+                sums.combine(out)
+            out.line("LEAVE_KERNEL;")
+        return out.text()
+
+    def text(self, v: SSAValue) -> str:
+        p = self.place[v]
+        assert isinstance(p, Scalar)
+        return p.text
+
+    def main_offsets(self) -> str | None:
+        """The group offsets that carry the rows' work: of the first segment over the nest's own
+        row.
+        """
+        for op in self.nest.body.block.ops:
+            if isinstance(op, rows.SegmentOp) and op.row is self.nest.row:
+                return self.text(op.offsets)
+        return None
+
+    def segment_totals(self) -> list[str]:
+        found = [
+            self.text(op.offsets)
+            for op in self.nest.body.block.ops
+            if isinstance(op, rows.SegmentOp) and op.row is self.nest.row
+        ]
+        return list(dict.fromkeys(found))
+
+    # ------------------------------------------------------------ hubs
+
+    def plan_hubs(self, size: str) -> None:
+        """Find rows that span chunks, where the segment's body does not depend on the row."""
+        segment = next(
+            (op for op in self.nest.body.block.ops if isinstance(op, rows.SegmentOp)), None
+        )
+        if (
+            segment is None
+            or segment.row is not self.nest.row
+            or depends_on_row(segment, self.nest.row)
+        ):
+            return
+        out, s = self.out, self.schedule
+        offsets = self.text(segment.offsets)
+        partials: list[tuple[str, int]] = []
+        for r in segment.results:
+            name = out.name("hub_rows")
+            # a hub's edges make whole pieces and a rest: fewer than two pieces a chunk in all
+            self.workspace.take(out, ctype_of(r), name, 2 * s.chunks * length(r))
+            partials.append((name, length(r)))
+        out.line(f"hub hubs[{s.chunks}];")
+        out.line(f"const int64_t piece = ({offsets}[{size}] + {s.row_cost} * {size}) / chunks + 1;")
+        out.line(
+            f"const int found = find_hubs({offsets}, {size}, {s.row_cost}, chunks, piece, hubs);"
+        )
+        out.line(
+            "const int64_t pieces = found ? hubs[found - 1].first + hubs[found - 1].count : 0;"
+        )
+        self.hubs = HubPlan(segment, tuple(partials))
+
+    def reduce_hub_pieces(self) -> None:
+        """The pieces of all hubs, shared among threads."""
+        if self.hubs is None:
+            return
+        out, segment = self.out, self.hubs.segment
+        offsets = self.text(segment.offsets)
+        out.line("#pragma omp for schedule(dynamic, 1)")
+        with out.block("for (int64_t q = 0; q < pieces; ++q)"):
+            out.line("int h = 0;")
+            out.line("while (q >= hubs[h].first + hubs[h].count) ++h;")
+            out.line(f"const int64_t begin = {offsets}[hubs[h].row] + (q - hubs[h].first) * piece;")
+            out.line(f"const int64_t end = min64(begin + piece, {offsets}[hubs[h].row + 1]);")
+            place = dict(self.place)
+            place[self.nest.row] = Scalar("hubs[h].row")
+            plan = replace(self.hubs, piece=("begin", "end"))
+            code = RowCode(out, place, self.schedule.vector_bytes, self.schedule.prefetch, plan)
+            code.run(with_lookups([segment]), segment.results)
+            for r, (name, width) in zip(segment.results, self.hubs.partials, strict=True):
+                if width == 1:
+                    out.line(f"{name}[q] = {code.text(r)};")
+                else:
+                    code.write(r, f"({name} + q * {width})")
+
+    # ------------------------------------------------------------ products and totals
+
+    def products(self, c: CType) -> ProductCode:
+        return ProductCode(c, self.schedule.vector_bytes)
+
+    def prepare_products(self) -> None:
+        out = self.out
+        for stage in self.stages:
+            for op in stage.products:
+                if op.index is not None:
+                    self.prepare_grouped(op)
+                elif isinstance(op, rows.MatmulOp):
+                    self.packed[op] = self.pack(op)
+                else:
+                    c = ctype_of(op.a)
+                    self.partial[op] = name = out.name("partial")
+                    self.workspace.take(
+                        out, c, name, self.products(c).partial_size(op) * self.schedule.chunks
+                    )
+            for op in stage.ops:
+                if isinstance(op, rows.TotalOp):
+                    c = ctype_of(op.value)
+                    self.partial[op] = name = out.name("partial")
+                    self.workspace.take(out, c, name, length(op.value) * self.schedule.chunks)
+
+    def pack(self, op: rows.MatmulOp) -> str:
+        """Where the matrix of a product lies as tiles read it."""
+        c, weight = ctype_of(op.x), self.text(op.weight)
+        code = self.products(c)
+        if code.lies_packed(op):
+            return weight
+        name = self.out.name("packed")
+        self.workspace.take(self.out, c, name, code.packed_size(op))
+        code.pack(self.out, op, weight, name)
+        return name
+
+    def prepare_grouped(self, op: rows.MatmulOp | rows.OuterOp) -> None:
+        out, row = self.out, self.nest.row
+        if isinstance(op, rows.MatmulOp):
+            assert op.index is not None
+            table, weight = table_of(op.index, row, self.text), self.text(op.weight)
+            code = self.products(ctype_of(op.x))
+            self.grouped[op] = GroupedMatmul(op, code, table, weight, out.name("packed"))
+            return
+        self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
+
+        def take(c: CType, name: str, count: int) -> None:
+            self.workspace.take(out, c, name, count)
+
+        self.sums[op].prepare(out, take, I64, self.schedule.chunks)
+
+    def start_partials(self) -> None:
+        for op, name in self.partial.items():
+            if isinstance(op, rows.OuterOp):
+                c = ctype_of(op.a)
+                n = self.products(c).partial_size(op)
+                self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
+                self.out.line(f"memset({name}_c, 0, sizeof({c.name}) * {n});")
+            else:
+                c, n = ctype_of(op.value), length(op.value)
+                start = start_text(START[op.kind.data], c)
+                self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
+                self.out.line(f"for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
+                self.place[op.buffer] = Scalar(f"{name}_c")
+
+    def combine_partials(self, size: str) -> None:
+        for op, name in self.partial.items():
+            if isinstance(op, rows.OuterOp):
+                self.products(ctype_of(op.a)).sum_partials(
+                    self.out, op, name, self.text(op.buffer), "chunks"
+                )
+                continue
+            c, n = ctype_of(op.value), length(op.value)
+            start = start_text(START[op.kind.data], c)
+            self.out.line("#pragma omp for schedule(static)")
+            with self.out.block(f"for (int f = 0; f < {n}; ++f)"):
+                self.out.line(f"{c.name} sum = {start};")
+                step = combine(op.kind.data, "sum", f"{name}[k * {n} + f]", c)
+                self.out.line(f"for (int64_t k = 0; k < chunks; ++k) sum = {step};")
+                guard = f"{size} ? sum : 0" if op.kind.data in ("max", "min") else "sum"
+                self.out.line(f"{self.outputs[op]}[f] = {guard};")
+
+    @property
+    def outputs(self) -> dict[rows.TotalOp, str]:
+        return self._outputs
+
+    # ------------------------------------------------------------ block-local buffers
+
+    def declare_locals(self) -> None:
+        self._outputs = {
+            op: self.text(op.buffer) for op in self.partial if isinstance(op, rows.TotalOp)
+        }
+        for stage in self.stages:
+            for op in stage.products:
+                operands = (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b)
+                for k, v in enumerate(operands):
+                    if self.in_place(v, padded=isinstance(op, rows.OuterOp) and k == 1) is None:
+                        self.copies.add(v)
+        for code in (*self.grouped.values(), *self.sums.values()):
+            code.declare(self.out)
+        for v in [*crossing(self.stages), *self.copies]:
+            if v not in self.local and self.direct_output(v) is None:
+                self.local[v] = self.declare_local(v)
+
+    def declare_local(self, v: SSAValue) -> Operand:
+        c, n = ctype_of(v), length(v)
+        lanes = self.schedule.vector_bytes // max(c.bytes, 1)
+        pitch = (
+            -(-n // lanes) * lanes
+            if len(row_dims(v.type)) == 1 and c in (F32, F64) and n > 1
+            else n
+        )
+        name = self.out.name("local")
+        # one vector more than the rows need: the last load of an outer product may run past the row
+        count = self.schedule.block * pitch + lanes
+        self.out.line(f"{c.memory} {name}[{count}] __attribute__((aligned(64)));")
+        if pitch != n:
+            self.out.line(f"memset({name}, 0, sizeof({name}));")
+        return Operand(name, pitch)
+
+    def in_place(self, v: SSAValue, padded: bool) -> Operand | None:
+        """The rows of a plain load of the nest's own row lie in the buffer, ready for a product."""
+        if not (isinstance(v, OpResult) and isinstance(v.op, rows.LoadOp)):
+            return None
+        op, n = v.op, length(v)
+        if op.row is not self.nest.row or op.otherwise is not None:
+            return None
+        lanes = self.schedule.vector_bytes // ctype_of(v).bytes
+        if padded and (row_dims(v.type) or (1,))[-1] % lanes:
+            return None  # the last vector of a row of columns would leave the buffer
+        return Operand(f"({self.text(op.buffer)} + i0 * {n})", n)
+
+    def direct_output(self, v: SSAValue) -> Operand | None:
+        """A product that is only stored writes the buffer itself."""
+        if not (isinstance(v, OpResult) and isinstance(v.op, rows.MatmulOp)):
+            return None
+        uses = [u.operation for u in v.uses]
+        if len(uses) != 1 or not isinstance(uses[0], rows.StoreOp):
+            return None
+        store, n = uses[0], length(v)
+        if store.parent is not v.op.parent or store.row is not self.nest.row:
+            return None
+        return Operand(f"({self.text(store.buffer)} + i0 * {n})", n)
+
+    def operand(self, v: SSAValue, padded: bool = False) -> Operand:
+        return self.local[v] if v in self.local else self.in_place(v, padded) or self.fail(v)
+
+    def fail(self, v: SSAValue) -> Operand:
+        raise AssertionError(f"no rows for {v}")
+
+    # ------------------------------------------------------------ stages
+
+    def stage(self, stage: Stage) -> None:
+        ops = [op for op in stage.ops if not self.stored_by_product(op)]
+        copies = self.copies_of(stage)
+        gathers = any(isinstance(op, rows.SegmentOp) for op in ops)
+        if ops or copies:
+            with self.out.block("for (int r = 0; r < rows; ++r)"):
+                self.out.line("const int64_t i = i0 + r;")
+                for at, size in self.streamed(stage):  # meanwhile, what products read in place
+                    self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size});")
+                self.row_stage(ops, copies)
+        for op in stage.products:
+            if isinstance(op, rows.MatmulOp):
+                y = self.direct_output(op.result) or self.local[op.result]
+                code = self.products(ctype_of(op.x))
+                stream = op.x not in self.local and not gathers
+                if op in self.grouped:
+                    self.grouped[op].run(self.out, self.operand(op.x), y, stream)
+                    continue
+                code.matmul(self.out, op, self.operand(op.x), y, self.packed[op], "rows", stream)
+            else:
+                code = self.products(ctype_of(op.a))
+                a, b = self.operand(op.a), self.operand(op.b, padded=True)
+                stream = op.a not in self.local and not self.fetched(a, op.a)
+                if op in self.sums:
+                    self.sums[op].run(self.out, a, b, stream)
+                    continue
+                code.outer(self.out, op, a, b, f"{self.partial[op]}_c", "rows", stream)
+
+    def streamed(self, stage: Stage) -> list[tuple[Operand, int]]:
+        """Rows that the stage's products read straight from a buffer, with their bytes."""
+        found: dict[str, tuple[Operand, int]] = {}
+        for op in stage.products:
+            for v in (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b):
+                if v in self.local or (at := self.in_place(v, padded=False)) is None:
+                    continue
+                if self.fetched(at, v):
+                    found[at.address] = at, at.pitch * ctype_of(v).bytes
+        return list(found.values())
+
+    def fetched(self, at: Operand, v: SSAValue) -> bool:
+        """Whether a block of the rows is small enough to be fetched ahead as a whole."""
+        return at.pitch * ctype_of(v).bytes * self.schedule.block <= BLOCK_BYTES
+
+    def stored_by_product(self, op: object) -> bool:
+        return isinstance(op, rows.StoreOp) and self.direct_output(op.value) is not None
+
+    def copies_of(self, stage: Stage) -> list[SSAValue]:
+        """Loads that a product of this stage needs in a block-local buffer."""
+        wanted = [v for op in stage.products for v in op.operands if v in self.copies]
+        return [v for v in dict.fromkeys(wanted) if isinstance(v, OpResult) and is_remade(v.op)]
+
+    def row_stage(self, ops: list[Operation], copies: list[SSAValue]) -> None:
+        place = dict(self.place)
+        place[self.nest.row] = Scalar("i")
+        for v, at in self.local.items():
+            if isinstance(v, OpResult) and v.op not in ops:
+                address = f"({at.address} + r * {at.pitch})"
+                place[v] = Scalar(f"{address}[0]") if length(v) == 1 else Memory(address)
+        loads = self.loads_for(copies, ops)
+        for op in loads:
+            for v in op.results:
+                place.pop(v, None)
+        kept = [v for op in (*ops, *loads) for v in op.results if v in self.local]
+        if self.hubs is not None and self.hubs.segment in ops:
+            offsets = self.text(self.hubs.segment.offsets)
+            long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
+            self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
+        code = RowCode(
+            self.out, place, self.schedule.vector_bytes, self.schedule.prefetch, self.hubs
+        )
+        self.prefetch_gathers(code, [*ops, *loads])
+        code.run([*ops, *loads], kept)
+        for v in kept:
+            self.keep(code, v)
+
+    def prefetch_gathers(self, code: RowCode, ops: list[Operation]) -> None:
+        """Ask for what later rows of the nest will gather."""
+        gathers = gathered_at(self.nest.row, ops)
+        if not gathers or not self.schedule.prefetch:
+            return
+        ahead = self.out.name("i")
+        self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
+        for op, table in gathers:
+            code.prefetch_row(op, f"{code.text(table)}[{ahead}]", "0", length(op.result))
+
+    def loads_for(self, copies: list[SSAValue], ops: list[Operation]) -> list[Operation]:
+        """The loads to copy and the look-ups they need, unless the stage prints them anyway."""
+        out: list[Operation] = []
+
+        def visit(op: Operation) -> None:
+            if op in ops or op in out:
+                return
+            for x in op.operands:
+                if isinstance(x, OpResult) and x.op.parent is op.parent:
+                    visit(x.op)
+            out.append(op)
+
+        for v in copies:
+            assert isinstance(v, OpResult)
+            visit(v.op)
+        return out
+
+    def keep(self, code: RowCode, v: SSAValue) -> None:
+        """Put a row into its block-local buffer."""
+        at = self.local[v]
+        address = f"({at.address} + r * {at.pitch})"
+        if length(v) == 1:
+            self.out.line(f"{address}[0] = {code.text(v)};")
+            return
+        code.write(v, address)
+
+
+def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:
+    """Buffers and sizes that the nest reads from outside, in order of first use."""
+    inside = {id(r) for op in nest.walk() for r in op.results}
+    inside |= {id(a) for op in nest.walk() for g in op.regions for b in g.blocks for a in b.args}
+    used = [x for op in nest.walk() for x in op.operands if id(x) not in inside]
+    return list(dict.fromkeys(used))
+
+
+def is_size(v: SSAValue) -> bool:
+    return isinstance(v.type, IndexType)

@@ -1,0 +1,289 @@
+"""C for row ops that mix features: plain loops over numbers in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import length, row_dims
+from ..common.c_types import I1
+from .c_functions import number, scalar
+from .large_dots import SMALL_DOT, LoopOrder
+from .row_values import (
+    START,
+    Memory,
+    Scalar,
+    add_product,
+    combine,
+    const_value,
+    ctype_of,
+    params_of,
+    start_text,
+    strides,
+)
+
+if TYPE_CHECKING:
+    from .row_code import RowCode
+
+
+def loops(code: RowCode, dims: Sequence[int], letters: Sequence[str]) -> ExitStack:
+    """Open one loop for each dimension."""
+    stack = ExitStack()
+    for n, d in zip(dims, letters, strict=True):
+        stack.enter_context(code.out.block(f"for (int {d} = 0; {d} < {n}; ++{d})"))
+    return stack
+
+
+def offset(letters: Sequence[str], steps: Sequence[int]) -> str:
+    terms = [d if s == 1 else f"{d} * {s}" for d, s in zip(letters, steps, strict=True) if s]
+    return " + ".join(terms) or "0"
+
+
+def dense(dims: Sequence[int]) -> list[int]:
+    """Strides of a contiguous row."""
+    return strides_of(tuple(dims))
+
+
+def strides_of(dims: tuple[int, ...]) -> list[int]:
+    out: list[int] = []
+    step = 1
+    for n in reversed(dims):
+        out.append(step)
+        step *= n
+    return out[::-1]
+
+
+def names(rank: int) -> list[str]:
+    return [f"i{k}" for k in range(rank)]
+
+
+def read(code: RowCode, v: SSAValue, where: str) -> str:
+    """One number of a row."""
+    return code.text(v) if length(v) == 1 else f"{code.memory(v)}[{where}]"
+
+
+def store(code: RowCode, op: rows.StoreOp | rows.TotalOp) -> None:
+    """Write a row, or add it to a total."""
+    n = length(op.value)
+    if isinstance(op, rows.StoreOp):
+        address = code.address(op.buffer, op.row)
+        if n == 1:
+            code.out.line(f"{address}[0] = {code.text(op.value)};")
+        else:
+            code.write(op.value, address)
+        return
+    total = code.text(op.buffer)
+    c = ctype_of(op.value)
+    with loops(code, [n], ["i0"]):
+        x = read(code, op.value, "i0")
+        code.out.line(f"{total}[i0] = {combine(op.kind.data, f'{total}[i0]', x, c)};")
+
+
+def emit(code: RowCode, op: Operation) -> None:
+    """Print an op by loops; its result lies in memory (or is a scalar)."""
+    match op:
+        case rows.ApplyOp():
+            apply(code, op)
+        case rows.ConstOp():
+            fill(code, op.result, number(const_value(op), ctype_of(op.result)))
+        case rows.CastOp():
+            cast(code, op)
+        case rows.BroadcastOp():
+            copy(
+                code,
+                op.result,
+                op.x,
+                row_dims(op.result.type),
+                strides(row_dims(op.x.type), row_dims(op.result.type)),
+            )
+        case rows.TransposeOp():
+            steps = strides_of(row_dims(op.x.type))
+            copy(code, op.result, op.x, row_dims(op.result.type), [steps[p.data] for p in op.perm])
+        case rows.SliceOp():
+            slice_(code, op)
+        case rows.ConcatOp():
+            concat(code, op)
+        case rows.FoldOp():
+            fold(code, op)
+        case rows.DotOp():
+            dot(code, op)
+        case rows.DropoutOp():
+            dropout(code, op)
+        case _:
+            raise PassFailedException(f"{op.name} has no C spelling in a row stage")
+
+
+def result(code: RowCode, v: SSAValue) -> str:
+    name = code.declare_array(v)
+    code.place[v] = Memory(name)
+    return name
+
+
+def destination(code: RowCode, v: SSAValue) -> str:
+    """The memory of a large result: the buffer, where it is only stored there."""
+    value = v
+    while (user := only_user(value)) is not None and isinstance(user, rows.ReshapeOp):
+        value = user.result
+    here = isinstance(user, rows.StoreOp) and user.parent is v.owner.parent
+    if not (here and isinstance(user, rows.StoreOp) and user.row in code.place):
+        return result(code, v)
+    address = code.address(user.buffer, user.row)
+    code.place[v] = Memory(address)
+    return address
+
+
+def only_user(v: SSAValue) -> Operation | None:
+    users = [use.operation for use in v.uses]
+    return users[0] if len(users) == 1 else None
+
+
+def apply(code: RowCode, op: rows.ApplyOp) -> None:
+    dims = row_dims(op.result.type)
+    at = names(len(dims))
+    for x in op.xs:  # spills happen before the loops
+        if length(x) > 1:
+            code.memory(x)
+    out = result(code, op.result)
+    with loops(code, dims, at):
+        xs = [read(code, x, offset(at, strides(row_dims(x.type), dims))) for x in op.xs]
+        c = ctype_of(op.xs[-1])
+        code.out.line(
+            f"{out}[{offset(at, dense(dims))}] = {scalar(op.fn.data, xs, c, params_of(op))};"
+        )
+
+
+def fill(code: RowCode, v: SSAValue, text: str) -> None:
+    out = result(code, v)
+    with loops(code, [length(v)], ["i0"]):
+        code.out.line(f"{out}[i0] = {text};")
+
+
+def cast(code: RowCode, op: rows.CastOp) -> None:
+    x, c = code.memory(op.x), ctype_of(op.result)
+    out = result(code, op.result)
+    with loops(code, [length(op.result)], ["i0"]):
+        code.out.line(f"{out}[i0] = {f'{x}[i0] != 0' if c is I1 else f'({c.name}){x}[i0]'};")
+
+
+def copy(
+    code: RowCode,
+    v: SSAValue,
+    x: SSAValue,
+    dims: Sequence[int],
+    steps: Sequence[int],
+    start: int = 0,
+) -> None:
+    if length(x) > 1:
+        code.memory(x)
+    out = result(code, v)
+    at = names(len(dims))
+    with loops(code, dims, at):
+        code.out.line(
+            f"{out}[{offset(at, dense(dims))}] = {read(code, x, f'{start} + {offset(at, steps)}')};"
+        )
+
+
+def slice_(code: RowCode, op: rows.SliceOp) -> None:
+    steps = strides_of(row_dims(op.x.type))
+    d = op.dim.data
+    start = steps[d] * op.lo.data
+    if op.dim.data == 0 and op.step.data == 1:  # a slice of the leading dimension is a view
+        x = code.memory(op.x)
+        if length(op.result) == 1:
+            code.place[op.result] = Scalar(f"{x}[{start}]")
+        else:
+            code.place[op.result] = Memory(f"({x} + {start})")
+        return
+    steps[d] *= op.step.data
+    copy(code, op.result, op.x, row_dims(op.result.type), steps, start)
+
+
+def concat(code: RowCode, op: rows.ConcatOp) -> None:
+    dims = row_dims(op.result.type)
+    outer = dense(dims)
+    for x in op.xs:
+        if length(x) > 1:
+            code.memory(x)
+    out = result(code, op.result)
+    start = 0
+    for x in op.xs:
+        part = row_dims(x.type)
+        at = names(len(part))
+        with loops(code, part, at):
+            where = f"{start * outer[op.dim.data]} + {offset(at, outer)}"
+            code.out.line(f"{out}[{where}] = {read(code, x, offset(at, dense(part)))};")
+        start += part[op.dim.data]
+
+
+def fold(code: RowCode, op: rows.FoldOp) -> None:
+    dims = row_dims(op.x.type)
+    gone = {d.data for d in op.dims}
+    c = ctype_of(op.result)
+    at = names(len(dims))
+    steps = strides_of(row_dims(op.result.type))
+    kept_steps = iter(steps)
+    into = [0 if i in gone else next(kept_steps) for i in range(len(dims))]
+    if length(op.x) > 1:
+        code.memory(op.x)
+    out = result(code, op.result)
+    start = start_text(START[op.kind.data], c)
+    with loops(code, [length(op.result)], ["i0"]):
+        code.out.line(f"{out}[i0] = {start};")
+    with loops(code, dims, at):
+        cell = f"{out}[{offset(at, into)}]"
+        code.out.line(
+            f"{cell} = {combine(op.kind.data, cell, read(code, op.x, offset(at, dense(dims))), c)};"
+        )
+    if length(op.result) == 1:
+        code.scalar(op.result, f"{out}[0]")
+
+
+def dot(code: RowCode, op: rows.DotOp) -> None:
+    ins, into = op.spec.data.split("->")
+    la, lb = ins.split(",")
+    size = dict(zip(la, row_dims(op.a.type), strict=True)) | dict(
+        zip(lb, row_dims(op.b.type), strict=True)
+    )
+    summed = [x for x in dict.fromkeys(la + lb) if x not in into]
+    for x in (op.a, op.b):
+        if length(x) > 1:
+            code.memory(x)
+    c = ctype_of(op.result)
+    large = math.prod(size.values()) > SMALL_DOT
+    out = destination(code, op.result) if large else result(code, op.result)
+
+    def where(letters: str) -> str:
+        return offset([f"i_{x}" for x in letters], strides_of(tuple(size[x] for x in letters)))
+
+    with loops(code, [length(op.result)], ["i0"]):
+        code.out.line(f"{out}[i0] = 0;")
+    a, b = read(code, op.a, where(la)), read(code, op.b, where(lb))
+    target = f"{out}[{where(into)}]"
+    if large:
+        LoopOrder.of(la, lb, into, size).emit(code.out, c, a, b, target)
+    else:
+        # the innermost loop runs over the output, so that it vectorises without reassociation
+        order = [*summed, *into]
+        with loops(code, [size[x] for x in order], [f"i_{x}" for x in order]):
+            code.out.line(f"{target} = {add_product(a, b, target, c)};")
+    if length(op.result) == 1:
+        code.scalar(op.result, f"({c.name}){out}[0]")
+
+
+def dropout(code: RowCode, op: rows.DropoutOp) -> None:
+    n, c = length(op.result), ctype_of(op.result)
+    x = code.memory(op.x)
+    out = result(code, op.result)
+    p = float(op.p.value.data)
+    code.out.line(
+        f"dropout{c.suffix}({out}, {x}, {n}, {code.text(op.key)}, {op.site.value.data}, "
+        f"{code.text(op.row)}, {p!r});"
+    )
+    if n == 1:
+        code.scalar(op.result, f"{out}[0]")

@@ -1,0 +1,395 @@
+/* Support code at the head of every generated C file: vector types, ordered chunks, counter-based dropout. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")
+
+/* Rows of user tensors are aligned to their element only, hence the explicit alignment of every vector type. */
+#define VECTOR(name, mask, T, M, n)                                                     \
+    typedef T name __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+    typedef M mask __attribute__((vector_size(n * sizeof(M)), aligned(sizeof(M)), may_alias));
+VECTOR(f32x2, m32x2, float, int32_t, 2)
+VECTOR(f32x4, m32x4, float, int32_t, 4)
+VECTOR(f64x2, m64x2, double, int64_t, 2)
+#if VECTOR_BYTES >= 32
+VECTOR(f32x8, m32x8, float, int32_t, 8)
+VECTOR(f64x4, m64x4, double, int64_t, 4)
+#endif
+#if VECTOR_BYTES >= 64
+VECTOR(f32x16, m32x16, float, int32_t, 16)
+VECTOR(f64x8, m64x8, double, int64_t, 8)
+#endif
+
+/* a * b + c, rounded once where the machine has an instruction for it. The compiler makes none of
+ * its own (runtime/cpu/toolchain.py): a value that is computed twice must have the same bits. */
+#define MULADD_BY_LANE(T, f)                                                            \
+    INLINE T muladd_##T(T a, T b, T c)                                                  \
+    {                                                                                   \
+        T y;                                                                            \
+        for (size_t l = 0; l < sizeof y / sizeof y[0]; ++l) y[l] = f(a[l], b[l], c[l]); \
+        return y;                                                                       \
+    }
+#ifndef __FP_FAST_FMA
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return a * b + c; }
+#elif defined(__FMA__) && !defined(__clang__)
+#define MULADD(T, f, v) INLINE T muladd_##T(T a, T b, T c) { return v(a, b, c); }
+#else
+#define MULADD(T, f, v) MULADD_BY_LANE(T, f)
+#endif
+#ifdef __FP_FAST_FMA
+INLINE float muladd_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+INLINE double muladd_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+INLINE float muladd_f32(float a, float b, float c) { return a * b + c; }
+INLINE double muladd_f64(double a, double b, double c) { return a * b + c; }
+#endif
+#define FMA_PAIR(a, b, c) ((f32x2){muladd_f32(a[0], b[0], c[0]), muladd_f32(a[1], b[1], c[1])})
+#define FMA_f32x16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define FMA_f64x8(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+MULADD(f32x2, __builtin_fmaf, FMA_PAIR)
+MULADD(f32x4, __builtin_fmaf, __builtin_ia32_vfmaddps)
+MULADD(f64x2, __builtin_fma, __builtin_ia32_vfmaddpd)
+#if VECTOR_BYTES >= 32
+MULADD(f32x8, __builtin_fmaf, __builtin_ia32_vfmaddps256)
+MULADD(f64x4, __builtin_fma, __builtin_ia32_vfmaddpd256)
+#endif
+#if VECTOR_BYTES >= 64 && defined(__FP_FAST_FMA) && !defined(__AVX512F__)
+MULADD_BY_LANE(f32x16, __builtin_fmaf) /* vectors that are longer than the machine's */
+MULADD_BY_LANE(f64x8, __builtin_fma)
+#elif VECTOR_BYTES >= 64
+MULADD(f32x16, __builtin_fmaf, FMA_f32x16)
+MULADD(f64x8, __builtin_fma, FMA_f64x8)
+#endif
+
+/* A row that is too long for a thread's stack lies on the heap while its scope lasts. */
+INLINE void *heap_row(size_t bytes)
+{
+    void *row = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (row == NULL) {
+        fprintf(stderr, "gnnc: no memory for a row of %zu bytes\n", bytes);
+        abort();
+    }
+    return row;
+}
+INLINE void free_row(const void *row) { free(*(void *const *)row); }
+#define HEAP_ROW(T, name, n) \
+    T *const name __attribute__((cleanup(free_row))) = (T *)heap_row((size_t)(n) * sizeof(T))
+
+/* Truth values: a byte each in memory, a lane-wide integer (0 or -1) in registers. */
+typedef uint8_t u8x2 __attribute__((vector_size(2), aligned(1), may_alias));
+typedef uint8_t u8x4 __attribute__((vector_size(4), aligned(1), may_alias));
+typedef uint8_t u8x8 __attribute__((vector_size(8), aligned(1), may_alias));
+typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
+#define LOAD_MASK(M, B, p) (__builtin_convertvector(LOAD(B, p), M) != (M){0})
+#define STORE_MASK(B, p, m) STORE(B, p, __builtin_convertvector((m) & 1, B))
+
+#define LOAD(T, p) (*(const T *)(p))
+#define STORE(T, p, v) (*(T *)(p) = (v))
+#define SPLAT(T, x) ((x) - (T){0})
+#define SELECT(T, M, m, a, b) ((T)(((M)(a) & (m)) | ((M)(b) & ~(m))))
+#define LANES(T, x, f)                                                                  \
+    ({                                                                                  \
+        T x_ = (x), y_;                                                                 \
+        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_]); \
+        y_;                                                                             \
+    })
+#define LANES2(T, x, z, f)                                                              \
+    ({                                                                                  \
+        T x_ = (x), z_ = (z), y_;                                                       \
+        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_], z_[l_]); \
+        y_;                                                                             \
+    })
+
+/* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
+#define FOLD_PAIR(T, E)                                                                 \
+    INLINE E fold_sum_##T(T v) { return v[0] + v[1]; }                                  \
+    INLINE E fold_max_##T(T v) { return v[0] != v[0] || v[0] > v[1] ? v[0] : v[1]; }    \
+    INLINE E fold_min_##T(T v) { return v[0] != v[0] || v[0] < v[1] ? v[0] : v[1]; }
+#define FOLD_HALVES(T, H, M, E)                                                         \
+    INLINE E fold_sum_##T(T v) { HALVES(H, v); return fold_sum_##H(a + b); }            \
+    INLINE E fold_max_##T(T v) { HALVES(H, v); return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b)); } \
+    INLINE E fold_min_##T(T v) { HALVES(H, v); return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b)); }
+#define HALVES(H, v)                                                                    \
+    H a, b;                                                                             \
+    memcpy(&a, &v, sizeof(a));                                                          \
+    memcpy(&b, (const char *)&v + sizeof(a), sizeof(b))
+FOLD_PAIR(f32x2, float)
+FOLD_PAIR(f64x2, double)
+FOLD_HALVES(f32x4, f32x2, m32x2, float)
+#if VECTOR_BYTES >= 32
+FOLD_HALVES(f32x8, f32x4, m32x4, float)
+FOLD_HALVES(f64x4, f64x2, m64x2, double)
+#endif
+#if VECTOR_BYTES >= 64
+FOLD_HALVES(f32x16, f32x8, m32x8, float)
+FOLD_HALVES(f64x8, f64x4, m64x4, double)
+#endif
+
+/* Rows that a product will stream; an address past the end is not touched by a prefetch. */
+#define PREFETCH_ROW(p, bytes) \
+    for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_)
+
+/* With GNNC_PROFILE every phase adds the seconds of its kernels to an array that it exports. */
+#ifdef GNNC_PROFILE
+#define LAPS(phase, kernels) double gnnc_##phase##_seconds[kernels];
+#define START_LAPS double start_ = omp_get_wtime()
+#define LAP(phase, k)                                     \
+    do {                                                  \
+        const double now_ = omp_get_wtime();              \
+        gnnc_##phase##_seconds[k] += now_ - start_;       \
+        start_ = now_;                                    \
+    } while (0)
+#else
+#define LAPS(phase, kernels)
+#define START_LAPS (void)0
+#define LAP(phase, k) (void)0
+#endif
+
+INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Scalar functions that C's library does not have. NaN goes through, as in torch. */
+#define SCALAR_FUNCTIONS(T, s)                                                                  \
+    INLINE T sign##s(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : (T)0; }                       \
+    INLINE T greater##s(T a, T b) { return a != a || a > b ? a : b; }                           \
+    INLINE T less##s(T a, T b) { return a != a || a < b ? a : b; }                              \
+    INLINE T lerp##s(T a, T b, T w)                                                             \
+    {                                                                                           \
+        int far = w >= (T)0.5 || w <= (T)-0.5;                                                  \
+        return (far ? b : a) + (far ? w - 1 : w) * (b - a);                                     \
+    }
+SCALAR_FUNCTIONS(float, f)
+SCALAR_FUNCTIONS(double, )
+/* The number y with erf y = x: a first guess good for three digits (Winitzki), then two of Halley's steps, whose errors
+   are the cube of what they begin with. Near 1 the rest to 1 is what is exact. */
+static __attribute__((unused)) double erfinv(double x)
+{
+    const double a = fabs(x), rest = 1 - a, w = -log1p(-a * a);
+    if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;
+    const double t = 2 / (M_PI * 0.147) - w / 2, q = w / 0.147;
+    double y = sqrt(q / (sqrt(t * t + q) + t));
+    for (int step = 0; step < 2; ++step) {
+        const double miss = a < 0.5 ? erf(y) - a : rest - erfc(y);
+        const double u = miss * (sqrt(M_PI) / 2) * exp(y * y);
+        y -= u / (1 + y * u);
+    }
+    return copysign(y, x);
+}
+INLINE float erfinvf(float x) { return (float)erfinv(x); }
+INLINE int64_t greateri(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t lessi(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t signi(int64_t a) { return (a > 0) - (a < 0); }
+/* Rounded down; dividing by 0 gives 0, and the least number by -1 itself, where C has a trap. */
+INLINE int64_t floordivi(int64_t a, int64_t b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return (int64_t)(0 - (uint64_t)a);
+    int64_t q = a / b;
+    return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+INLINE int64_t resti(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1) return 0;
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* First row of chunk c of `chunks`: rows carry the work of their edges and of `row_cost` more. */
+INLINE int64_t cut(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t c, int64_t chunks)
+{
+    if (!offsets) return (int64_t)((__int128)n * c / chunks);
+    int64_t want = (int64_t)((__int128)(offsets[n] + row_cost * n) * c / chunks), lo = 0, hi = n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (offsets[mid] + row_cost * mid < want) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+/* A function of the sizes alone, so that ordered partial results do not depend on the number of threads. */
+INLINE int64_t chunk_count(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t grain, int64_t most)
+{
+    int64_t work = (offsets ? offsets[n] : 0) + row_cost * n;
+    return min64(max64(work / grain, 1), most);
+}
+
+/* A row so long that it spans whole chunks; its edges are reduced in pieces `first` .. `first + count`. */
+typedef struct {
+    int64_t row, first, count;
+} hub;
+/* Rows that leave a chunk behind them empty; each chunk does, so there are fewer than chunks. */
+static __attribute__((unused)) int find_hubs(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t chunks, int64_t piece, hub *hubs)
+{
+    int found = 0;
+    int64_t pieces = 0, before = cut(offsets, n, row_cost, 1, chunks);
+    for (int64_t c = 2; c <= chunks; ++c) {
+        const int64_t here = cut(offsets, n, row_cost, c, chunks);
+        const int64_t row = here - 1;
+        if (here == before && row >= 0 && (!found || hubs[found - 1].row != row)) {
+            const int64_t count = (offsets[row + 1] - offsets[row] + piece - 1) / piece;
+            hubs[found++] = (hub){row, pieces, count};
+            pieces += count;
+        }
+        before = here;
+    }
+    return found;
+}
+INLINE int hub_of(const hub *hubs, int found, int64_t row)
+{
+    for (int h = 0; h < found; ++h)
+        if (hubs[h].row == row) return h;
+    return -1;
+}
+
+/* Denormal numbers are flushed inside kernels and the caller's mode restored: they cost a hundred cycles each. With
+   GNNC_DENORMALS they are kept. */
+#if defined(__SSE__) && !defined(GNNC_DENORMALS)
+#define ENTER_KERNEL unsigned csr_ = _mm_getcsr(); _mm_setcsr(csr_ | 0x8040)
+#define LEAVE_KERNEL _mm_setcsr(csr_)
+#else
+#define ENTER_KERNEL (void)0
+#define LEAVE_KERNEL (void)0
+#endif
+
+/* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors], or += where MORE; W is packed and zero-padded, the last
+   vector of C may be cut.
+   With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
+   the loads of this tile. */
+#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE)             \
+    do {                                                                                \
+        V acc_[MR][NV];                                                                 \
+        UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
+        if (MORE) UNROLL for (int r_ = 0; r_ < MR; ++r_) {                              \
+            UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) acc_[r_][q_] = LOAD(V, (C) + r_ * (ldc) + q_ * VL); \
+            memcpy(&acc_[r_][NV - 1], (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last)); \
+        }                                                                               \
+        for (int k_ = 0; k_ < (K); ++k_) {                                              \
+            if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
+                UNROLL for (int r_ = 0; r_ < MR; ++r_) __builtin_prefetch((A) + (MR + r_) * (lda) + k_); \
+            V w_[NV];                                                                   \
+            UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
+            UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                    \
+                V s_ = SPLAT(V, (A)[r_ * (lda) + k_]);                                  \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
+                    acc_[r_][q_] = muladd_##V(s_, w_[q_], acc_[r_][q_]);                \
+            }                                                                           \
+        }                                                                               \
+        UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                        \
+            UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) STORE(V, (C) + r_ * (ldc) + q_ * VL, acc_[r_][q_]); \
+            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &acc_[r_][NV - 1], sizeof(*(C)) * (last)); \
+        }                                                                               \
+    } while (0)
+
+/* C[MR][NV vectors] += A[n rows][MR]^T . B[n rows][NV vectors] */
+#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc)                            \
+    do {                                                                                \
+        V acc_[MR][NV];                                                                 \
+        UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
+            acc_[m_][q_] = LOAD(V, (C) + m_ * (ldc) + q_ * VL);                         \
+        for (int64_t r_ = 0; r_ < (n); ++r_) {                                          \
+            V b_[NV];                                                                   \
+            UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
+            UNROLL for (int m_ = 0; m_ < MR; ++m_) {                                    \
+                V s_ = SPLAT(V, (A)[r_ * (lda) + m_]);                                  \
+                UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
+                    acc_[m_][q_] = muladd_##V(s_, b_[q_], acc_[m_][q_]);                \
+            }                                                                           \
+        }                                                                               \
+        UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
+            STORE(V, (C) + m_ * (ldc) + q_ * VL, acc_[m_][q_]);                         \
+    } while (0)
+
+/* Counter-based dropout with Philox4x32-10, bit for bit the function of dialects/meaning/philox.py. A 32-bit word lies in
+   a 64-bit lane, so that a round is two vector multiplications; the words of one block end up side by side. */
+typedef uint64_t words __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t halves __attribute__((vector_size(VECTOR_BYTES)));
+enum { LANES_OF_WORDS = VECTOR_BYTES / 8 };
+/* The product of the low halves of the lanes, which is one instruction where the compiler can be told. */
+INLINE words times(words a, words b)
+{
+#if VECTOR_BYTES == 64 && defined(__AVX512F__) && !defined(__clang__)
+    typedef long long lanes __attribute__((vector_size(64)));
+    return (words)__builtin_ia32_pmuludq512_mask((halves)a, (halves)b, (lanes){0}, 255);
+#elif VECTOR_BYTES == 32 && defined(__AVX2__) && !defined(__clang__)
+    return (words)__builtin_ia32_pmuludq256((halves)a, (halves)b);
+#elif VECTOR_BYTES == 16 && defined(__SSE2__) && !defined(__clang__)
+    return (words)__builtin_ia32_pmuludq128((halves)a, (halves)b);
+#else
+    const words none = {0}, low = none + 0xFFFFFFFFu;
+    return (a & low) * (b & low);
+#endif
+}
+/* The words of `groups` vectors of blocks, from block `first` on. */
+INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t row, uint32_t site, int64_t key)
+{
+    const words none = {0}, low = none + 0xFFFFFFFFu;
+    words c0[4], c1[4], c2[4], c3[4], k0 = none + ((uint64_t)key & 0xFFFFFFFFu), k1 = none + ((uint64_t)key >> 32);
+    UNROLL for (int q = 0; q < groups; ++q) {
+        for (int j = 0; j < LANES_OF_WORDS; ++j) c0[q][j] = first + (uint32_t)(q * LANES_OF_WORDS + j);
+        c1[q] = none + ((uint64_t)row & 0xFFFFFFFFu);
+        c2[q] = none + ((uint64_t)row >> 32);
+        c3[q] = none + site;
+    }
+    for (int round = 0; round < 10; ++round) {
+        UNROLL for (int q = 0; q < groups; ++q) {
+            const words p0 = times(none + 0xD2511F53u, c0[q]), p1 = times(none + 0xCD9E8D57u, c2[q]);
+            c0[q] = (p1 >> 32) ^ c1[q] ^ k0;
+            c1[q] = p1 & low;
+            c2[q] = (p0 >> 32) ^ c3[q] ^ k1;
+            c3[q] = p0 & low;
+        }
+        k0 = (k0 + 0x9E3779B9u) & low;
+        k1 = (k1 + 0xBB67AE85u) & low;
+    }
+    UNROLL for (int q = 0; q < groups; ++q) {
+        const words first_two = c0[q] | c1[q] << 32, last_two = c2[q] | c3[q] << 32;
+        uint64_t even[LANES_OF_WORDS], odd[LANES_OF_WORDS], both[2 * LANES_OF_WORDS];
+        memcpy(even, &first_two, sizeof(even));
+        memcpy(odd, &last_two, sizeof(odd));
+        for (int j = 0; j < LANES_OF_WORDS; ++j) {
+            both[2 * j] = even[j];
+            both[2 * j + 1] = odd[j];
+        }
+        memcpy(out + q * 4 * LANES_OF_WORDS, both, sizeof(both));
+    }
+}
+/* Narrow rows need few words; in wide ones several vectors hide the latency of the multiplications. */
+#define PHILOX(groups)                                                                           \
+    static __attribute__((noinline, unused)) void philox##groups(uint32_t *out, uint32_t first, int64_t row, uint32_t site, int64_t key) \
+    {                                                                                            \
+        philox(groups, out, first, row, site, key);                                              \
+    }
+PHILOX(1)
+PHILOX(2)
+PHILOX(4)
+#define DROPOUT(T, s)                                                                            \
+    static __attribute__((unused)) void dropout##s(T *restrict y, const T *restrict x, int n, int64_t key, uint32_t site, int64_t row, double p) \
+    {                                                                                            \
+        const double threshold = ceil(p * 4294967296.0);                                         \
+        if (threshold > 4294967295.0) {                                                          \
+            memset(y, 0, sizeof(T) * n);                                                         \
+            return;                                                                              \
+        }                                                                                        \
+        const uint32_t least = (uint32_t)threshold;                                              \
+        const T scale = (T)(1.0 / (1.0 - p));                                                    \
+        enum { GROUP = 4 * LANES_OF_WORDS };                                                     \
+        uint32_t u[4 * GROUP];                                                                   \
+        for (int f = 0, m; f < n; f += m) {                                                      \
+            const int groups = n - f > 2 * GROUP ? 4 : n - f > GROUP ? 2 : 1;                    \
+            (groups == 4 ? philox4 : groups == 2 ? philox2 : philox1)(u, (uint32_t)f / 4, row, site, key); \
+            m = n - f < groups * GROUP ? n - f : groups * GROUP;                                 \
+            for (int k = 0; k < m; ++k) y[f + k] = u[k] >= least ? x[f + k] * scale : 0;         \
+        }                                                                                        \
+    }
+DROPOUT(float, f)
+DROPOUT(double, )

@@ -1,0 +1,257 @@
+"""C for products over a block of rows: row times matrix, and sums of outer products.
+
+Tiles are `MR` rows by `NV` vectors of accumulators, as many as the register file holds (prelude.h
+has the loops).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import buffer_dims
+from ..common.c_types import CType
+from ..common.writer import Writer
+
+# rows of a tile by its number of vectors, for 32 and for 16 vector registers
+TILE_ROWS = {64: {1: 12, 2: 12, 3: 8, 4: 6}, 32: {1: 8, 2: 6, 3: 4}, 16: {1: 8, 2: 6, 3: 4}}
+# columns of the left operand in a tile of outer products: they divide a cache line, which is
+# then used up by the next tile
+TILE_COLUMNS = {64: {1: 16, 2: 8, 3: 8, 4: 4}, 32: {1: 8, 2: 4, 3: 4}, 16: {1: 8, 2: 4, 3: 4}}
+
+PANEL_BYTES = 256 * 1024
+"""What a panel of the matrix may take of the second-level cache while the tiles of a block of rows
+go over it; a longer one is used in pieces.
+"""
+STREAM_BYTES = 8 * 1024
+"""Rows fetched ahead must not push out what is in use; longer rows the hardware fetches by
+itself.
+"""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """`width` columns cut into panels of at most `most` vectors of `lanes` numbers."""
+
+    width: int
+    lanes: int
+    most: int
+
+    @property
+    def vectors(self) -> int:
+        return -(-self.width // self.lanes)
+
+    @property
+    def padded(self) -> int:
+        return self.vectors * self.lanes
+
+    def runs(self) -> list[Run]:
+        """Runs of equal panels: those of whole vectors, then the one with the rest."""
+        many = self.width // self.lanes // self.most
+        rest = self.vectors - many * self.most
+        out: list[Run] = []
+        end = many * self.most * self.lanes
+        if many:
+            out.append(Run(0, end, self.most, self.lanes))
+        if rest:
+            last = self.width - end - (rest - 1) * self.lanes
+            out.append(Run(end, end + rest * self.lanes, rest, last))
+        return out
+
+
+@dataclass(frozen=True)
+class Run:
+    """Panels of `vectors` vectors over the columns `begin` to `end`; the last vector of each holds
+    `last` numbers."""
+
+    begin: int
+    end: int
+    vectors: int
+    last: int
+
+    def loop(self, lanes: int) -> str:
+        """The head of a loop over the panels: `f` is a panel's first column."""
+        return f"for (int f = {self.begin}; f < {self.end}; f += {self.vectors * lanes})"
+
+
+def tiles(count: int, tile: int) -> list[tuple[int, int, int]]:
+    """(begin, end, tile) runs that cover `count`: whole tiles, then one of what is left."""
+    whole = count // tile * tile
+    runs = [(0, whole, tile)] if whole else []
+    return runs if whole == count else [*runs, (whole, count, count - whole)]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A block of rows in memory: address of row 0, numbers from row to row."""
+
+    address: str
+    pitch: int
+
+
+class ProductCode:
+    """Prints the products of one kernel."""
+
+    def __init__(self, c: CType, vector_bytes: int) -> None:
+        self.c = c
+        self.lanes = vector_bytes // c.bytes
+        self.rows = TILE_ROWS[vector_bytes]
+        self.columns = TILE_COLUMNS[vector_bytes]
+        self.vector = f"{c.vector}{self.lanes}"
+
+    def panels(self, width: int) -> Panels:
+        return Panels(width, self.lanes, max(self.rows))
+
+    # ------------------------------------------------------------ matmul
+
+    def lies_packed(self, op: rows.MatmulOp) -> bool:
+        """Whether the matrix is one panel of whole vectors as it lies in memory."""
+        n = op.sizes()
+        panels = self.panels(n["f"])
+        letters = [c for c in op.spec.data.split("->")[0].split(",")[1] if n[c] > 1]
+        in_order = letters == [c for c in "bkf" if n[c] > 1]
+        return in_order and panels.vectors <= panels.most and panels.padded == n["f"]
+
+    def packed_size(self, op: rows.MatmulOp) -> int:
+        """Numbers of the packed matrix."""
+        n = op.sizes()
+        return n["b"] * n["k"] * self.panels(n["f"]).padded
+
+    def pack(self, out: Writer, op: rows.MatmulOp, weight: str, packed: str) -> None:
+        """Copy the matrix into panels, zero-padded to whole vectors, whatever the order of its
+        letters.
+        """
+        n = op.sizes()
+        letters = op.spec.data.split("->")[0].split(",")[1]
+        dims = buffer_dims(op.weight)
+        step = {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+        panels = self.panels(n["f"])
+        with out.block(f"for (int b = 0; b < {n['b']}; ++b)"):
+            for run in panels.runs():
+                width = run.vectors * self.lanes
+                with (
+                    out.block(run.loop(self.lanes)),
+                    out.block(f"for (int k = 0; k < {n['k']}; ++k)"),
+                    out.block(f"for (int j = 0; j < {width}; ++j)"),
+                ):
+                    source = f"b * {step.get('b', 0)} + k * {step['k']} + (f + j) * {step['f']}"
+                    into = f"b * {n['k'] * panels.padded} + f * {n['k']} + k * {width} + j"
+                    out.line(f"{packed}[{into}] = f + j < {n['f']} ? {weight}[{source}] : 0;")
+
+    def matmul(
+        self,
+        out: Writer,
+        op: rows.MatmulOp,
+        x: Operand,
+        y: Operand,
+        packed: str,
+        count: str,
+        stream: bool,
+    ) -> None:
+        """`y[r] = x[r] . W` for `count` rows of the block; with `stream` the next tile's rows are
+        fetched ahead.
+        """
+        n = op.sizes()
+        panels = self.panels(n["f"])
+        lead, batch = n["l"], n["b"]
+        assert lead == 1 or (x.pitch == lead * batch * n["k"] and y.pitch == lead * batch * n["f"])
+        lda, ldc = (x.pitch, y.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
+        with out.block(f"for (int b = 0; b < {batch}; ++b)"):
+            for run in panels.runs():
+                with out.block(run.loop(self.lanes)):
+                    out.line(f"const int m = {count} * {lead};")
+                    whole = y.pitch == panels.padded and lead == batch == 1
+                    cut = self.lanes if whole else run.last
+                    width = run.vectors * self.lanes
+                    for begin, end, depth in tiles(n["k"], self.depth(width)):
+                        more = "k > 0" if depth < n["k"] else "0"
+                        with out.block(f"for (int k = {begin}; k < {end}; k += {depth})"):
+                            out.line("int r = 0;")
+                            for mr in (self.rows[run.vectors], 1):
+                                a = f"{x.address} + b * {n['k']} + k + (int64_t)r * {lda}"
+                                w = f"{packed} + b * {n['k'] * panels.padded} + f * {n['k']}"
+                                c = f"{y.address} + b * {n['f']} + f + (int64_t)r * {ldc}"
+                                short = mr * lda * self.c.bytes <= STREAM_BYTES
+                                ahead = "f == 0" if stream and mr > 1 and short else "0"
+                                shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}, {depth}"
+                                args = f"{shape}, A, {lda}, W, C, {ldc}, {cut}, {ahead}, {more}"
+                                with out.block(f"for (; r + {mr} <= m; r += {mr})"):
+                                    out.line(f"const {self.c.name} *A = {a};")
+                                    out.line(f"const {self.c.name} *W = {w} + k * {width};")
+                                    out.line(f"{self.c.name} *C = {c};")
+                                    out.line(f"MATMUL_TILE({args});")
+
+    def depth(self, width: int) -> int:
+        """Rows of a panel of `width` columns that the cache keeps; whole cache lines of the left
+        operand."""
+        return max(PANEL_BYTES // (width * self.c.bytes) // 16 * 16, 64)
+
+    # ------------------------------------------------------------ outer
+
+    def partial_size(self, op: rows.OuterOp) -> int:
+        """Numbers of one chunk's partial sum: (b, k, padded f)."""
+        n = op.sizes()
+        return n["b"] * n["k"] * self.panels(n["f"]).padded
+
+    def outer(
+        self,
+        out: Writer,
+        op: rows.OuterOp,
+        a: Operand,
+        b: Operand,
+        partial: str,
+        count: str,
+        stream: bool,
+    ) -> None:
+        """`partial += a[r] (x) b[r]` over `count` rows of the block.
+
+        With `stream` the next block of `a` is fetched ahead, line by line: tiles walk it across its
+        rows, which the hardware does not foresee.
+        """
+        n = op.sizes()
+        panels = self.panels(n["f"])
+        lead, batch = n["l"], n["b"]
+        assert lead == 1 or (a.pitch == lead * batch * n["k"] and b.pitch == lead * batch * n["f"])
+        lda, ldb = (a.pitch, b.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
+        with out.block(f"for (int b = 0; b < {batch}; ++b)"):
+            for run in panels.runs():
+                with out.block(run.loop(self.lanes)):
+                    for begin, end, mr in tiles(n["k"], self.columns[run.vectors]):
+                        shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}"
+                        args = f"{shape}, (int64_t){count} * {lead}"
+                        with out.block(f"for (int k = {begin}; k < {end}; k += {mr})"):
+                            out.line(f"const {self.c.name} *A = {a.address} + b * {n['k']} + k;")
+                            out.line(f"const {self.c.name} *B = {b.address} + b * {n['f']} + f;")
+                            into = f"{partial} + (b * {n['k']} + k) * {panels.padded} + f"
+                            out.line(f"{self.c.name} *C = {into};")
+                            if stream:
+                                line = 64 // self.c.bytes
+                                out.line(f"if (f == 0 && k % {line} == 0)")
+                                out.line(f"    for (int64_t q = {count}; q < 2 * {count}; ++q)")
+                                out.line(f"        __builtin_prefetch(A + q * {lda});")
+                            out.line(f"OUTER_TILE({args}, A, {lda}, B, {ldb}, C, {panels.padded});")
+
+    def sum_partials(
+        self, out: Writer, op: rows.OuterOp, partials: str, total: str, chunks: str
+    ) -> None:
+        """Add the chunks' partial sums in order into the output, whatever the order of its
+        letters; a vector of columns at a time, or each number would take a cache line.
+        """
+        n = op.sizes()
+        letters = op.spec.data.split("->")[1]
+        dims = buffer_dims(op.buffer)
+        step = {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+        padded = self.panels(n["f"]).padded
+        size = self.partial_size(op)
+        out.line("#pragma omp for schedule(static)")
+        with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
+            with out.block(f"for (int f = 0; f < {n['f']}; f += {self.lanes})"):
+                out.line(f"{self.vector} sum = {{0}};")
+                at = f"{partials} + (int64_t)c * {size} + (int64_t)m * {padded} + f"
+                add = f"sum += LOAD({self.vector}, {at});"
+                out.line(f"for (int64_t c = 0; c < {chunks}; ++c) {add}")
+                batch = f"m / {n['k']} * {step.get('b', 0)}"
+                into = f"{batch} + m % {n['k']} * {step['k']} + (f + j) * {step['f']}"
+                columns = f"j < {self.lanes} && f + j < {n['f']}"
+                out.line(f"for (int j = 0; {columns}; ++j) {total}[{into}] = sum[j];")

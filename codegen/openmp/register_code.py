@@ -1,0 +1,267 @@
+"""C for one tile of features: ops on rows of one length, printed vector by vector in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import length
+from ..common.c_types import I1, CType, Piece
+from .c_functions import vector
+from .lane_groups import repeated
+from .row_values import (
+    START,
+    Memory,
+    Registers,
+    Scalar,
+    add_product,
+    combine,
+    const_value,
+    ctype_of,
+    factors,
+    params_of,
+    start_text,
+)
+
+if TYPE_CHECKING:
+    from .row_code import RowCode
+
+
+class Window:
+    """One tile of features: prints a group's ops piece by piece."""
+
+    def __init__(
+        self,
+        rows_: RowCode,
+        c: CType,
+        tile: list[Piece],
+        base: str,
+        kept: dict[SSAValue, str] | None = None,
+    ) -> None:
+        self.rows = rows_
+        self.out = rows_.out
+        self.c = c
+        self.tile = tile
+        self.base = base
+        self.kept = kept or {}
+        self.looped = kept is not None
+        self.here: dict[SSAValue, dict[Piece, str]] = {}
+
+    def at(self, address: str, piece: Piece) -> str:
+        parts = [address, *(x for x in (self.base, str(piece.offset)) if x != "0")]
+        return " + ".join(parts)
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            self.emit(op)
+        for v, names in self.here.items():
+            if v in self.kept:
+                for piece, name in names.items():
+                    self.out.line(
+                        store_piece(ctype_of(v), piece, self.at(self.kept[v], piece), name)
+                    )
+            elif not self.looped:
+                self.rows.place[v] = Registers(names)
+
+    def piece_of(self, v: SSAValue) -> Callable[[Piece], str]:
+        """A function from a piece to the C expression of `v` there."""
+        c = ctype_of(v)
+        if length(v) == 1:
+            return self.repeated(v)
+        place = self.here.get(v) or self.rows.place[v]
+        if isinstance(place, dict):
+            return place.__getitem__
+        if isinstance(place, Registers):
+            return place.names.__getitem__
+        assert isinstance(place, Memory)
+        address = place.address
+
+        def load(p: Piece) -> str:
+            at = self.at(address, p)
+            if c is I1:
+                return self.load_mask(address, p)
+            return f"({at})[0]" if p.width == 1 else f"LOAD({p.type(c)}, {at})"
+
+        return load
+
+    def combined(self, kind: str, v: SSAValue) -> Callable[[str, Piece], str]:
+        """A function from an accumulator and a piece to the C expression of both together."""
+        of = factors(kind, v)  # those of an earlier group's tiles may not be kept
+        if of is not None and all(x in self.here or x in self.rows.place for x in of):
+            a, b = map(self.piece_of, of)
+            return lambda acc, p: add_product(a(p), b(p), acc, self.c, p.width)
+        x = self.piece_of(v)
+        return lambda acc, p: combine(kind, acc, x(p), self.c, p)
+
+    def repeated(self, v: SSAValue) -> Callable[[Piece], str]:
+        """One number in every lane."""
+        c, text = ctype_of(v), self.rows.text(v)
+
+        def spread(p: Piece) -> str:
+            if p.width == 1:
+                return text
+            if c is I1:
+                return f"(({p.mask(self.c)}){{0}} - ({text} != 0))"
+            return f"SPLAT({p.type(c)}, {text})"
+
+        return spread
+
+    def expanded(self, v: SSAValue, times: int) -> Callable[[Piece], str]:
+        """Each number of a row in memory `times` times side by side."""
+        c, address = ctype_of(v), self.rows.memory(v)
+
+        def number(lane: int) -> str:
+            first = str(lane) if self.base == "0" else f"({self.base} + {lane})"
+            return f"{address}[{first} / {times}]"
+
+        def spread(p: Piece) -> str:
+            # tiles of wide rows begin at whole pieces, so a base changes nothing here
+            if p.width == 1:
+                return number(p.offset)
+            if p.offset % times + p.width <= times and (self.base == "0" or times % p.width == 0):
+                return f"SPLAT({p.type(c)}, {number(p.offset)})"
+            lanes = ", ".join(number(p.offset + k) for k in range(p.width))
+            return f"(({p.type(c)}){{{lanes}}})"
+
+        return spread
+
+    def load_mask(self, address: str, piece: Piece) -> str:
+        at = self.at(address, piece)
+        if piece.width == 1:
+            return f"({at})[0]"
+        return f"LOAD_MASK({piece.mask(self.c)}, u8x{piece.width}, {at})"
+
+    def bind(self, v: SSAValue, texts: dict[Piece, str]) -> None:
+        c = ctype_of(v)
+        names: dict[Piece, str] = {}
+        for piece, text in texts.items():
+            names[piece] = self.out.name("v")
+            t = piece.mask(self.c) if c is I1 else piece.type(c)
+            self.out.line(f"{t} {names[piece]} = {text};")
+        self.here[v] = names
+
+    def emit(self, op: Operation) -> None:
+        match op:
+            case rows.ApplyOp():
+                few = repeated(op)
+                xs = [
+                    self.expanded(x, length(op.result) // length(x))
+                    if x in few
+                    else self.piece_of(x)
+                    for x in op.xs
+                ]
+                fn, params = op.fn.data, params_of(op)
+                self.bind(
+                    op.result,
+                    {p: vector(fn, [x(p) for x in xs], self.c, p, params) for p in self.tile},
+                )
+            case rows.ConstOp():
+                v = const_value(op)
+                self.bind(op.result, {p: splat(p, self.c, v) for p in self.tile})
+            case rows.ReshapeOp() | rows.BroadcastOp():
+                x = self.piece_of(op.x)
+                self.here[op.result] = {p: x(p) for p in self.tile}
+            case rows.StoreOp():
+                x = self.piece_of(op.value)
+                address = self.rows.address(op.buffer, op.row)
+                for p in self.tile:
+                    self.out.line(store_piece(ctype_of(op.value), p, self.at(address, p), x(p)))
+            case rows.TotalOp():
+                added = self.combined(op.kind.data, op.value)
+                address = self.rows.text(op.buffer)
+                for p in self.tile:
+                    at = self.at(address, p)
+                    have = f"({at})[0]" if p.width == 1 else f"LOAD({p.type(self.c)}, {at})"
+                    self.out.line(store_piece(self.c, p, at, added(have, p)))
+            case rows.SegmentOp():
+                self.segment(op)
+            case _:
+                raise AssertionError(f"{op.name} is not featurewise")
+
+    def segment(self, op: rows.SegmentOp) -> None:
+        y = op.yielded
+        accs: list[dict[Piece, str] | str] = []
+        for r, kind in zip(op.results, op.kinds, strict=True):
+            accs.append(self.start(r, START[kind.data]))
+        p, loop = self.rows.loop_head(op)
+        with loop:
+            inner = Window(self.rows, self.c, self.tile, self.base)
+            inner.here = dict(self.here)
+            tile = sum(x.width for x in self.tile)
+            self.rows.prefetch_rows(op, p, self.base, lambda _: tile)
+            for o in op.body.block.ops:
+                if o is y:
+                    continue
+                if any(length(v) > 1 for v in o.results) and not isinstance(o, rows.LoadOp):
+                    inner.emit(o)
+                else:
+                    self.rows.emit(o)
+            for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
+                if isinstance(acc, str):
+                    self.rows.accumulate(v, Scalar(acc), kind.data)
+                    continue
+                added = inner.combined(kind.data, v)
+                for piece, name in acc.items():
+                    self.out.line(f"{name} = {added(name, piece)};")
+
+        def add(k: int, address: str) -> None:
+            acc = accs[k]
+            at = address if isinstance(acc, str) or self.base == "0" else f"{address} + {self.base}"
+            self.rows.add_partial(
+                op, Scalar(acc) if isinstance(acc, str) else Registers(acc), k, at
+            )
+
+        self.rows.gather_hub(op, add)
+        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
+            if isinstance(acc, str):
+                self.rows.place[r] = Scalar(acc)
+            else:
+                self.here[r] = acc
+            if kind.data in ("max", "min"):
+                with self.out.block(f"if ({self.rows.is_empty(op)})"):
+                    if isinstance(acc, str):
+                        self.out.line(f"{acc} = 0;")
+                    else:
+                        for piece, name in acc.items():
+                            self.out.line(f"{name} = {splat(piece, self.c, 0.0)};")
+
+    def start(self, r: OpResult, value: float) -> dict[Piece, str] | str:
+        c = ctype_of(r)
+        if length(r) == 1:
+            known = self.rows.place.get(r)
+            if self.looped and isinstance(known, Scalar):
+                self.out.line(f"{known.text} = {start_text(value, c)};")
+                return known.text
+            name = self.out.name("s")
+            self.out.line(f"{c.name} {name} = {start_text(value, c)};")
+            return name
+        names = {p: self.out.name("v") for p in self.tile}
+        for p, name in names.items():
+            self.out.line(f"{p.type(c)} {name} = {splat(p, c, value)};")
+        return names
+
+
+def splat(piece: Piece, c: CType, value: float) -> str:
+    if piece.width == 1:
+        return start_text(value, c)
+    return (
+        f"({piece.type(c)}){{0}}"
+        if value == 0
+        else f"SPLAT({piece.type(c)}, {start_text(value, c)})"
+    )
+
+
+def load_piece(c: CType, piece: Piece, address: str) -> str:
+    at = f"{address} + {piece.offset}" if piece.offset else address
+    return f"({at})[0]" if piece.width == 1 else f"LOAD({piece.type(c)}, {at})"
+
+
+def store_piece(c: CType, piece: Piece, address: str, x: str) -> str:
+    if c is I1 and piece.width > 1:
+        return f"STORE_MASK(u8x{piece.width}, {address}, {x});"
+    if piece.width == 1:
+        return f"({address})[0] = {x};"
+    return f"STORE({piece.type(c)}, {address}, {x});"

@@ -1,0 +1,465 @@
+"""C for row-wise ops: vector registers where all rows have one length, plain loops over memory
+elsewhere.
+
+Runs of ops that treat every feature alike form a group. A group is printed once when its features
+fit into registers, else as a loop over feature tiles, so a segment sum keeps its tile in registers
+over all its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import buffer_dims, length
+from ..common.c_types import CType, Piece, ctype, pieces
+from ..common.writer import Writer
+from . import lane_reductions, memory_rows
+from .c_functions import number, scalar
+from .lane_groups import featurewise, float_type, repeated
+from .register_code import Window, load_piece, splat, store_piece
+from .row_values import (
+    START,
+    Memory,
+    Place,
+    Registers,
+    Scalar,
+    cast_text,
+    combine,
+    const_value,
+    ctype_of,
+    params_of,
+    start_text,
+)
+
+REGISTER_PIECES = 8
+"""Pieces of one row kept in registers at a time."""
+STACK_ROW_BYTES = 64 * 1024
+"""A longer row lies on the heap: whole weight tensors pass through a nest as one row."""
+
+
+@dataclass(frozen=True)
+class HubPlan:
+    """How a nest's segment treats rows with very many edges: pieces are reduced first, into
+    `partials`.
+
+    `piece` is the range of edges while the pieces are reduced, None in the rows' own stage; a
+    partial is an array and its row length.
+    """
+
+    segment: rows.SegmentOp
+    partials: tuple[tuple[str, int], ...]
+    piece: tuple[str, str] | None = None
+
+
+class RowCode:
+    """Prints ops of one scope (a row stage, or the body of a segment) into a writer."""
+
+    def __init__(
+        self,
+        out: Writer,
+        names: dict[SSAValue, Place],
+        lanes_bytes: int,
+        prefetch: int,
+        hubs: HubPlan | None = None,
+    ) -> None:
+        self.hubs = hubs
+        self.out = out
+        self.place = names
+        self.lanes_bytes = lanes_bytes
+        self.prefetch = prefetch
+        self.group: list[Operation] = []
+        self.needed: set[SSAValue] = set()
+
+    # ------------------------------------------------------------ a list of ops
+
+    def run(self, ops: Sequence[Operation], live_out: Iterable[SSAValue] = ()) -> None:
+        """Print `ops` in order; `live_out` are results read afterwards."""
+        ops = list(ops)
+        self.needed = set(live_out)
+        for op in ops:
+            if self.depends_on_group(op):
+                self.close_group_unless(op)
+            if self.lies_there(op):
+                continue
+            width = featurewise(op)
+            if width is None:
+                if not self.is_lookup(op):
+                    self.close_group()
+                self.emit(op)
+            else:
+                if self.group and self.tile_of(self.group[0]) != self.tile_of(op):
+                    self.close_group()
+                self.group.append(op)
+        self.close_group()
+
+    def lies_there(self, op: Operation) -> bool:
+        """Whether nothing is to be done: another shape of a row in memory, or a store of what was
+        computed in its place.
+        """
+        if isinstance(op, rows.ReshapeOp) and isinstance(at := self.place.get(op.x), Memory):
+            self.place[op.result] = at
+            return True
+        return (
+            isinstance(op, rows.StoreOp)
+            and isinstance(at := self.place.get(op.value), Memory)
+            and at.address == self.address(op.buffer, op.row)
+        )
+
+    def depends_on_group(self, op: Operation) -> bool:
+        made = {r for g in self.group for r in g.results}
+        return any(x in made for o in op.walk() for x in o.operands)
+
+    def close_group_unless(self, op: Operation) -> None:
+        """An op on the group's rows joins it when it is featurewise of the same width; scalars of
+        it do not.
+        """
+        made = {r for g in self.group for r in g.results}
+        scalars = any(x in made and length(x) == 1 for o in op.walk() for x in o.operands)
+        if scalars or self.tile_of(op) != self.tile_of(self.group[0]):
+            self.close_group()
+
+    def is_lookup(self, op: Operation) -> bool:
+        """Ops that print nothing or one scalar, and read nothing of an open group."""
+        return (
+            all(length(r) == 1 or isinstance(op, rows.LoadOp) for r in op.results)
+            and not op.regions
+        )
+
+    # ------------------------------------------------------------ groups
+
+    def tile_of(self, op: Operation) -> tuple[int | None, CType | None]:
+        """What the ops of one group share: the row length and the type in registers."""
+        return featurewise(op), float_type(op)
+
+    def close_group(self) -> None:
+        if not self.group:
+            return
+        ops, self.group = self.group, []
+        width = featurewise(ops[0])
+        assert width is not None
+        c = float_type(ops[0])
+        assert c is not None
+        lanes = self.lanes_bytes // c.bytes
+        limit = REGISTER_PIECES * lanes
+        outside = self.read_outside(ops)
+        for op in ops:  # before any loop, so that all of it finds them
+            for x in repeated(op):
+                self.memory(x)
+        if width <= limit:
+            Window(self, c, pieces(width, lanes), "0").run(ops)
+            return
+        kept = {v: self.declare_array(v) for v in outside if length(v) > 1}
+        # scalars of a mixed segment are computed alike in every tile
+        for v in outside:
+            if length(v) == 1:
+                name = self.out.name("s")
+                self.out.line(f"{ctype_of(v).name} {name} = 0;")
+                self.place[v] = Scalar(name)
+        main = width // limit * limit
+        tile = pieces(limit, lanes)
+        with self.out.block(f"for (int f = 0; f < {main}; f += {limit})"):
+            Window(self, c, tile, "f", kept).run(ops)
+        if width > main:
+            with self.out.block(""):
+                Window(self, c, pieces(width - main, lanes), str(main), kept).run(ops)
+        for v, name in kept.items():
+            self.place[v] = Memory(name)
+
+    def read_outside(self, ops: Sequence[Operation]) -> list[SSAValue]:
+        inside = set(ops)
+
+        def leaves(v: SSAValue) -> bool:
+            return v in self.needed or any(
+                top_in(u.operation, ops[0]) not in inside for u in v.uses
+            )
+
+        return [r for op in ops for r in op.results if leaves(r)]
+
+    # ------------------------------------------------------------ places
+
+    def address(self, buffer: SSAValue, row: SSAValue) -> str:
+        n = 1
+        for d in buffer_dims(buffer):
+            n *= d
+        return f"({self.text(buffer)} + {self.text(row)} * {n})"
+
+    def text(self, v: SSAValue) -> str:
+        """The C expression of a scalar, an index or a buffer pointer."""
+        p = self.place[v]
+        if isinstance(p, Scalar):
+            return p.text
+        if isinstance(p, Memory):
+            return f"{p.address}[0]"
+        (name,) = p.names.values()
+        return name
+
+    def memory(self, v: SSAValue) -> str:
+        """The address of the row's numbers, spilled from registers if need be."""
+        p = self.place[v]
+        if isinstance(p, Memory):
+            return p.address
+        c = ctype_of(v)
+        name = self.declare_array(v)
+        if isinstance(p, Scalar):
+            self.out.line(f"{name}[0] = {p.text};")
+        else:
+            for piece, var in p.names.items():
+                self.out.line(store_piece(c, piece, f"{name} + {piece.offset}", var))
+        self.place[v] = Memory(name)
+        return name
+
+    def write(self, v: SSAValue, address: str) -> None:
+        """Store a row of several numbers at an address."""
+        p, c = self.place[v], ctype_of(v)
+        if isinstance(p, Registers):
+            for piece, var in p.names.items():
+                self.out.line(store_piece(c, piece, f"{address} + {piece.offset}", var))
+        else:
+            self.out.line(f"memcpy({address}, {self.memory(v)}, sizeof({c.memory}) * {length(v)});")
+
+    def declare_array(self, v: SSAValue) -> str:
+        name, c = self.out.name("a"), ctype_of(v)
+        if length(v) * c.bytes > STACK_ROW_BYTES:
+            self.out.line(f"HEAP_ROW({c.memory}, {name}, {length(v)});")
+        else:
+            self.out.line(f"{c.memory} {name}[{length(v)}] __attribute__((aligned(64)));")
+        return name
+
+    def scalar(self, v: SSAValue, text: str) -> None:
+        """Bind a one-number result to a fresh variable."""
+        name = self.out.name("s")
+        c = ctype_of(v) if not isinstance(v.type, IndexType) else ctype(v.type)
+        self.out.line(f"const {c.name} {name} = {text};")
+        self.place[v] = Scalar(name)
+
+    # ------------------------------------------------------------ ops outside groups
+
+    def emit(self, op: Operation) -> None:
+        """Print one op that is no member of a group."""
+        match op:
+            case rows.LookupOp():
+                self.scalar(op.result, f"{self.text(op.table)}[{self.text(op.row)}]")
+            case rows.LengthOp():
+                at = self.text(op.row)
+                self.scalar(
+                    op.result,
+                    f"({self.text(op.offsets)}[{at} + 1] - {self.text(op.offsets)}[{at}])",
+                )
+            case rows.FirstOp():
+                self.place[op.result] = Scalar("(int64_t)0")
+            case rows.PositionOp():
+                self.scalar(op.result, self.text(op.row))
+            case rows.CountOp():
+                self.scalar(op.result, self.text(op.size))
+            case rows.LoadOp():
+                self.load(op)
+            case rows.StoreOp() | rows.TotalOp():
+                memory_rows.store(self, op)
+            case rows.SegmentOp():
+                self.segment(op)
+            case rows.ReshapeOp():
+                self.place[op.result] = self.place[op.x]
+            case rows.ConstOp() if length(op.result) == 1:
+                self.place[op.result] = Scalar(number(const_value(op), ctype_of(op.result)))
+            case rows.ApplyOp() if length(op.result) == 1:
+                self.scalar(op.result, self.apply_scalar(op))
+            case rows.CastOp() if length(op.result) == 1:
+                self.scalar(op.result, cast_text(op, self.text(op.x)))
+            case rows.BroadcastOp() if length(op.result) == 1:
+                self.place[op.result] = self.place[op.x]
+            case rows.FoldOp() | rows.DotOp() if (found := lane_reductions.runs(op)) is not None:
+                lane_reductions.emit(self, op, *found)
+            case _:
+                memory_rows.emit(self, op)
+
+    def apply_scalar(self, op: rows.ApplyOp) -> str:
+        c = ctype_of(op.xs[-1])
+        return scalar(op.fn.data, [self.text(x) for x in op.xs], c, params_of(op))
+
+    def load(self, op: rows.LoadOp) -> None:
+        c = ctype_of(op.result)
+        if length(op.result) == 1:
+            plain = f"{self.text(op.buffer)}[{self.text(op.row)}]"
+            if op.otherwise is not None:
+                plain = f"({self.text(op.row)} < 0 ? {self.text(op.otherwise)} : {plain})"
+            self.scalar(op.result, plain)
+            return
+        name = self.out.name("q")
+        at = self.address(op.buffer, op.row)
+        if op.otherwise is not None:
+            at = f"({self.text(op.row)} < 0 ? {self.memory(op.otherwise)} : {at})"
+        self.out.line(f"const {c.memory} *{name} = {at};")
+        self.place[op.result] = Memory(name)
+
+    # ------------------------------------------------------------ segments
+
+    def loop_head(self, op: rows.SegmentOp) -> tuple[str, AbstractContextManager[None]]:
+        p = self.out.name("p")
+        offsets, row = self.text(op.offsets), self.text(op.row)
+        begin, end = f"{offsets}[{row}]", f"{offsets}[{row} + 1]"
+        guard = ""
+        if self.hubs is not None and self.hubs.segment is op:
+            if self.hubs.piece is not None:
+                begin, end = self.hubs.piece
+            else:
+                guard = "if (hub < 0) "
+        self.place[op.body.block.args[0]] = Scalar(p)
+        if self.gathers_ahead(op):  # decided once a row: an edge has no time for it
+            inside = f"{end} + {self.prefetch} <= {offsets}_total"
+            self.out.line(f"const int64_t {p}_ahead = {inside} ? {self.prefetch} : 0;")
+        return p, self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
+
+    def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
+        """The gathers of the segment whose rows are asked for some edges before: where its edges
+        are those of the nest's own row, and later ones those of later rows.
+        """
+        nest = op.parent_op()
+        if not self.prefetch or not isinstance(nest, rows.TraverseOp) or op.row is not nest.row:
+            return []
+        return gathered_at(op.body.block.args[0], op.body.block.ops)
+
+    def prefetch_rows(
+        self, op: rows.SegmentOp, p: str, base: str, width: Callable[[rows.LoadOp], int]
+    ) -> None:
+        """Ask for the rows that a later edge will gather, `width` numbers from `base` on."""
+        for o, table in self.gathers_ahead(op):
+            self.prefetch_row(o, f"{self.text(table)}[{p} + {p}_ahead]", base, width(o))
+
+    def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
+        """Ask for `width` numbers of a row from `base` on."""
+        size = ctype_of(op.result).bytes
+        for k in range(min(-(-width * size // 64), 8)):
+            at = f"(int64_t){row} * {length(op.result)}"
+            terms = [self.text(op.buffer), at, base, str(k * 64 // size)]
+            self.out.line(f"__builtin_prefetch({' + '.join(t for t in terms if t != '0')});")
+
+    def gather_hub(self, op: rows.SegmentOp, add: Callable[[int, str], None]) -> None:
+        """Where the row is a hub, add the results of its pieces in order; `add` gets a result's
+        number and address.
+        """
+        plan = self.hubs
+        if plan is None or plan.segment is not op or plan.piece is not None:
+            return
+        head = "else for (int64_t q = hubs[hub].first; q < hubs[hub].first + hubs[hub].count; ++q)"
+        with self.out.block(head):
+            for k, (name, width) in enumerate(plan.partials):
+                add(k, f"{name} + q * {width}")
+
+    def is_empty(self, op: rows.SegmentOp) -> str:
+        offsets, row = self.text(op.offsets), self.text(op.row)
+        return f"{offsets}[{row}] == {offsets}[{row} + 1]"
+
+    def segment(self, op: rows.SegmentOp) -> None:
+        """A segment that is not featurewise: its body is a scope of its own, accumulators by
+        length.
+        """
+        accs: list[Place] = []
+        for r, kind in zip(op.results, op.kinds, strict=True):
+            accs.append(self.accumulator(r, START[kind.data]))
+        y = op.yielded
+        p, loop = self.loop_head(op)
+        with loop:
+            self.prefetch_rows(op, p, "0", lambda load: length(load.result))
+            # what the body spills to memory is known in the body only
+            inner = RowCode(self.out, dict(self.place), self.lanes_bytes, self.prefetch)
+            inner.run([o for o in op.body.block.ops if o is not y], y.values)
+            for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
+                inner.accumulate(v, acc, kind.data)
+        self.gather_hub(op, lambda k, at: self.add_partial(op, accs[k], k, at))
+        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
+            self.place[r] = acc
+            if kind.data in ("max", "min"):
+                with self.out.block(f"if ({self.is_empty(op)})"):
+                    self.reset(r, acc)
+
+    def add_partial(self, op: rows.SegmentOp, acc: Place, k: int, address: str) -> None:
+        """Add a row in memory to an accumulator."""
+        r, kind = op.results[k], op.kinds.data[k].data
+        c = ctype_of(r)
+        match acc:
+            case Scalar(name):
+                self.out.line(f"{name} = {combine(kind, name, f'({address})[0]', c)};")
+            case Registers(names):
+                for piece, name in names.items():
+                    self.out.line(
+                        f"{name} = {combine(kind, name, load_piece(c, piece, address), c, piece)};"
+                    )
+            case Memory(name):
+                with self.out.block(f"for (int f = 0; f < {length(r)}; ++f)"):
+                    self.out.line(
+                        f"{name}[f] = {combine(kind, f'{name}[f]', f'({address})[f]', c)};"
+                    )
+
+    def accumulator(self, r: SSAValue, start: float) -> Place:
+        c = ctype_of(r)
+        if length(r) == 1:
+            name = self.out.name("s")
+            self.out.line(f"{c.name} {name} = {start_text(start, c)};")
+            return Scalar(name)
+        lanes = self.lanes_bytes // c.bytes
+        if c.vector is not None and length(r) <= REGISTER_PIECES * lanes:
+            names: dict[Piece, str] = {}
+            for piece in pieces(length(r), lanes):
+                names[piece] = self.out.name("v")
+                self.out.line(f"{piece.type(c)} {names[piece]} = {splat(piece, c, start)};")
+            return Registers(names)
+        name = self.declare_array(r)
+        with self.out.block(f"for (int f = 0; f < {length(r)}; ++f)"):
+            self.out.line(f"{name}[f] = {start_text(start, c)};")
+        return Memory(name)
+
+    def accumulate(self, v: SSAValue, acc: Place, kind: str) -> None:
+        c = ctype_of(v)
+        match acc:
+            case Scalar(name):
+                # no FMA: GCC vectorises what is added, where it may add up number by number
+                self.out.line(f"{name} = {combine(kind, name, self.text(v), c)};")
+            case Registers(names):
+                added = Window(self, c, list(names), "0").combined(kind, v)
+                for piece, name in names.items():
+                    self.out.line(f"{name} = {added(name, piece)};")
+            case Memory(name):
+                x = self.memory(v)
+                with self.out.block(f"for (int f = 0; f < {length(v)}; ++f)"):
+                    self.out.line(f"{name}[f] = {combine(kind, f'{name}[f]', f'{x}[f]', c)};")
+
+    def reset(self, r: SSAValue, acc: Place) -> None:
+        c = ctype_of(r)
+        match acc:
+            case Scalar(name):
+                self.out.line(f"{name} = 0;")
+            case Registers(names):
+                for piece, name in names.items():
+                    self.out.line(f"{name} = {splat(piece, c, 0.0)};")
+            case Memory(name):
+                self.out.line(f"memset({name}, 0, sizeof({c.memory}) * {length(r)});")
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.LoadOp, SSAValue]]:
+    """The loads of several numbers from a row that a table gives for `row`, with the table."""
+    out: list[tuple[rows.LoadOp, SSAValue]] = []
+    for op in ops:
+        if isinstance(op, rows.LoadOp) and length(op.result) > 1:
+            lookup = op.row.owner
+            if isinstance(lookup, rows.LookupOp) and lookup.row is row:
+                out.append((op, lookup.table))
+    return out
+
+
+def top_in(op: Operation, sibling: Operation) -> Operation:
+    """The op of the sibling's block that holds `op`."""
+    while op.parent is not sibling.parent:
+        up = op.parent_op()
+        if up is None:
+            return op
+        op = up
+    return op

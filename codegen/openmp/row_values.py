@@ -1,0 +1,125 @@
+"""How a row lives in C: a scalar, a list of vector pieces in registers, or numbers in memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import element, length
+from ...dialects.pointwise.folds import FOLDS
+from ..common.c_types import F32, F64, I1, CType, Piece, ctype
+from .c_functions import math as called
+from .c_functions import number, scalar, vector
+
+
+@dataclass
+class Scalar:
+    """A C expression without side effects: a row of one number, or an index."""
+
+    text: str
+
+
+@dataclass
+class Registers:
+    """One C variable for each piece of the row."""
+
+    names: dict[Piece, str]
+
+
+@dataclass
+class Memory:
+    """The address of the row's first number; the numbers are contiguous."""
+
+    address: str
+
+
+Place = Scalar | Registers | Memory
+
+
+def ctype_of(v: SSAValue) -> CType:
+    return ctype(element(v.type))
+
+
+def strides(dims: tuple[int, ...], into: tuple[int, ...]) -> list[int]:
+    """Stride of each dimension of `into` for a row `dims` broadcast to it (0 where it repeats)."""
+    padded = (1,) * (len(into) - len(dims)) + dims
+    out: list[int] = []
+    step = 1
+    for n in reversed(padded):
+        out.append(step if n != 1 else 0)
+        step *= n
+    return out[::-1]
+
+
+START = {kind: fold.start for kind, fold in FOLDS.items()}
+
+
+def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -> str:
+    """The C expression that adds `x` to an accumulator."""
+    fn = FOLDS[kind].function
+    if fn is None:
+        return x
+    if piece is None or piece.width == 1:
+        return scalar(fn, [acc, x], c, {})
+    return vector(fn, [acc, x], c, piece, {})
+
+
+def factors(kind: str, v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """The factors of a product of floats that goes into a sum, each as long as the product or one
+    number; None for whatever else is combined.
+    """
+    op = v.owner
+    if kind != "sum" or not isinstance(op, rows.ApplyOp) or op.fn.data != "mul":
+        return None
+    a, b = op.xs
+    fit = all(length(x) in (1, length(v)) for x in (a, b))
+    return (a, b) if fit and ctype_of(v) in (F32, F64) else None
+
+
+def add_product(a: str, b: str, acc: str, c: CType, width: int = 1) -> str:
+    """The C expression a * b + acc, rounded once where the machine can. Floats only."""
+    return called("muladd", f"{a}, {b}, {acc}", c, width)
+
+
+def const_value(op: rows.ConstOp) -> float:
+    v = op.value
+    if isinstance(v, FloatAttr):
+        return float(v.value.data)
+    assert isinstance(v, IntegerAttr)
+    return float(v.value.data)
+
+
+def params_of(op: rows.ApplyOp) -> dict[str, float]:
+    if op.params is None:
+        return {}
+    out: dict[str, float] = {}
+    for k, v in op.params.data.items():
+        assert isinstance(v, FloatAttr | IntegerAttr)
+        out[k] = float(v.value.data)
+    return out
+
+
+def cast_text(op: rows.CastOp, x: str) -> str:
+    c = ctype_of(op.result)
+    return f"({x} != 0)" if c is I1 else f"(({c.name}){x})"
+
+
+def start_text(value: float, c: CType) -> str:
+    if c.suffix == "i" and value in (float("inf"), float("-inf")):
+        return {4: "INT32", 8: "INT64", 1: "INT8"}[c.bytes] + ("_MAX" if value > 0 else "_MIN")
+    return number(value, c)
+
+
+def repeats(dims: tuple[int, ...], into: tuple[int, ...]) -> int | None:
+    """How often each number of a row of shape `dims` stands side by side when it is broadcast to
+    `into`: 8 for 4x1 into 4x8, 1 where nothing is repeated. None where whole runs are repeated.
+    """
+    aligned = (1,) * (len(into) - len(dims)) + dims
+    k = len(into)
+    while k and aligned[k - 1] == 1:
+        k -= 1
+    return math.prod(into[k:]) if aligned[:k] == into[:k] else None

@@ -1,0 +1,1 @@
+"""Calls of compiled programs from torch: arguments, results, and torch's autograd."""

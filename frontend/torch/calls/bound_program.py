@@ -1,0 +1,393 @@
+"""A compiled program behind torch's calling convention: binds tensors to sets and rows, and results
+back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor, fx
+
+from ....runtime.autograd import TORCH, prepare, run_phase
+from ....runtime.memo import Memo, version_key
+from ....runtime.program import Buffer, OnGraph, Program
+from ....runtime.sets.sets import MapData, SetData
+from ..importer.binding import (
+    Constant,
+    Copy,
+    DropoutKey,
+    FromSize,
+    FromTensor,
+    Imported,
+    Number,
+    Result,
+    ResultBinding,
+    RowsBinding,
+    Same,
+    SetBinding,
+    View,
+)
+from ..importer.emit.arguments import argument_name
+from ..libraries.pyg.bad_index import IndexOutOfRange
+from .differentiation import Differentiation
+from .replay import Replay
+from .shared_memory import SharedMemory
+
+GRAPHS_KEPT = 64
+
+# Dynamo's names of what modules keep; parameters, which an optimizer changes after backward, apart
+_STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
+
+
+class BoundProgram:
+    """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
+    runs that graph: for calls in which what the program edits lies in the memory of others."""
+
+    def __init__(
+        self,
+        imported: Imported,
+        program: Program,
+        graph: fx.GraphModule | None = None,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        """`graph` is what was imported; without it no call is differentiated. `tell` is told what
+        runs in torch."""
+        self.tell = tell
+        self.imported = imported
+        self.program = program
+        self.memo = Memo(GRAPHS_KEPT)
+        self.passed_rows = self.passed()
+        self.differentiation: Differentiation | None = None
+        self.replay = None if graph is None else Replay(graph, imported)
+        if self.replay is not None and any(a.placeholders for a in imported.attached):
+            self.differentiation = Differentiation(self.replay, program, self.passed_rows)
+        self.argument_names = [r.name for r in self.passed_rows]
+        results = [*imported.results, *(u.result for u in imported.updates)]
+        self.result_names = [r.name for r in results]
+        structure = set(program.structure_inputs)
+        prepared = program.phases.get("prepare")
+        early = structure | (
+            {b.name for b in prepared.inputs} if prepared is not None else set[str]()
+        )
+        self.early_rows = [r for r in imported.rows if r.name in early]
+        self.structure_rows = [r for r in imported.rows if r.name in structure]
+        maps = {m.placeholder for s in imported.sets for m in s.maps}
+        rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
+        self.watched = sorted(maps | rows)
+        self.copied = self.read_late()
+        self.kept: dict[str, Hashable] = dict.fromkeys(self.state())
+        self.in_place = self.written()
+        self.shared = SharedMemory([u.placeholder for u in imported.updates], imported.placeholders)
+        self.in_shared_memory: Callable[..., Any] | None = None
+        self.outputs = Outputs(imported.outputs)
+
+    def passed(self) -> list[RowsBinding]:
+        """The arguments of a call: not the integers that only the structure is made from, of which
+        a call may have to make a copy with the rows in front."""
+        read = {b.name for phase in ("forward", "backward") for b in self.inputs_of(phase)}
+        floats = ("f32", "f64")  # they take part in autograd whether they are read or not
+        return [r for r in self.imported.rows if r.name in read or r.elem in floats]
+
+    def inputs_of(self, phase: str) -> list[Buffer]:
+        found = self.program.phases.get(phase)
+        return [] if found is None else found.inputs
+
+    def read_by_backward(self) -> set[str]:
+        return {b.name for b in self.inputs_of("backward")}
+
+    def read_late(self) -> set[str]:
+        """The arguments that @backward reads and the call itself changes: a counter, say."""
+        return self.read_by_backward() & {u.argument for u in self.imported.updates}
+
+    def state(self) -> set[str]:
+        """What a module keeps besides its parameters and @backward reads. It may change before (a
+        memory that is written to as soon as the loss is known)."""
+        kept = {
+            r.name
+            for r in self.passed_rows
+            if isinstance(r.source, FromTensor)
+            and not r.needs_grad
+            and _STATE.search(self.imported.placeholders[r.source.placeholder])
+        }
+        return self.read_by_backward() & kept
+
+    def kept_for_backward(self, r: RowsBinding, x: Tensor) -> Tensor:
+        """An argument, or a copy of it. What a module keeps is not copied again where it has not
+        changed since the call before (features, say)."""
+        if r.name in self.copied:
+            return x.clone()
+        if r.name in self.kept:
+            before, now = self.kept[r.name], version_key(x)
+            self.kept[r.name] = now
+            return x.clone() if now is None or now != before else x
+        return x
+
+    def written(self) -> list[int]:
+        """The placeholders that @forward writes to."""
+        given = {b.name for b in self.program.phases["forward"].inputs if b.gives is not None}
+        return [u.placeholder for u in self.imported.updates if u.argument in given]
+
+    def graphs(self) -> list[OnGraph]:
+        """The graphs that something is prepared for, the one used last at the end."""
+        return self.memo.values()
+
+    # ------------------------------------------------------------ a call
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on the placeholders' values.
+
+        Raises:
+            IndexError, RuntimeError: an index out of range or sizes that do not fit, naming the
+                arguments: of the type that torch raises.
+        """
+        if self.in_shared_memory is not None and self.shared.found(args):
+            return self.in_shared_memory(*args)
+        try:
+            self.imported.check(args)
+            graph = self.on_graph(args)
+        except (IndexError, ValueError) as refused:
+            return self.in_torch(args, refused)
+        given, args = args, self.apart(args) if self.in_place else args
+        rows = [self.rows_of(r, args) for r in self.passed_rows]
+        if self.copied or self.kept:
+            pairs = zip(self.passed_rows, rows, strict=True)
+            rows = [self.kept_for_backward(r, x) for r, x in pairs]
+        if self.differentiation is not None and torch.is_grad_enabled():
+            tensors = self.run_differentiated(graph, args, rows, given)
+        else:
+            tensors, updated = self.run(graph, rows)
+            self.check_assertions(tensors)
+            for k, y in enumerate(updated):
+                self.update(k, given, y)
+        return self.outputs.rebuild(tensors, given)
+
+    def check_assertions(self, tensors: Sequence[Tensor]) -> None:
+        """Raises what the user's code asserts of these results and does not hold."""
+        for a in self.imported.assertions:
+            if not tensors[a.result]:
+                raise a.raised(a.message)
+
+    def in_torch(self, args: Sequence[Any], refused: Exception) -> Any:
+        """Run the graph in torch on arguments that the program refuses: an index from the end, say.
+        What torch refuses too says both reasons."""
+        if self.replay is None:
+            raise refused
+        keys = [r for r in self.passed_rows if isinstance(r.source, DropoutKey)]
+        key = self.rows_of(keys[0], args) if keys else None
+        try:
+            out = self.replay.outputs(args, key)
+        except (IndexError, RuntimeError, ValueError) as error:
+            told = str(error).partition("\n")[0]
+            # where the replay stood is part of its message
+            in_pyg = isinstance(refused, IndexError) and "torch_geometric" in str(error)
+            kind = IndexOutOfRange if in_pyg and type(error) is RuntimeError else type(error)
+            raise kind(f"{refused} (torch: {told})") from error
+        self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
+        return out
+
+    def run(self, graph: OnGraph, rows: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """The results and the updates of @forward, without gradients."""
+        values = dict(zip(self.argument_names, rows, strict=True)) | graph.rows
+        out = run_phase(graph.phases["forward"], values)
+        return self.split([out[n] for n in self.result_names])
+
+    def run_differentiated(
+        self, graph: OnGraph, args: Sequence[Any], rows: Sequence[Tensor], given: Sequence[Any]
+    ) -> list[Tensor]:
+        """The results with gradients, and `given` updated."""
+        d = self.differentiation
+        assert d is not None
+        if self.imported.reread:
+            args = [x.clone() if i in self.imported.reread else x for i, x in enumerate(args)]
+        origin, results = d.call(graph, args, rows)
+        tensors, updated = self.split(results)
+        self.check_assertions(tensors)
+        for k, u in enumerate(self.imported.updates):
+            if not u.recorded:
+                self.update(k, given, updated[k])
+        first = len(tensors)
+        seen = [*tensors, *(given[u.placeholder] for u in self.imported.updates)]
+        for i, others in d.links:
+            y = results[i]
+            if others:
+                y = origin.linked(i, y, [seen[k] for k in others])
+            if i < first:
+                seen[i] = tensor_of(self.imported.results[i], y)
+            else:
+                self.update(i - first, given, y)
+        return seen[:first]
+
+    def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """What a program gives as the tensors of the user's code, and its updates."""
+        pairs = zip(self.imported.results, results, strict=False)
+        tensors = [tensor_of(b, y) for b, y in pairs]
+        return tensors, results[len(tensors) :]
+
+    def apart(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, with copies of those that are written to and lie in one piece of memory
+        with others: what is read of these must not change meanwhile."""
+        pieces: list[tuple[int, int, int]] = []
+        for i, x in enumerate(args):
+            if isinstance(x, Tensor) and x.numel():
+                storage = x.untyped_storage()
+                start = storage.data_ptr()
+                pieces.append((start, start + storage.nbytes(), i))
+        pieces.sort()
+        overlapping: set[int] = set()
+        for (_, end, i), (start, _, j) in pairwise(pieces):
+            if start < end:
+                overlapping |= {i, j}
+        copied = overlapping.intersection(self.in_place)
+        if not copied:
+            return args
+        return [x.detach().clone() if i in copied else x for i, x in enumerate(args)]
+
+    def update(self, number: int, args: Sequence[Any], y: Tensor) -> None:
+        """Copy what the program made of a placeholder (running statistics, say) there, unless it
+        wrote there."""
+        u = self.imported.updates[number]
+        x = args[u.placeholder]
+        if u.recorded:  # also of no rows: from here on the tensor has a gradient
+            x.copy_(tensor_of(u.result, y))
+        elif y is x or y.data_ptr() == x.data_ptr():
+            torch.autograd.graph.increment_version(x)
+        else:
+            with torch.no_grad():
+                x.copy_(tensor_of(u.result, y))
+
+    # ------------------------------------------------------------ structure
+
+    def on_graph(self, args: Sequence[Any]) -> OnGraph:
+        """What is prepared for the graph of these arguments, made anew when one of its tensors
+        changed.
+        """
+        sizes = tuple(s.size(args) for s in self.imported.sets)
+        numbers = tuple(
+            r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
+        )
+        tensors = [args[p] for p in self.watched]
+        return self.memo.get_for(tensors, (sizes, numbers), lambda: self.make_graph(args, sizes))
+
+    def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
+        count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
+        names = [argument_name(p) for p in self.imported.placeholders]
+        sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
+        rows = {r.name: self.with_row_axis(r, args).numpy() for r in self.structure_rows}
+        graph = self.program.on_graph(sets, rows)
+        with torch.no_grad():
+            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+        return graph
+
+    def with_row_axis(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument as the steps of the structure take it, a single row with an axis as well."""
+        x = self.rows_of(r, args).detach()
+        single = isinstance(r.source, FromTensor) and r.source.row_axis is None
+        return x.unsqueeze(0) if single else x
+
+    # ------------------------------------------------------------ rows
+
+    def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument with its row axis in front, if it has one."""
+        source = r.source
+        if isinstance(source, FromTensor):
+            x: Tensor = args[source.placeholder]
+            x = x.movedim(source.row_axis, 0) if source.row_axis else x
+            return x.contiguous()
+        if isinstance(source, FromSize):
+            return torch.tensor([source.size(args)], dtype=TORCH[r.elem])
+        assert isinstance(source, DropoutKey)
+        return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+
+
+def set_data(
+    s: SetBinding, count: Mapping[str, int], args: Sequence[Any], names: Sequence[str]
+) -> SetData:
+    """A set argument from the tensors that hold its maps; indices are checked."""
+    maps: dict[str, MapData] = {}
+    for m in s.maps:
+        x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
+        column = x[(slice(None), *m.index)]
+        what = f"{names[m.placeholder]}{list(m.index) if m.index else ''}"
+        maps[m.label] = MapData.of(column.numpy(), count[m.codomain], what=what)
+    out = SetData(count[s.name], maps, name=s.name)
+    out.check()  # a map that was not read yet would keep the user's tensor alive
+    return out
+
+
+def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
+    """A result as the tensor that the user's code would have made."""
+    y = shaped(b, y)
+    if b.order is None:
+        return y
+    inverse = [b.order.index(d) for d in range(len(b.order))]
+    return y.permute(b.order).contiguous().permute(inverse)
+
+
+def shaped(b: ResultBinding, y: Tensor) -> Tensor:
+    """The rows of a result with the row axis where it belongs."""
+    if b.row_axis is None:
+        return y if y.shape == b.dims else y.reshape(b.dims)
+    if b.row_axis == 0 and b.merge == 1 and y.shape[1:] == b.dims[1:]:
+        return y
+    n = y.shape[0]
+    before = b.dims[: b.row_axis]
+    after = b.dims[b.row_axis + 1 :]
+    rows = [*before, *([b.merge] if b.merge > 1 else []), *after]
+    y = y.reshape(n, *rows)
+    y = y.movedim(0, len(before) + (b.merge > 1))
+    return y.reshape(*before, b.merge * n, *after)
+
+
+LEAVES = (Result, Same, Copy, View, Number, Constant)
+
+
+class Outputs:
+    """The structure the user's function returns."""
+
+    def __init__(self, outputs: Any) -> None:
+        self.leaves, self.structure = pytree.tree_flatten(
+            outputs, is_leaf=lambda x: isinstance(x, LEAVES)
+        )
+        # what Dynamo's graphs return; to unflatten takes ten times as long, at every call
+        self.is_tuple = type(outputs) is tuple and all(isinstance(x, LEAVES) for x in outputs)
+        results = [x.number for x in self.leaves if isinstance(x, Result)]
+        self.is_results = self.is_tuple and results == list(range(len(self.leaves)))
+        first: dict[int, int] = {}
+        places = [first.setdefault(id(x), i) for i, x in enumerate(self.leaves)]
+        self.again = [(i, k) for i, k in enumerate(places) if i != k]
+        """Leaves that are the same tensor as an earlier one."""
+
+    def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
+        """That structure, of the results and arguments of a call."""
+        if self.is_results and len(tensors) == len(self.leaves):
+            return tuple(tensors)
+        leaves = [self.leaf(x, tensors, args) for x in self.leaves]
+        for i, k in self.again:
+            leaves[i] = leaves[k]
+        return tuple(leaves) if self.is_tuple else pytree.tree_unflatten(leaves, self.structure)
+
+    @staticmethod
+    def leaf(x: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
+        match x:
+            case Result(number):
+                return tensors[number]
+            case Same(placeholder):
+                return args[placeholder]
+            case View(of, steps):
+                y = Outputs.leaf(of, tensors, args)
+                for step in steps:
+                    y = step(y, args)
+                return y
+            case Copy(placeholder, contiguous):
+                kept = torch.contiguous_format if contiguous else torch.preserve_format
+                return args[placeholder].clone(memory_format=kept)
+            case Number(size):
+                return size(args)
+            case Constant(value):
+                return value
+        raise AssertionError(x)

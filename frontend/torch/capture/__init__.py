@@ -1,0 +1,1 @@
+"""Capture: a user's function becomes graphs, and what torch does with them otherwise."""

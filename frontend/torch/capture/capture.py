@@ -1,0 +1,395 @@
+"""Capture: one call of a user's function becomes FX graphs that a backend of ours receives.
+
+Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
+found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
+`eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`).
+A call that Dynamo cannot trace runs eagerly, and says so once.
+"""
+
+import functools
+import inspect
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import CodeType, TracebackType
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.utils._pytree as pytree
+from torch import Tensor, fx
+from torch._dynamo import convert_frame, eval_frame
+from torch._dynamo import exc as dynamo_errors
+from torch.autograd import forward_ad
+from torch.fx.experimental import _config as fx_config
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.modules.module import _global_backward_hooks as _DIFFERENTIATED
+from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERENTIATED
+from torch.nn.modules.module import _global_forward_hooks as _CALLED
+from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
+
+from ..libraries.pyg import substitutes
+from . import asked_sizes, graph_breaks
+from .effects import runner_of
+from .hooks import Watched
+
+log = logging.getLogger("gnnc")
+_dynamo_log = logging.getLogger(convert_frame.__name__)
+
+Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
+Notice = Callable[[str], None]
+
+# Where torch can, each compiled callable counts its own variants: instances of a class share code,
+# and the limit would be for all of them together
+_APART = "isolate_recompiles" in inspect.signature(torch.compile).parameters
+_ISOLATED: dict[str, Any] = {"isolate_recompiles": True} if _APART else {}
+# marks for a profiler around what the code that Dynamo makes does before the graph: they cost each
+# call as much as its guards
+_MARKS = "record_runtime_overhead"
+_NO_MARKS: dict[str, Any] = {_MARKS: False} if hasattr(torch._dynamo.config, _MARKS) else {}
+# Dynamo asks for its limits before it compiles; beyond them (8 by default, and 256 for all
+# callables of one code) it would run eagerly without a word
+_VARIANTS = 64 if _APART else 1024
+_LIMITS: dict[str, Any] = {
+    "accumulated_recompile_limit": 2**20,
+    "fail_on_recompile_limit_hit": True,
+}
+if "recompile_limit" in inspect.signature(torch.compile).parameters:
+    _ISOLATED["recompile_limit"] = _VARIANTS
+else:
+    _LIMITS["recompile_limit"] = _VARIANTS
+_limited = torch._dynamo.config._make_closure_patcher(**_LIMITS)
+"""Sets the limits, and gives a function that sets them back: in half the time of `patch`."""
+# keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
+_DYNAMO = torch._dynamo.config.patch(
+    capture_scalar_outputs=True,
+    capture_dynamic_output_shape_ops=True,
+    specialize_float=True,
+    fake_tensor_cache_enabled=False,
+    **_NO_MARKS,
+)
+_GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)
+_NO_DUCK_SHAPES = fx_config.patch(use_duck_shape=False)
+
+
+@dataclass
+class _Call:
+    """A call of one of our callables, while it runs."""
+
+    any_size: bool
+    hooks: bool
+    fullgraph: bool
+    tell: Notice
+
+
+class _Thread(threading.local):
+    """What a thread is doing: its innermost call, and the settings in force for a compilation."""
+
+    def __init__(self) -> None:
+        self.call: _Call | None = None
+        self.in_force: list[ExitStack] = []
+
+
+_here = _Thread()
+
+
+def _settings_on(_: object) -> None:
+    """Entering the settings for each call would cost as much as Dynamo's guards."""
+    if _here.call is not None:
+        stack = ExitStack()
+        stack.enter_context(_DYNAMO)
+        stack.enter_context(_NO_DUCK_SHAPES)
+        if _here.call.hooks:
+            stack.enter_context(_GUARDED_HOOKS)
+        if _here.call.any_size:
+            stack.enter_context(asked_sizes.answered())
+        stack.enter_context(graph_breaks.told(_here.call.tell))
+        _here.in_force.append(stack)
+        _fall_back_by_frame(_here.call)
+
+
+def _settings_off(_: object) -> None:
+    while _here.in_force:
+        _here.in_force.pop().close()
+
+
+def _fall_back_by_frame(call: _Call) -> None:
+    """Once a part of the call has run it must not run again: then a frame that cannot be traced
+    runs eagerly by itself, until the call ends."""
+    frame = sys._getframe()
+    while frame.f_back is not None and not _is_entry(frame.f_back.f_code):
+        frame = frame.f_back
+    if not call.fullgraph and not _converts(frame.f_code):
+        torch._dynamo.config.suppress_errors = True
+
+
+def _of_tracing(error: Exception) -> Exception | None:
+    """A failure to trace, as one of UNTRACEABLE; None for any other. On tensors without numbers
+    torch's functions may raise something else than on real ones: eager tells what is to be raised.
+    """
+    if isinstance(error, UNTRACEABLE):
+        return error
+    after = _after_entry(error)
+    if after is None or not _converts(after.tb_frame.f_code):
+        return None
+    message = f"{type(error).__name__}: {error}"
+    return dynamo_errors.InternalTorchDynamoError(message).with_traceback(error.__traceback__)
+
+
+def _has_run(failure: BaseException) -> bool:
+    """Whether a part of the call ran before it failed."""
+    after = _after_entry(failure)
+    return after is not None and not _converts(after.tb_frame.f_code)
+
+
+def _after_entry(failure: BaseException) -> TracebackType | None:
+    """Where a failure passed what torch.compile's wrapper calls."""
+    trace = failure.__traceback__
+    while trace is not None and not _is_entry(trace.tb_frame.f_code):
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_next
+
+
+def _is_entry(code: CodeType) -> bool:
+    """Whether this is what torch.compile returns; the frame that it calls is the user's, or
+    Dynamo's at work on the user's."""
+    return code.co_name == "compile_wrapper" and code.co_filename == eval_frame.__file__
+
+
+def _converts(code: CodeType) -> bool:
+    return code.co_filename == convert_frame.__file__
+
+
+def _frame_fell_back(record: logging.LogRecord) -> bool:
+    """A filter: what Dynamo logs of a frame that runs eagerly becomes a notice of ours."""
+    call = _here.call
+    if call is None or record.levelno != logging.WARNING:
+        return True
+    failure = record.exc_info[1] if record.exc_info else None
+    if failure is None:  # the limit is hit, the failure comes next
+        _fall_back_by_frame(call)
+        return "hit config" not in record.msg
+    call.tell(f"a part runs eagerly, {_cause(failure)}")
+    return False
+
+
+def _watch_compilations() -> None:
+    """Registers the above; `torch._dynamo.reset()` forgets the callbacks."""
+    if _frame_fell_back not in _dynamo_log.filters:
+        _dynamo_log.addFilter(_frame_fell_back)
+    handler = torch._dynamo.callback.callback_handler
+    if _settings_on not in handler.start_callbacks:
+        handler.register_start_callback(_settings_on)
+        handler.register_end_callback(_settings_off)
+
+
+_PLACE = re.compile(r'File "(.+)", line (\d+), in')
+_SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+UNTRACEABLE = (
+    dynamo_errors.InternalTorchDynamoError,
+    dynamo_errors.Unsupported,
+    dynamo_errors.UserError,
+    dynamo_errors.TorchRuntimeError,
+    dynamo_errors.FailOnRecompileLimitHit,
+    GuardOnDataDependentSymNode,
+)
+
+
+def dynamo_compile(
+    fn: Callable[..., Any],
+    backend: Backend,
+    *,
+    fullgraph: bool = False,
+    notice: Notice | None = None,
+) -> Callable[..., Any]:
+    """A callable that behaves as `fn` and runs through what `backend` makes of its graphs.
+
+    `fn` is a function or a module; `backend(graph_module, example_inputs)` is called once for each
+    graph and each specialisation, and returns a callable over the graph's placeholders. Row counts
+    stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
+    for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
+    Raises what `fn` raises, and what `backend` raises unwrapped.
+    """
+
+    answers = asked_sizes.Answers()
+
+    def checked(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        try:
+            too_many = answers.too_many()
+            if too_many is None:
+                return backend(graph, examples)
+            tell(too_many)
+            return runner_of(graph)
+        except Exception:
+            torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
+            raise
+
+    # with and without guards on hooks; Dynamo keeps what it made apart by backend
+    compiled = [
+        torch.compile(
+            fn,
+            backend=functools.partial(checked),
+            dynamic=True,
+            fullgraph=fullgraph,
+            **_ISOLATED,
+        )
+        for _ in range(2)
+    ]
+    watched = Watched(fn)
+    told: set[str] = set()
+
+    def tell(message: str) -> None:
+        if message not in told:
+            told.add(message)
+            (notice or log.warning)(message)
+
+    @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        substitutes.install()
+        _watch_compilations()
+        tensors = list(tensors_in((args, kwargs)))
+        reason = why_eager(tensors)
+        if reason is not None:
+            tell(reason)
+            return fn(*args, **kwargs)
+        any_size, hooks = True, watched.may_have_hooks()
+        plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
+        while True:
+            try:
+                with _Tracing(_Call(any_size, hooks, fullgraph, tell)):
+                    return compiled[hooks](*plain_args, **plain_kwargs)
+            except dynamo_errors.BackendCompilerFailed as failure:
+                raise failure.inner_exception from None
+            except Exception as error:
+                failure = _of_tracing(error)
+                if failure is None:
+                    raise
+                limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
+                if fullgraph and (limit or not any_size):
+                    raise failure from None
+                if _has_run(failure):  # only a limit, with Dynamo's warnings switched off
+                    raise
+                if any_size and not limit:
+                    any_size = False
+                    continue
+                tell(f"runs eagerly, {_cause(failure)}")
+                return fn(*args, **kwargs)
+
+    return call
+
+
+class _Tracing:
+    """What holds while a compiled callable runs, and perhaps compiles. Entered at each call."""
+
+    def __init__(self, call: _Call) -> None:
+        self.call = call
+
+    def __enter__(self) -> None:
+        self.before, _here.call = _here.call, self.call
+        # to enter settings takes as long as Dynamo's guards: those that hold already are left alone
+        self.suppressed = torch._dynamo.config.suppress_errors
+        substitutes.activated.__enter__()
+        self.set_back = _limited()
+        if self.suppressed:
+            torch._dynamo.config.suppress_errors = False
+
+    def __exit__(self, *raised: object) -> None:
+        self.set_back()
+        substitutes.activated.__exit__()
+        _here.call = self.before
+        if torch._dynamo.config.suppress_errors != self.suppressed:
+            torch._dynamo.config.suppress_errors = self.suppressed
+
+
+def why_eager(tensors: Sequence[Tensor]) -> str | None:
+    """A reason to run a call with these tensors eagerly, or None."""
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        return "runs eagerly under autocast: gnnc compiles float32 and float64"
+    if _CALLED or _TO_BE_CALLED or _DIFFERENTIATED or _TO_BE_DIFFERENTIATED:
+        return "runs eagerly while a hook is registered for all modules"
+    if forward_ad._current_level >= 0:
+        return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
+    for x in tensors:
+        if not x.is_cpu:
+            return f"runs eagerly on tensors of the device {x.device}: gnnc compiles for the CPU"
+        if x.layout in _SPARSE:
+            return (
+                "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
+                "(a 2 x E tensor) to compile it"
+            )
+        if type(x) is not Tensor and (reason := _other_sizes(x, tensors)):
+            return reason
+    return None
+
+
+def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
+    """Why an EdgeIndex cannot be passed as the plain tensor that it holds: it knows a number
+    of nodes that is none of rows."""
+    module = sys.modules.get("torch_geometric.edge_index")
+    if module is None or not isinstance(x, module.EdgeIndex):
+        return None
+    rows = {y.size(0) for y in tensors if type(y) is Tensor and y.dim() > 0}
+    sizes = [n for n in x.sparse_size() if n is not None and n not in rows]
+    if not sizes:
+        return None
+    return f"runs eagerly on an EdgeIndex of {sizes[0]} nodes, of which no argument has the rows"
+
+
+def tensors_in(x: Any) -> Iterator[Tensor]:
+    """The tensors in plain containers (pytree would take five times as long, at every call)."""
+    if isinstance(x, Tensor):
+        yield x
+    elif isinstance(x, dict):
+        for y in x.values():
+            yield from tensors_in(y)
+    elif isinstance(x, tuple | list):
+        for y in x:
+            yield from tensors_in(y)
+
+
+def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
+    """`tree` (of these tensors) with every EdgeIndex as the plain tensor it holds (Dynamo would
+    recompile the subclass for each size), and empty indices with torch's own strides."""
+    # looked for first: to map a tree takes ten times as long, at every call
+    module = sys.modules.get("torch_geometric.edge_index")
+    if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
+        tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
+        tensors = list(tensors_in(tree))
+    if any(_has_odd_strides(x) for x in tensors):
+        tree = pytree.tree_map_only(_has_odd_strides, _with_usual_strides, tree)
+    return tree
+
+
+def _has_odd_strides(x: object) -> bool:
+    """Whether this is an index without columns (2 x 0) that NumPy has made: with strides that no
+    tensor of another size has, and another layout to Dynamo."""
+    return (
+        isinstance(x, Tensor) and x.numel() == 0 and not x.is_floating_point() and 0 in x.stride()
+    )
+
+
+def _with_usual_strides(x: Tensor) -> Tensor:
+    return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
+
+
+def _cause(failure: BaseException) -> str:
+    if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
+        return (
+            f"Dynamo has compiled {_VARIANTS} variants of it: an argument or attribute that is no "
+            "tensor changes from call to call (TORCH_LOGS=recompiles tells which)"
+        )
+    return f"Dynamo cannot trace it: {_first_line(failure)}"
+
+
+def _first_line(error: BaseException) -> str:
+    """What an error says first, with the place in the user's code if it names one."""
+    text = str(error).strip()
+    places = _PLACE.findall(text.partition("from user code:")[2])
+    place = f" ({places[-1][0]}:{places[-1][1]})" if places else ""
+    return (text.splitlines()[0] if text else type(error).__name__) + place

@@ -1,0 +1,1 @@
+"""The importer's first stage: every call as one op with all its arguments named."""

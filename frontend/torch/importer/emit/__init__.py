@@ -1,0 +1,1 @@
+"""The importer's fourth stage: values become `inter` ops over named sets."""

@@ -1,0 +1,1 @@
+"""The importer's second stage: who shares memory with whom, and edits in place as values."""

@@ -1,0 +1,1 @@
+"""Cutting a graph into parts that import and parts that torch runs."""

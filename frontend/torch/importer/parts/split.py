@@ -1,0 +1,200 @@
+"""Graphs that are supported in part: cut into parts that import and parts that torch runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+from torch.fx.passes.split_module import split_module
+
+from ..errors import Unsupported, node_name
+from ..graph import ROWS, import_graph
+from ..memory.effects import switches_mode
+from ..memory.history import GradModes
+from ..outputs import SHOWN
+from ..values.sizes import example, expression, is_unbacked, row_symbols
+from ..walk import Walk
+from .regions import Refused, Regions
+
+WORTHWHILE = {
+    "linear",
+    "matmul",
+    "bmm",
+    "einsum",
+    "index_select",
+    "index_add",
+    "index_add_",
+    "scatter_add_",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: the submodule of that name, and why it runs in torch (none: it imports)."""
+
+    name: str
+    reasons: tuple[Unsupported, ...]
+
+    @property
+    def supported(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True)
+class Split:
+    """`module` calls its submodules one after the other; `parts` describes them in that order."""
+
+    module: fx.GraphModule
+    parts: tuple[Part, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the others run in torch, each with the user's file and line."""
+        return tuple(dict.fromkeys(str(r) for p in self.parts for r in p.reasons))
+
+
+def refusals(gm: fx.GraphModule) -> list[Unsupported]:
+    """Why nodes of a graph cannot be imported, all of them. Raises `Unsupported` for an edit in
+    place that cannot be followed."""
+    return list(Walk(gm.graph, tolerant=True).run().refused.values())
+
+
+def split_graph(gm: fx.GraphModule) -> Split | None:
+    """Cuts a graph at the nodes without a meaning, and where edits are torch's. None when the whole
+    graph must run in torch: it switches a mode besides that of autograd, or no part is worth
+    compiling."""
+    try:
+        regions = Regions(gm.graph)
+        while True:
+            refused = regions.refused()
+            numbers = _by_level(gm.graph, refused, regions.earlier())
+            if not regions.leave_crossing(numbers, refused):
+                break
+    except Unsupported:
+        return None
+    if not refused or _has_nameless_numbers(gm.graph):
+        return None
+    ordered = _in_parts(gm, numbers)
+    try:
+        module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
+    except RuntimeError as error:  # a size that only running tells goes to and fro
+        if "cycle" not in str(error):
+            raise
+        return None
+    parts, rows = [], frozenset(row_symbols(gm.graph))
+    for name, child in module.named_children():
+        if not isinstance(child, fx.GraphModule):
+            continue
+        _switch_modes(child)
+        child.meta[ROWS] = rows
+        number = int(name.rsplit("_", 1)[1])
+        mine = tuple(e for n, e in refused.items() if numbers[n] == number)
+        parts.append(Part(name, mine or _obstacles(child)))
+    if not any(p.supported for p in parts):
+        return None
+    return Split(module, tuple(parts))
+
+
+_PART = "gnnc_part"
+_RECORDS = "gnnc_records"
+
+
+def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule:
+    """The graph with its nodes in the order of their parts, each with its part and its mode of
+    autograd; what switches the mode is left out, and so are shapes: their numbers cross parts."""
+    modes, graph = GradModes(gm.graph), fx.Graph()
+    made: dict[fx.Node, Any] = {}
+    shown = {n for n in gm.graph.nodes if any(u.op == "output" for u in n.users)}
+    for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
+        if node_name(node) == "Size":
+            made[node] = fx.map_arg(node.args[0], made.__getitem__)
+        elif not switches_mode(node):
+            made[node] = new = graph.node_copy(node, made.__getitem__)
+            new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node], SHOWN: node in shown}
+    return fx.GraphModule(gm, graph)
+
+
+def _place(node: fx.Node, numbers: dict[fx.Node, int]) -> float:
+    if node.op == "output":
+        return math.inf
+    return numbers.get(node, -1)
+
+
+def _switch_modes(child: fx.GraphModule) -> None:
+    """A part starts and ends in the mode of the call."""
+    mode = outside = torch.is_grad_enabled()
+    for node in list(child.graph.nodes):
+        wanted = outside if node.op == "output" else node.meta.get(_RECORDS, mode)
+        if node.op in ("placeholder", "get_attr") or wanted == mode:
+            continue
+        with child.graph.inserting_before(node):
+            child.graph.call_function(torch._C._set_grad_enabled, (wanted,))
+        mode = wanted
+    child.recompile()
+
+
+def _obstacles(child: fx.GraphModule) -> tuple[Unsupported, ...]:
+    """Why a part without refused nodes still runs in torch."""
+    calls = [n for n in child.graph.nodes if n.op.startswith("call")]
+    if not any(node_name(n) in WORTHWHILE or _is_leaf(n) for n in calls):
+        return (Unsupported(calls[0] if calls else None, "too little to be worth compiling"),)
+    try:
+        import_graph(child, float_masks=False)
+    except Unsupported as error:
+        return (error,)
+    return ()
+
+
+def _is_leaf(node: fx.Node) -> bool:
+    return node_name(node).startswith("gnnc.")
+
+
+def _has_nameless_numbers(graph: fx.Graph) -> bool:
+    """Whether a number that only running tells is no node's own value (`bool(mask.any())` is a
+    comparison of one): torch cannot say how it crosses parts."""
+    found, named = set[sympy.Basic](), set[sympy.Basic]()
+    for value in map(example, graph.nodes):
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            found |= expression(value).free_symbols
+            named |= {expression(value)}
+    return any(is_unbacked(s) for s in found - named)
+
+
+def _with_producer(node: fx.Node) -> fx.Node | None:
+    """An item of a tuple stays with the node that gave the tuple."""
+    if node.op == "call_function" and node_name(node) == "getitem":
+        source = node.args[0]
+        if isinstance(source, fx.Node) and source.op != "placeholder":
+            if isinstance(source.meta.get("example_value"), tuple | list):
+                return source
+    return None
+
+
+def _is_scalar(node: fx.Node) -> bool:
+    value = node.meta.get("example_value")
+    return isinstance(value, torch.SymInt | torch.SymBool | torch.SymFloat | int | float | bool)
+
+
+def _by_level(
+    graph: fx.Graph, refused: Refused, earlier: Mapping[fx.Node, Sequence[fx.Node]]
+) -> dict[fx.Node, int]:
+    """As few parts as the data flow, and the order of edits, allow: supported nodes on even levels,
+    others on odd ones."""
+    numbers: dict[fx.Node, int] = {}
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        source = _with_producer(node)
+        if source is not None and source in numbers:
+            numbers[node] = numbers[source]
+            continue
+        first = [*node.all_input_nodes, *earlier.get(node, ())]
+        before = max((numbers[i] for i in first if i in numbers), default=0)
+        odd = node in refused
+        numbers[node] = before if _is_scalar(node) or before % 2 == odd else before + 1
+    return numbers

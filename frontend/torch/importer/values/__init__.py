@@ -1,0 +1,1 @@
+"""What the importer's third stage computes with: symbolic values over sets without names."""

@@ -1,0 +1,86 @@
+"""Products of tensors: einsum on rows, with sums over them, and torch's matrix products."""
+
+from __future__ import annotations
+
+import string
+
+from ..errors import NoRule
+from .context import Context
+from .tensors import Arr, Dim, Merge, numbers
+from .values import Set
+
+
+def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
+    """A product of two tensors; a contracted row axis becomes a sum over the set."""
+    left, out = spec.split("->")
+    p, q = left.split(",")
+    elem = ctx.promote(a, b)
+    a, b = ctx.lift(a, elem), ctx.lift(b, elem)
+    letter: str | None = None
+    home: Set | None = None
+    sizes = dict(zip(p, a.dims, strict=True))
+    if any(sizes.get(c, d) != d and 1 in (sizes[c], d) for c, d in zip(q, b.dims, strict=True)):
+        raise NoRule("a dimension of size 1 that broadcasts in einsum")
+    for x, s in ((a, p), (b, q)):
+        if len(set(s)) != len(s):
+            raise NoRule("a diagonal in einsum")
+        for c, d in zip(s, x.dims, strict=True):
+            if isinstance(d, Merge):
+                raise NoRule("a product over grouped rows")
+            if isinstance(d, Set):
+                if letter not in (None, c):
+                    raise NoRule("a product over the rows of two sets")
+                home = d.find() if letter is None else ctx.sizes.unify(home, d)
+                letter = c
+    if letter is None:
+        v = ctx.values.contract(spec, a.v, b.v)
+        return Arr(list(v.shape), v)
+    for x, s in ((a, p), (b, q)):
+        if letter in s and x.axis is None:
+            raise NoRule("a dimension of constant size meets the rows of a set in a product")
+    v = ctx.values.contract(spec.replace(letter, ""), a.v, b.v)
+    if letter not in out:
+        v = ctx.values.reduce("sum", v, home, None, None)
+        return Arr(list(v.shape), v)
+    dims: list[Dim] = list(v.shape)
+    dims.insert(out.index(letter), home)
+    return Arr(dims, v)
+
+
+def _same_type(a: Arr, b: Arr) -> None:
+    """Matrix products do not convert: such a call is left to torch, which refuses it."""
+    if a.v.elem != b.v.elem:
+        raise NoRule(f"a matrix product of {a.v.elem} and {b.v.elem} values")
+
+
+def linear(ctx: Context, x: Arr, w: Arr, b: Arr | None = None) -> Arr:
+    _same_type(x, w)
+    lead = string.ascii_lowercase[: x.rank - 1]
+    y = einsum(ctx, f"{lead}y,zy->{lead}z", x, w)
+    return y if b is None else ctx.binary("add", y, b)
+
+
+def matmul(ctx: Context, a: Arr, b: Arr) -> Arr:
+    _same_type(a, b)
+    lead = string.ascii_lowercase[: max(a.rank, b.rank) - 1]
+    if b.rank == 1:
+        return einsum(ctx, f"{lead[: a.rank - 1]}y,y->{lead[: a.rank - 1]}", a, b)
+    if a.rank == 1 and b.rank == 2:
+        return einsum(ctx, "y,yz->z", a, b)
+    if b.rank == 2:
+        return einsum(ctx, f"{lead}y,yz->{lead}z", a, b)
+    if a.rank > 1:
+        batch = lead[:-1]
+        (a, p), (b, q) = _batched(ctx, a, b, batch), _batched(ctx, b, a, batch)
+        return einsum(ctx, f"{p}xy,{q}yz->{batch}xz", a, b)
+    raise NoRule(f"a product of tensors with {a.rank} and {b.rank} dimensions")
+
+
+def _batched(ctx: Context, x: Arr, other: Arr, batch: str) -> tuple[Arr, str]:
+    """A stack of matrices without the dimensions of size 1 that broadcast, and the letters of
+    those before its matrices, out of those of the result."""
+    theirs = [1] * x.rank + other.dims
+    kept = [k for k in range(x.rank - 2) if x.dims[k] != 1 or theirs[k - x.rank] == 1]
+    dims = [*(x.dims[k] for k in kept), *x.dims[-2:]]
+    letters = "".join(batch[k - (x.rank - 2)] for k in kept)
+    return Arr(dims, ctx.values.reshape(x.v, numbers(dims))), letters

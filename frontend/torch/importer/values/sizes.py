@@ -1,0 +1,266 @@
+"""Sizes: which of Dynamo's symbols count rows and which are widths, and the sets they size.
+
+A width becomes a constant (`int` of it adds a guard, so a new width is a new program); a number of
+rows never does. A set is a class of size expressions with union-find on top: Dynamo has merged the
+symbols of tensors that met, the importer merges what meets by provenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
+import sympy
+import torch
+from torch import Tensor, fx
+
+from ..calls.canonical import canonical
+from ..errors import NoRule
+from .values import Filter, Loops, Origin, Set, Sized, Union
+
+ALONG_DIM = {"index_select", "index_add", "index_reduce", "scatter_add", "scatter_reduce"}
+"""What reads or writes along a dimension by index."""
+
+
+def expression(size: int | torch.SymInt | torch.SymFloat) -> sympy.Expr:
+    """The symbolic expression of a dimension or of a symbolic scalar."""
+    if isinstance(size, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return size.node.expr
+    return sympy.Integer(int(size))
+
+
+def symbols(size: object) -> set[str]:
+    return (
+        {str(s) for s in expression(size).free_symbols} if isinstance(size, torch.SymInt) else set()
+    )
+
+
+def example(x: object) -> object:
+    """The example value of a node (a fake tensor or a symbolic scalar), or the constant itself."""
+    return x.meta.get("example_value") if isinstance(x, fx.Node) else x
+
+
+def is_unbacked(symbol: object) -> bool:
+    """Whether a symbol stands for a number that only running the program tells."""
+    return str(symbol).startswith("u")
+
+
+def _least(expr: sympy.Expr) -> sympy.Expr | None:
+    """The least that a size can be, whatever running the program tells; None: it is not known."""
+    parts = [p for p in sympy.Add.make_args(expr) if any(is_unbacked(s) for s in p.free_symbols)]
+    if all(p.as_coeff_Mul()[0] > 0 and not p.atoms(sympy.Function) for p in parts):
+        return expr - sum(parts)
+    return None
+
+
+def row_symbols(graph: fx.Graph) -> set[str]:
+    """The symbols that count rows: last dimensions of integer inputs, whatever is indexed or
+    reduced into, data-dependent sizes, and leading dimensions of float inputs whose symbol is
+    nobody's width."""
+    rows: set[str] = set()
+    widths: set[str] = set()
+    likely: set[str] = set()  # unless they are widths
+    for node in graph.nodes:
+        value = example(node)
+        if isinstance(value, Tensor):
+            rows |= {s for d in value.shape for s in symbols(d) if is_unbacked(s)}
+        if node.op == "placeholder" and isinstance(value, Tensor) and value.dim():
+            if value.is_floating_point():
+                likely |= symbols(value.shape[0])
+                rest = value.shape[1:]
+            else:
+                rows |= symbols(value.shape[-1])
+                rest = value.shape[:-1]
+            for d in rest:
+                widths |= symbols(d)
+        elif node.op.startswith("call"):
+            for size in _indexed(node):
+                if isinstance(size, torch.SymInt):
+                    # `n * width // 8` counts rows of n
+                    (rows if expression(size).is_Symbol else likely).update(symbols(size))
+    return rows | (likely - widths)
+
+
+def _indexed(node: fx.Node) -> list[object]:
+    """The sizes of the dimensions that an indexing node indexes."""
+    call = canonical(node)
+    if call is None or call.fault is not None:
+        return []
+    value = example(call.arguments.get("input"))
+    if call.op in ALONG_DIM and isinstance(value, Tensor):
+        dim = call.arguments["dim"]
+        return [value.shape[dim]] if isinstance(dim, int) and value.dim() else []
+    if call.op in ("getitem", "index_put") and isinstance(value, Tensor):
+        index = call.arguments["index" if call.op == "getitem" else "indices"]
+        index = index[0] if isinstance(index, list | tuple) and len(index) == 1 else index
+        by_tensor = isinstance(index, fx.Node) and isinstance(example(index), Tensor)
+        return [value.shape[0]] if by_tensor and value.dim() else []
+    size = _COUNTED.get(call.op)
+    return [] if size is None else [example(call.arguments[size])]
+
+
+_COUNTED = {
+    "bincount": "minlength",
+    "gnnc.segment_reduce": "dim_size",
+    "gnnc.segment_softmax": "num_groups",
+}
+"""What tells the number of its results, by the name of that argument."""
+
+
+def sets_behind(s: Set) -> Iterator[Set]:
+    """The sets that a set is made from."""
+    match s.origin:
+        case Filter(parent, _):
+            yield parent.find()
+        case Union(parts):
+            yield from (p.find() for p in parts)
+        case Loops(nodes, of, _, _):
+            yield from (nodes.find(), of.find())
+        case Sized():
+            pass
+
+
+def made_from(s: Set, other: Set) -> bool:
+    """Whether a set is `other`, or is made from it in one or several steps."""
+    todo, seen = [s.find()], set[int]()
+    while todo:
+        x = todo.pop()
+        if x is other.find():
+            return True
+        if x.number not in seen:
+            seen.add(x.number)
+            todo.extend(sets_behind(x))
+    return False
+
+
+class Sizes:
+    """The sets of one graph; `rows` are symbols known to count rows, whatever the graph shows."""
+
+    def __init__(self, graph: fx.Graph, rows: AbstractSet[str] = frozenset()) -> None:
+        self.rows = row_symbols(graph) | rows
+        self.told = _told(graph)
+        self.by_size: dict[str, Set] = {}
+        self.by_origin: dict[object, Set] = {}
+        self.aliases: dict[sympy.Symbol, sympy.Expr] = {}
+        self.widths: dict[sympy.Expr, int] = {}
+        self.checks: list[tuple[sympy.Expr, sympy.Expr]] = []
+
+    def is_unknown(self, symbol: object) -> bool:
+        """Whether only running the program tells a symbol: no placeholder has it as a size. (One of
+        a part of a graph may, where an earlier part has made the rows.)"""
+        return is_unbacked(symbol) and str(symbol) not in self.told
+
+    def canonical(self, expr: sympy.Expr) -> sympy.Expr:
+        """`expr` with symbols of sets found equal replaced."""
+        return expr.subs(self.aliases) if self.aliases and expr.free_symbols else expr
+
+    def set_of(self, expr: sympy.Expr) -> Set:
+        """The set of that size."""
+        expr = self.canonical(sympy.sympify(expr))
+        key = str(expr)
+        if key not in self.by_size:
+            self.by_size[key] = Set(expr)
+        return self.by_size[key].find()
+
+    def rename(self, symbol: sympy.Expr, expr: sympy.Expr) -> None:
+        """A size that only running tells turns out to be another one."""
+        if symbol.is_Symbol and is_unbacked(symbol):
+            self.aliases[symbol] = self.canonical(expr)
+
+    def is_rows(self, expr: sympy.Expr) -> bool:
+        return any(str(s) in self.rows for s in expr.free_symbols)
+
+    def dims(self, value: Tensor) -> list[int | Set]:
+        """The dimensions of a fake tensor: widths as numbers, row counts as sets."""
+        return [self.dim(d) for d in value.shape]
+
+    def dim(self, size: int | torch.SymInt) -> int | Set:
+        if not isinstance(size, torch.SymInt):
+            return int(size)
+        expr = self.canonical(expression(size))
+        if not expr.free_symbols:
+            return int(expr)
+        if self.is_rows(expr):
+            return self.set_of(expr)
+        self.widths[expr] = int(size)  # int() inside a backend adds the guard
+        if expr.is_Symbol:
+            self.aliases[expr] = sympy.Integer(self.widths[expr])
+        return self.widths[expr]
+
+    @staticmethod
+    def are_some(rows: int | torch.SymInt) -> bool:
+        """Whether there are rows in every call of the program (a guard), False where only running
+        the program tells.
+
+        Raises:
+            NoRule: there are none.
+        """
+        if not isinstance(rows, torch.SymInt):
+            none = rows == 0
+        else:
+            least = _least(expression(rows))
+            if least is None or least.is_zero:
+                return False
+            none = rows.node.shape_env.evaluate_expr(sympy.Eq(least, 0))
+        if none:
+            raise NoRule("the extremum of no rows")
+        return True
+
+    def unify(self, a: Set, b: Set) -> Set:
+        """Two sets turn out to be one."""
+        a, b = a.find(), b.find()
+        if a is b:
+            return a
+        if not isinstance(a.origin, Sized) and not isinstance(b.origin, Sized):
+            raise NoRule(
+                f"values of two different sets meet, of {a.expr} and of {b.expr} rows: index or "
+                "reduce one to the other first"
+            )
+        if not isinstance(b.origin, Sized):
+            a, b = b, a
+        if made_from(a, b):
+            raise NoRule(
+                f"values of a set of {b.expr} rows meet values of a set made from it: index one by "
+                "the other first"
+            )
+        self.checks.append((a.expr, b.expr))
+        b.merged = a
+        return a
+
+    def born(self, origin: Origin, expr: sympy.Expr) -> Set:
+        """The set of a structure op, the same for the same op."""
+        expr = self.canonical(expr)
+        key = _identity(origin)
+        if key not in self.by_origin:
+            self.by_origin[key] = Set(expr, origin)
+        born = self.by_origin[key].find()
+        if isinstance(origin, Loops):
+            return born
+        if born.expr != expr and expr.is_Symbol:
+            self.aliases[expr] = born.expr
+        known = self.by_size.get(str(expr))
+        if known is None:
+            self.by_size[str(expr)] = born
+        elif isinstance(known.find().origin, Sized) and not made_from(born, known):
+            known.find().merged = born
+            self.by_size[str(expr)] = born
+        return born
+
+
+def _told(graph: fx.Graph) -> set[str]:
+    """The symbols that are a placeholder, or a dimension of one."""
+    values = [example(n) for n in graph.nodes if n.op == "placeholder"]
+    sizes = [d for v in values for d in (v.shape if isinstance(v, Tensor) else (v,))]
+    expressions = [expression(d) for d in sizes if isinstance(d, torch.SymInt)]
+    return {str(e) for e in expressions if e.is_Symbol}
+
+
+def _identity(origin: Origin) -> object:
+    if isinstance(origin, Filter):
+        return ("filter", origin.set.find().number, origin.mask.number)
+    if isinstance(origin, Union):
+        return ("union", *(p.find().number for p in origin.parts))
+    if isinstance(origin, Loops):
+        of = origin.of.find().number
+        return ("loops", origin.nodes.find().number, of, origin.src.number, origin.dst.number)
+    raise AssertionError(origin)

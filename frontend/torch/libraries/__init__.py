@@ -1,0 +1,1 @@
+"""What gnnc knows of libraries on top of torch, one folder each."""

@@ -1,0 +1,1 @@
+"""What gnnc knows of PyTorch Geometric."""

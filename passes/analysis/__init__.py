@@ -1,0 +1,1 @@
+"""What passes find out before they decide: costs, facts about values, dependence, cuts."""

@@ -1,0 +1,217 @@
+"""What is known of the numbers of a value: finite, not negative, bounded away from 0.
+
+A factor may leave a sum only where it is finite on every stored row, also on rows that nothing
+reads: there it would meet the 0 of an empty group, and 0 times infinity is no number. Arguments
+are taken to be finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.inter.pointwise import PointwiseOp
+from ...dialects.inter.reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
+from ...dialects.inter.sets import Total
+from ...dialects.inter.shapes import RowReduceOp
+from ...dialects.inter.types import UNIT, RowsType, rows
+from ...dialects.inter.values import AtOp, CastOp, ConstOp
+
+_SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
+_MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
+_SQUARES = frozenset({"inter.mul"})
+
+
+class Facts:
+    """The facts of one function, found when asked for and remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, SSAValue], bool] = {}
+
+    def _ask(self, what: str, v: SSAValue, find: Callable[[Operation], bool]) -> bool:
+        if not isinstance(v.owner, Operation):
+            return what == "finite"
+        todo = [v]  # operands first, without recursion: programs are deep
+        while todo:
+            x = todo[-1]
+            owner = x.owner
+            assert isinstance(owner, Operation)
+            new = [y for y in _values(owner) if self._unknown(what, y)]
+            if new and self._unknown(what, x):
+                todo += new
+                continue
+            todo.pop()
+            if self._unknown(what, x):
+                self._known[what, x] = find(owner)
+        return self._known[what, v]
+
+    def _unknown(self, what: str, v: SSAValue) -> bool:
+        return isinstance(v.owner, Operation) and (what, v) not in self._known
+
+    def finite(self, v: SSAValue) -> bool:
+        """Finite arguments make every stored row finite."""
+        return self._ask("finite", v, self._finite)
+
+    def finite_units(self, op: Operation) -> bool:
+        """Whether the single rows among the operands are finite, also where a set has no rows."""
+        units = (x for x in _values(op) if rows(x).dom.set == UNIT)
+        return all(self.finite(x) for x in units)
+
+    def not_negative(self, v: SSAValue) -> bool:
+        """No number is below 0."""
+        return self._ask("not negative", v, self._not_negative)
+
+    def positive(self, v: SSAValue) -> bool:
+        """All numbers are above some constant above 0."""
+        return self._ask("positive", v, self._positive)
+
+    def _finite(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return math.isfinite(op.number)
+        if op.name == "inter.where" and self._is_guarded(op):
+            return True
+        if not all(self.finite(x) for x in _values(op)):
+            return False
+        if op.name == "inter.exp" and _below_greatest(op.operands[0]):
+            return True
+        if isinstance(op, PointwiseOp) and op.SPEC.smooth_above_zero is not None:
+            x = op.operands[op.SPEC.smooth_above_zero]
+            if op.SPEC.finite_at_zero:
+                return self.not_negative(x)
+            return "zero" in op.properties or self.positive(x)
+        return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
+
+    def smooth(self, op: Operation) -> bool:
+        """Finite operands give a finite result with a finite derivative: of every Total op, and of
+        others on operands that are away from 0."""
+        if isinstance(op, PointwiseOp) and op.SPEC.smooth_above_zero is not None:
+            x = op.operands[op.SPEC.smooth_above_zero]
+            return self.positive(x) and all(self.finite(y) for y in _values(op))
+        return op.has_trait(Total)
+
+    def _is_guarded(self, op: Operation) -> bool:
+        """Whether a choice takes a quotient only where its divisor, how often the condition holds,
+        is 1 or more: a mean over the rows that count."""
+        condition, quotient, other = op.operands
+        owner = quotient.owner
+        if not isinstance(owner, Operation) or owner.name != "inter.div":
+            return False
+        number, divisor = owner.operands
+        return (
+            self.finite(number)
+            and self.finite(other)
+            and rows(divisor).dom.set == UNIT
+            and _counted(divisor) is condition
+        )
+
+    def _is_clamped(self, op: Operation) -> bool:
+        """Whether a choice is the greater of a value and a positive one: `x < c ? c : x`."""
+        condition, low, x = op.operands
+        less = condition.owner
+        return (
+            isinstance(less, Operation)
+            and less.name == "inter.lt"
+            and tuple(less.operands) == (x, low)
+            and self.positive(low)
+        )
+
+    def _not_negative(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return op.number >= 0
+        if isinstance(op, CountOp | SoftmaxOp) or self.positive(op.results[0]):
+            return True
+        if op.name in _SQUARES and op.operands[0] is op.operands[1]:
+            return True
+        if isinstance(op, PointwiseOp):
+            return self._sign_of(op)
+        if op.name in _MOVES or isinstance(op, ReduceOp | RowReduceOp | DropoutOp):
+            return all(self.not_negative(x) for x in _values(op))
+        return False
+
+    def _sign_of(self, op: PointwiseOp) -> bool:
+        """What its record says of the sign of a pointwise op's result."""
+        if op.SPEC.sign in ("any", "never negative"):
+            return op.SPEC.sign == "never negative"
+        known = [self.not_negative(x) for x in op.operands]
+        return any(known) if op.SPEC.sign == "kept by one" else all(known)
+
+    def _positive(self, op: Operation) -> bool:
+        if isinstance(op, ConstOp):
+            return op.number > 0
+        if op.name == "inter.maximum":
+            return any(self.positive(x) for x in op.operands)
+        if op.name == "inter.add":
+            a, b = op.operands
+            return (self.positive(a) and self.not_negative(b)) or (
+                self.positive(b) and self.not_negative(a)
+            )
+        if op.name in _MOVES or op.name in ("inter.minimum", "inter.mul", "inter.sqrt"):
+            return all(self.positive(x) for x in _values(op))
+        if op.name == "inter.where":
+            return self._is_clamped(op) or all(self.positive(x) for x in op.operands[1:])
+        if isinstance(op, RowReduceOp) and op.kind.data == "sum":
+            return _has_greatest(op)
+        return False
+
+
+def _below_greatest(v: SSAValue) -> bool:
+    """Whether `v` is a value less the greatest of its group, or of its row: 0 or less, as in
+    softmax."""
+    difference = v.owner
+    if not isinstance(difference, Operation) or difference.name != "inter.sub":
+        return False
+    x, most = difference.operands
+    read = most.owner
+    reduce = read.x.owner if isinstance(read, AtOp) else read
+    if not isinstance(reduce, ReduceOp):
+        return _greatest_of_row(most, x) is not None
+    if reduce.kind.data != "max" or reduce.x is not x:
+        return False
+    along = reduce.along_keys
+    own = along == (read.path.data,) if isinstance(read, AtOp) else len(along) != 1
+    return own and rows(difference.results[0]).dom == reduce.over
+
+
+def _greatest_of_row(most: SSAValue, x: SSAValue) -> RowReduceOp | None:
+    """The maximum over dimensions of the row `x` that `most` is, with dimensions of 1 in their
+    place."""
+    dims = rows(most).dims
+    while isinstance(most.owner, Operation) and most.owner.name in ("inter.stop", "inter.reshape"):
+        most = most.owner.operands[0]
+    op = most.owner
+    if not isinstance(op, RowReduceOp) or op.kind.data != "max" or op.x is not x:
+        return None
+    kept = tuple(1 if i in op.axes else n for i, n in enumerate(rows(x).dims))
+    return op if dims == kept else None
+
+
+def _has_greatest(op: RowReduceOp) -> bool:
+    """Whether a sum over dimensions of exp is 1 or more, as one of its terms is exp(0)."""
+    exp = op.x.owner
+    if not isinstance(exp, Operation) or exp.name != "inter.exp":
+        return False
+    difference = exp.operands[0].owner
+    if not isinstance(difference, Operation) or difference.name != "inter.sub":
+        return False
+    found = _greatest_of_row(difference.operands[1], difference.operands[0])
+    return found is not None and set(found.axes) <= set(op.axes)
+
+
+def _counted(v: SSAValue) -> SSAValue | None:
+    """The condition of which `v` is how often it holds on all rows of a set."""
+    casts = ("inter.cast", "inter.reshape")
+    while isinstance(v.owner, Operation) and v.owner.name in casts:
+        v = v.owner.operands[0]
+    op = v.owner
+    if not isinstance(op, ReduceOp) or op.kind.data != "sum" or op.along_keys:
+        return None
+    cast = op.x.owner
+    return cast.x if isinstance(cast, CastOp) else None
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    """The operands that are rows, a random key aside."""
+    out = [x for x in op.operands if isinstance(x.type, RowsType)]
+    return out[:1] if op.name == "inter.dropout" else out

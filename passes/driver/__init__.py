@@ -1,0 +1,1 @@
+"""What runs passes: the runner, the standard pipelines, and a watcher that interprets modules."""

@@ -1,0 +1,163 @@
+"""autodiff: reverse mode on whole functions.
+
+(arguments) -> (results) becomes (arguments, cotangents) -> (results, gradients): a cotangent for
+every float result that is no update of an argument, a gradient for every argument with
+`inter.needs_grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD, UPDATE
+from ...dialects.inter.base import ValueOp
+from ...dialects.inter.builder import Builder
+from ...dialects.inter.types import RowsType, is_float, rows
+from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
+from .differentiation.derivatives import STOPS, differentiate, passes_gradient
+from .differentiation.reverse import Reverse
+from .verify_sets import verify_sets
+
+
+def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
+    """Differentiates `func` in place.
+
+    Cotangent arguments are named `d_<result>` and carry `inter.cotangent`; gradients are named
+    `d_<argument>`, have exactly its type and carry `inter.grad = "<argument>"`; an argument that no
+    result is made of (`attached_arguments`) has none. The forward ops stay as they are, the
+    backward ones follow them; what turns out to be unused is for dce. Raises
+    PassFailedException where no argument wants a gradient, where the function is differentiated
+    already, and where an op on the way has no derivative.
+    """
+    env = verify_sets(func)
+    args, attrs = list(func.body.block.args), arg_attributes(func)
+    wanted, attached = _wanted(func, args, attrs), attached_arguments(func)
+    ret, outcomes = return_of(func), result_attributes(func)
+    results = list(ret.operands)
+    body = [op for op in func.body.block.ops if isinstance(op, ValueOp)]
+    ret.detach()
+    ret.erase()
+
+    names = Names(
+        name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(zip(args, attrs, strict=True))
+    )
+    r = reverse(Builder(env, func.body.block), env, _reached(body, wanted))
+    for i, (value, outcome) in enumerate(zip(results, outcomes, strict=True)):
+        if isinstance(value.type, RowsType) and is_float(value.type.elem) and UPDATE not in outcome:
+            d = func.body.block.insert_arg(value.type, len(func.body.block.args))
+            result = name_of(value, outcome, f"result{i}")
+            d.name_hint = name = names.fresh(f"d_{result}")
+            attrs.append({COTANGENT: StringAttr(result), NAME: StringAttr(name)})
+            r.put_result(value, d)
+    for op in reversed(body):
+        if r.has(op.results[0]):
+            differentiate(r, op)
+
+    given = {a: name for a, name in wanted.items() if name in attached}
+    gradients = [_gradient(r, a) for a in given]
+    for name in given.values():
+        own = names.fresh(f"d_{name}")
+        outcomes.append({NAME: StringAttr(own), GRAD: StringAttr(name)})
+    func.body.block.add_op(ReturnOp(*results, *gradients))
+    func.arg_attrs, func.res_attrs = _array(attrs), _array(outcomes)
+    func.update_function_type()
+
+
+def attached_arguments(func: FuncOp) -> set[str]:
+    """The names of the arguments that a float result is made of, `inter.stop` apart: those to which
+    torch gives a gradient, be it 0, and not none. An optimizer leaves the others alone."""
+    wanted = [UPDATE not in outcome for outcome in result_attributes(func)]
+    parts = zip(made_of(func), wanted, strict=True)
+    return {name for (names, _), is_result in parts if is_result for name in names}
+
+
+def made_of(func: FuncOp) -> list[tuple[set[str], set[int]]]:
+    """For each result the names of the arguments that it is made of, and the numbers of the other
+    results, in floats and `inter.stop` apart. A result that is no float is made of none."""
+    body = [op for op in reversed(func.body.block.ops) if isinstance(op, ValueOp)]
+    args = zip(func.body.block.args, arg_attributes(func), strict=True)
+    names = {a: name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(args)}
+    results = return_of(func).operands
+    out: list[tuple[set[str], set[int]]] = []
+    for value in results:
+        reached = _made_of(value, body)
+        others = {i for i, x in enumerate(results) if x in reached and x is not value}
+        out.append(({name for a, name in names.items() if a in reached}, others))
+    return out
+
+
+def _made_of(value: SSAValue, body: Iterable[ValueOp]) -> set[SSAValue]:
+    """The floats that a value is made of, itself among them; `body` is in reverse order."""
+    reached = {value} if _is_float(value) else set[SSAValue]()
+    for op in body:
+        if op.results[0] in reached and type(op) not in STOPS:
+            reached.update(x for x in op.operands if _is_float(x))
+    return reached
+
+
+def _is_float(value: SSAValue) -> bool:
+    return isinstance(value.type, RowsType) and is_float(value.type.elem)
+
+
+def _wanted(
+    func: FuncOp, args: Sequence[SSAValue], attrs: Sequence[Attributes]
+) -> dict[SSAValue, str]:
+    """The arguments whose gradient is wanted, with their names."""
+    here = f"autodiff: @{func.sym_name.data}"
+    if any(COTANGENT in d for d in attrs):
+        raise PassFailedException(f"{here} has cotangents already: run autodiff once")
+    wanted: dict[SSAValue, str] = {}
+    for i, (a, d) in enumerate(zip(args, attrs, strict=True)):
+        if NEEDS_GRAD not in d:
+            continue
+        name = name_of(a, d, f"arg{i}")
+        if not isinstance(a.type, RowsType) or not is_float(a.type.elem):
+            raise PassFailedException(
+                f"{here}: argument {name} is {a.type}: only rows of floats have gradients, drop "
+                f"its {NEEDS_GRAD}"
+            )
+        wanted[a] = name
+    if not wanted:
+        raise PassFailedException(
+            f"{here}: no argument has {NEEDS_GRAD}: mark those whose gradient is wanted"
+        )
+    return wanted
+
+
+def _reached(body: Sequence[ValueOp], start: Iterable[SSAValue]) -> set[SSAValue]:
+    """`start` and every value that moves with it."""
+    reached = set(start)
+    for op in body:
+        if any(x in reached and passes_gradient(op, i) for i, x in enumerate(op.operands)):
+            reached.update(op.results)
+    return reached
+
+
+def _gradient(r: Reverse, a: SSAValue) -> SSAValue:
+    """The cotangent of an argument, stored as the argument is."""
+    t = rows(a)
+    return r.b.widen(r.cotangent(a) if r.has(a) else r.zero(a, t.dims), t.dom)
+
+
+def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr(d) for d in dictionaries)
+
+
+@dataclass(frozen=True)
+class AutodiffPass(ModulePass):
+    """Appends the gradients of arguments marked `inter.needs_grad` to each function's results."""
+
+    name = "autodiff"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                autodiff(func)

@@ -1,0 +1,71 @@
+"""dce-sets: removes ops whose results nobody needs, and keeps sets that only types still name.
+
+xDSL's dce (and the clean-up inside canonicalize and cse) sees uses of values only. A set may be
+needed without one: `inter.sized` makes the set that a map of another one goes to. An attach that is
+`checked` stays for what it checks.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.inter.base import StructureOp, ValueOp
+from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.structure import is_check
+from ...dialects.inter.types import UNIT, RowsType, SetType
+from .verify_sets import verify_sets
+
+
+def dce_sets(func: FuncOp) -> int:
+    """Erases the dead value and structure ops of `func`; returns how many. Linear in ops."""
+    env = verify_sets(func)
+    ops = list(func.body.block.ops)
+    roots = [op for op in ops if not isinstance(op, StructureOp | ValueOp) or is_check(op)]
+    live = _live(func, env, roots)
+    dead = [op for op in ops if op not in live]
+    for op in reversed(dead):
+        op.detach()
+        op.erase()
+    return len(dead)
+
+
+def _live(func: FuncOp, env: SetEnv, roots: Iterable[Operation]) -> set[Operation]:
+    """The ops that `roots` and the arguments need."""
+    live: set[Operation] = set()
+    todo: list[Operation | SSAValue] = [*roots, *func.body.block.args]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Operation):
+            if item not in live:
+                live.add(item)
+                todo += [*item.operands, *item.results]
+            continue
+        owners = [item.owner] + [env.value(n).owner for n in _names(item.type)]
+        todo += [o for o in owners if isinstance(o, Operation) and o not in live]
+    return live
+
+
+def _names(t: Attribute) -> list[str]:
+    """The sets that a type speaks of, other than itself."""
+    if isinstance(t, RowsType):
+        return [] if t.dom.set == UNIT else [t.dom.set]
+    if isinstance(t, SetType):
+        return [*(m.codomain for m in t.map_dict().values()), *t.part_names]
+    return []
+
+
+@dataclass(frozen=True)
+class DceSetsPass(ModulePass):
+    """Removes ops whose results are not needed; a set that a type names is needed."""
+
+    name = "dce-sets"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                dce_sets(func)

@@ -1,0 +1,168 @@
+"""hoist-invariants: marks the rows that depend on the graph only, so that @prepare computes them.
+
+A value is invariant when sets, constants and integer data are all it is computed from: the degree
+normalisation of GCN, say. Of the invariant values, those that something else uses are marked
+`inter.prepare` (split-phases moves them and what they need), with exceptions that would waste
+memory: a view (`at`, `reshape`, ..) costs nothing and is made where it is used, from what it views;
+a pointwise value per edge wider than `edge_width` numbers is likewise computed again, and so is one
+that is wider than all it is computed from (the one-hot rows of a loss). Integer
+`rows<unit, ..>` arguments are not invariant (they are random keys and step counters), neither is
+dropout, nor an argument that the function updates.
+
+`inputs`: arguments marked `inter.constant` count as invariant, so that the aggregation of input
+features (A X of a first layer) is done once per graph and input.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.attributes import PREPARE
+from ...dialects.inter.base import ValueOp
+from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.types import RowsType, rows
+from ..analysis.costs import Sizes, row_bytes
+from ..analysis.dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
+from ..signature import body_ops, return_of
+
+EDGE_WIDTH = 1
+"""Numbers a row above which an invariant pointwise value per edge is not stored."""
+
+VIEWS = frozenset(
+    f"inter.{name}"
+    for name in ("at", "reshape", "transpose", "broadcast", "slice", "part", "as_rows", "as_unit")
+)
+"""Ops that only say where to read."""
+COSTLY = frozenset(
+    {"inter.reduce", "inter.softmax", "inter.contract", "inter.count", "inter.row_reduce"}
+)
+"""Ops that read many rows, or do more than a few operations, for each number they give."""
+
+
+@dataclass
+class Invariants:
+    """Which values of a function are invariant, and which of these @prepare should store."""
+
+    func: FuncOp
+    sizes: Sizes
+    inputs: bool = False
+    edge_width: int = EDGE_WIDTH
+
+    def __post_init__(self) -> None:
+        self.ops = body_ops(self.func)
+        start = invariant_arguments(self.func, self.inputs, units=False)
+        self.constants = closure(self.ops, set())
+        self.values = closure(self.ops, start)
+
+    def worth_storing(self, op: Operation) -> bool:
+        """Whether the invariant result of `op` is better stored than made again."""
+        if not isinstance(op, ValueOp) or op.name in FREE or op.name in VIEWS:
+            return False
+        if op.results[0] in self.constants:
+            return False
+        if op.name in COSTLY:
+            return True
+        if math.prod(op.type.dims) > self.edge_width and self.sizes.is_edges(op.type.dom):
+            return False
+        return sum(map(row_bytes, map(rows, self._sources(op)))) >= row_bytes(op.type)
+
+    def _sources(self, op: ValueOp) -> list[SSAValue]:
+        """What would be read to compute `op` again: arguments and what costly ops gave."""
+        out: list[SSAValue] = []
+        seen: set[SSAValue] = set()
+        todo = list(op.operands)
+        while todo:
+            x = todo.pop()
+            if x in seen or x in self.constants or not isinstance(x.type, RowsType):
+                continue
+            seen.add(x)
+            owner = x.owner
+            if isinstance(owner, ValueOp) and owner.name not in COSTLY:
+                todo += owner.operands
+            else:
+                out.append(x)
+        return out
+
+    def stored(self) -> set[Operation]:
+        """The ops whose results @prepare should give: the last invariant ones worth it."""
+        out: set[Operation] = set()
+        seen: set[SSAValue] = set()
+        users = [op for op in self.ops if not set(op.results) <= self.values]
+        todo = [x for op in (*users, return_of(self.func)) for x in op.operands]
+        while todo:
+            value = todo.pop()
+            if value in seen or value not in self.values:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if not isinstance(owner, ValueOp):
+                continue
+            if self.worth_storing(owner):
+                out.add(owner)
+            else:
+                todo.extend(owner.operands)
+        return out
+
+
+def hoist_invariants(func: FuncOp, inputs: bool = False, edge_width: int = EDGE_WIDTH) -> None:
+    """Marks the ops of `func` that @prepare should compute."""
+    sizes = Sizes.of(func, SetEnv.of(func))
+    stored = Invariants(func, sizes, inputs, edge_width).stored()
+    for op in stored:
+        op.attributes[PREPARE] = UnitAttr()
+    early = structure_ancestors(func) | ancestors(r for op in stored for r in op.results)
+    passing: set[Operation] = {op for op in early - stored if isinstance(op, ValueOp)}
+    copies = LateCopies(passing)
+    for op in (*body_ops(func), return_of(func)):
+        if op not in early:
+            copies.redirect(op)
+
+
+@dataclass
+class LateCopies:
+    """Copies of what @prepare computes on the way to what it stores: later phases that read it too
+    compute it again, or it would be stored all the same.
+    """
+
+    passing: set[Operation]
+    made: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def redirect(self, op: Operation) -> None:
+        """Make `op` read copies."""
+        for i, x in enumerate(op.operands):
+            op.operands[i] = self._copy(x, op)
+
+    def _copy(self, x: SSAValue, before: Operation) -> SSAValue:
+        owner = x.owner
+        if not isinstance(owner, Operation) or owner not in self.passing or owner.name in FREE:
+            return x
+        if x not in self.made:
+            operands = {y: self._copy(y, before) for y in owner.operands}
+            copy = owner.clone(operands)
+            block = before.parent
+            assert block is not None
+            block.insert_op_before(copy, before)
+            self.made[x] = copy.results[0]
+        return self.made[x]
+
+
+@dataclass(frozen=True)
+class HoistInvariantsPass(ModulePass):
+    """Marks the rows that depend on the graph only for @prepare."""
+
+    name = "hoist-invariants"
+
+    inputs: bool = False
+    edge_width: int = EDGE_WIDTH
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                hoist_invariants(func, self.inputs, self.edge_width)

@@ -1,0 +1,325 @@
+"""reorder-linear, aggregation: a product with a weight stands before or after a sum, by cost.
+
+`contract(reduce sum (at src x), W)` and `reduce sum (at src contract(x, W))` are equal: for sums
+and means, with scalars per edge or node in between, and for `scalar * x + reduce ..` (GIN). A bias
+inside becomes the bias times the same aggregation of 1 (a count). Nothing moves through max or a
+nonlinearity, and nothing that other ops use as well is done twice.
+
+The costs are those of order_costs.py, backward included when training. After autodiff a product
+that is still before its aggregation moves behind it where the forward alone gains: backward follows
+the order that was there when it was made. With `hoist_inputs` an aggregation of `inter.constant`
+inputs counts nothing, as hoist-invariants will move it to @prepare. Ties leave the program alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ....dialects.inter.base import ValueOp
+from ....dialects.inter.builder import Builder
+from ....dialects.inter.pointwise import PointwiseOp
+from ....dialects.inter.reduce import ReduceOp
+from ....dialects.inter.shapes import ContractOp
+from ....dialects.inter.types import rows
+from ...analysis.costs import FEW, element_bytes
+from ...analysis.dependence import dependants, to_differentiate
+from .function import LinearFunction, at_of, is_product, is_unit, linear_reduce, plain_at, width
+from .order_costs import OrderCosts
+
+MARGIN = 0.98
+"""What the other order must cost at most, relative to the one that is there."""
+
+MANY = 50
+"""Terms of a sum beyond which no aggregation is looked for in it."""
+
+Step = Callable[[Builder, SSAValue], SSAValue]
+"""A linear op that keeps the row's shape, applied to another value."""
+
+
+@dataclass
+class Aggregation:
+    """A linear function of one value (reads, scalars, sums); `apply` does it to another."""
+
+    root: SSAValue
+    top: SSAValue
+    apply: Step
+    reduces: list[ReduceOp]
+
+
+def move_product(fn: LinearFunction, op: ValueOp) -> bool:
+    """Moves a product with a single matrix to the cheaper side of an aggregation."""
+    if not isinstance(op, ContractOp) or not is_product(op):
+        return False
+    weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
+    if len(weights) != 1:
+        return False
+    w = weights[0]
+    x = op.operands[1 - w]
+    if len(rows(x).dims) != 1 or not op.letters()[2]:
+        return False
+    if fn.joint:
+        return _product_last(fn, op, w)
+    inside = aggregated(x, op)
+    if inside is not None:
+        return _product_first(fn, op, w, inside)
+    return _product_last(fn, op, w)
+
+
+# ---------------------------------------------------------------- the linear functions
+
+
+def scalar_product(v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """(scalar, carrier) where `v` is a row times one number."""
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "mul":
+        a, b = owner.operands
+        if width(a) == 1 and rows(b).dims == rows(v).dims:
+            return a, b
+        if width(b) == 1 and rows(a).dims == rows(v).dims:
+            return b, a
+    return None
+
+
+def _negated(v: SSAValue) -> SSAValue | None:
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "neg":
+        return owner.operands[0]
+    return None
+
+
+def _scale(scalar: SSAValue) -> Step:
+    return lambda b, x: b.mul(b.reshape(scalar, ()), x)
+
+
+def _then(first: Step, second: Step) -> Step:
+    return lambda b, x: second(b, first(b, x))
+
+
+def _same(b: Builder, x: SSAValue) -> SSAValue:
+    return x
+
+
+@dataclass
+class _Finder:
+    """Reads an expression downwards from the operand of a product."""
+
+    reduces: list[ReduceOp] = field(default_factory=list[ReduceOp])
+    roots: list[SSAValue] = field(default_factory=list[SSAValue])
+
+    def has_reduce(self, v: SSAValue) -> bool:
+        """Whether a sum over rows is found through scalars and additions."""
+        todo, seen = [v], {v}
+        while todo and len(seen) <= MANY:
+            x = todo.pop()
+            if linear_reduce(x) is not None:
+                return True
+            new = [t for t in _terms(x) if t not in seen]
+            seen.update(new)
+            todo += new
+        return False
+
+    def read(self, v: SSAValue, user: Operation | None) -> Step | None:
+        """How `v` follows from the root; None where it does not."""
+        if not self.has_reduce(v):
+            return self._from_root(v)
+        if user is not None and any(use.operation is not user for use in v.uses):
+            return None  # someone else needs it as it is
+        owner = v.owner
+        assert isinstance(owner, Operation)
+        if (reduce := linear_reduce(v)) is not None:
+            self.reduces.append(reduce)
+            inner = self._inside(reduce.x)
+            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
+            return inner and _then(inner, lambda b, x: b.reduce(kind, x, over, along))
+        if (product := scalar_product(v)) is not None:
+            inner = self.read(product[1], owner)
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self.read(x, owner)
+            return inner and _then(inner, Builder.neg)
+        assert isinstance(owner, PointwiseOp)
+        name = owner.SPEC.name
+        left, right = owner.operands
+        # the branch with the sum first: it says what the root is
+        first = [x for x in (left, right) if self.has_reduce(x)]
+        steps = {x: self.read(x, owner) for x in (*first, left, right) if x in first}
+        for x in (left, right):
+            if x not in steps:
+                steps[x] = self.read(x, owner)
+        a, b2 = steps[left], steps[right]
+        if a is None or b2 is None:
+            return None
+        return lambda b, x: b.pointwise(name, a(b, x), b2(b, x))
+
+    def _inside(self, v: SSAValue) -> Step | None:
+        """What a sum adds up: scalars times a read of the root (or times the root itself)."""
+        if (product := scalar_product(v)) is not None:
+            inner = self._inside(product[1])
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self._inside(x)
+            return inner and _then(inner, Builder.neg)
+        read = plain_at(v)
+        self.roots.append(v if read is None else read.x)
+        return _same if read is None else (lambda b, x: at_of(b, read, x))
+
+    def _from_root(self, v: SSAValue) -> Step | None:
+        """The root itself, or scalars times it."""
+        if not self.roots:
+            return None
+        if v is self.roots[0]:
+            return _same
+        if (product := scalar_product(v)) is not None:
+            inner = self._from_root(product[1])
+            return inner and _then(inner, _scale(product[0]))
+        if (x := _negated(v)) is not None:
+            inner = self._from_root(x)
+            return inner and _then(inner, Builder.neg)
+        return None
+
+
+def _terms(v: SSAValue) -> list[SSAValue]:
+    """What a sum, difference or scalar product is made of, scalars aside."""
+    if (product := scalar_product(v)) is not None:
+        return [product[1]]
+    if (x := _negated(v)) is not None:
+        return [x]
+    owner = v.owner
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("add", "sub"):
+        same = all(rows(x).dims == rows(v).dims for x in owner.operands)
+        return list(owner.operands) if same else []
+    return []
+
+
+def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
+    """`v` as an aggregation of one value, where nobody but `user` needs it."""
+    finder = _Finder()
+    if not finder.has_reduce(v):
+        return None
+    step = finder.read(v, user)
+    if step is None or len(set(finder.roots)) != 1:
+        return None
+    return Aggregation(finder.roots[0], v, step, finder.reduces)
+
+
+# ---------------------------------------------------------------- costs
+
+
+def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderCosts:
+    k = width(op.operands[1 - w]) if rows(op.operands[1 - w]).dims else 1
+    need = to_differentiate(fn.func)
+    root_grad = a.root in need
+    sources, edges = fn.sizes.rows(rows(a.root).dom), sum(fn.sizes.rows(r.over) for r in a.reduces)
+    return OrderCosts(
+        n=edges if FEW * edges <= sources else sources,  # as widen-domains would have it
+        m=fn.sizes.rows(rows(a.top).dom),
+        edges=edges,
+        k=k,
+        f=width(op.operands[w]) // k,
+        number_bytes=element_bytes(rows(a.root)),
+        stored=isinstance(a.root, BlockArgument) or _outlives(fn, a),
+        hoisted=fn.hoist_inputs and a.root in fn.constant_inputs(),
+        training=root_grad or op.operands[w] in need,
+        root_grad=root_grad,
+    )
+
+
+def _outlives(fn: LinearFunction, a: Aggregation) -> bool:
+    """Whether the root is read again by what follows from the aggregation: it is stored then."""
+    later = dependants(fn.func.body.block.ops, {a.top})
+    return any(r in later for use in a.root.uses for r in use.operation.results)
+
+
+# ---------------------------------------------------------------- the two directions
+
+
+def _contract(b: Builder, op: ContractOp, w: int, x: SSAValue) -> SSAValue:
+    operands = [x, x]
+    operands[w] = op.operands[w]
+    return b.contract(op.spec.data, *operands)
+
+
+def _builder(fn: LinearFunction, op: Operation, a: Aggregation) -> Builder:
+    """A builder in front of `op`; what is summed over pairs has the least domain."""
+    pairs = any(r.over.keys for r in a.reduces)
+    return Builder(fn.env, InsertPoint.before(op)) if pairs else fn.before(op)
+
+
+def _product_first(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> bool:
+    costs = _costs(fn, op, w, a)
+    if costs.first() >= MARGIN * costs.last():
+        return False
+    b = _builder(fn, op, a)
+    fn.replace(op.results[0], a.apply(b, _contract(b, op, w, a.root)))
+    return True
+
+
+def _product_last(fn: LinearFunction, op: ContractOp, w: int) -> bool:
+    chain = _upwards(op)
+    if chain is None:
+        return False
+    bias, a = chain
+    if bias is not None and not fn.facts.finite(bias):
+        return False
+    costs = _costs(fn, op, w, Aggregation(op.operands[1 - w], a.top, a.apply, a.reduces))
+    if costs.last() >= MARGIN * costs.first():
+        return False
+    owner = a.top.owner
+    assert isinstance(owner, Operation)
+    b = _builder(fn, owner, a)
+    new = _contract(b, op, w, a.apply(b, op.operands[1 - w]))
+    if bias is not None:
+        ones = a.apply(b, b.const(1.0, (), rows(bias).elem))
+        weights = b.reshape(ones, (1,) * len(op.letters()[2]))
+        new = b.add(new, b.mul(weights, bias))
+    fn.replace(a.top, new)
+    return True
+
+
+def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
+    """From a product through its only users to the sum that takes it, and the scalars behind:
+    (bias that is added on the way, the aggregation)."""
+    v, step, bias = op.results[0], _same, None
+    reduces: list[ReduceOp] = []
+    while (user := _only_user(v)) is not None:
+        result = user.results[0]
+        if (product := scalar_product(result)) is not None and product[1] is v:
+            step = _then(step, _scale(product[0]))
+        elif _negated(result) is v:
+            step = _then(step, Builder.neg)
+        elif reduces:
+            break
+        elif (read := plain_at(result)) is not None and read.x is v:
+            step = _then(step, lambda b, x, read=read: at_of(b, read, x))
+        elif (reduce := linear_reduce(result)) is not None:
+            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
+            step = _then(
+                step,
+                lambda b, x, k=kind, o=over, a=along: b.reduce(k, x, o, a),
+            )
+            reduces.append(reduce)
+        elif bias is None and step is _same and (added := _bias(user, v)) is not None:
+            bias = added
+        else:
+            break
+        v = result
+    return (bias, Aggregation(op.results[0], v, step, reduces)) if reduces else None
+
+
+def _only_user(v: SSAValue) -> ValueOp | None:
+    users = {use.operation for use in v.uses}
+    user = users.pop() if len(users) == 1 else None
+    return user if isinstance(user, ValueOp) and list(user.operands).count(v) == 1 else None
+
+
+def _bias(op: ValueOp, v: SSAValue) -> SSAValue | None:
+    """The single row that `op` adds to `v`."""
+    if isinstance(op, PointwiseOp) and op.SPEC.name == "add":
+        (other,) = [x for x in op.operands if x is not v]
+        if is_unit(other) and op.type.dims == rows(v).dims:
+            return other
+    return None

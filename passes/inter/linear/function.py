@@ -1,0 +1,184 @@
+"""What the rules of reorder-linear share: the function at hand, and how they change it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ....dialects.inter.base import ValueOp
+from ....dialects.inter.builder import Builder
+from ....dialects.inter.pointwise import PointwiseOp
+from ....dialects.inter.reduce import OverAlong, ReduceOp
+from ....dialects.inter.sets import SetEnv
+from ....dialects.inter.shapes import (
+    ConcatOp,
+    ContractOp,
+    ReshapeOp,
+    RowReduceOp,
+    SliceOp,
+    TransposeOp,
+)
+from ....dialects.inter.types import Dom, RowsType, is_float, rows, set_name
+from ....dialects.inter.values import AtOp, CastOp
+from ...analysis.costs import DEGREE, Sizes
+from ...analysis.dependence import closure, has_backward, invariant_arguments
+from ...analysis.value_facts import Facts
+from ...signature import body_ops
+
+ROW_WISE = (
+    PointwiseOp,
+    ContractOp,
+    ReshapeOp,
+    RowReduceOp,
+    SliceOp,
+    TransposeOp,
+    ConcatOp,
+    CastOp,
+)
+"""Ops that compute each row of their result from the same rows of their operands."""
+
+
+class LinearFunction:
+    """One function while reorder-linear works on it."""
+
+    def __init__(self, func: FuncOp, degree: float = DEGREE, hoist_inputs: bool = False):
+        self.func = func
+        self.hoist_inputs = hoist_inputs
+        self.env = SetEnv.of(func)
+        self.sizes = Sizes.of(func, self.env, degree)
+        self.facts = Facts()
+        self.typed: dict[tuple[SSAValue, SSAValue, int], tuple[SSAValue, SSAValue, str]] = {}
+        self._least: dict[SSAValue, Dom] = {}
+        self.joint = has_backward(func)
+        reads = [op for op in body_ops(func) if isinstance(op, AtOp)]
+        self.vanilla = any(r.type.dom != r.infer(self.env) for r in reads)
+
+    # ------------------------------------------------------------ facts
+
+    def constant_inputs(self) -> set[SSAValue]:
+        """The values that hoist-invariants would compute once per graph, given its `inputs`."""
+        return closure(body_ops(self.func), invariant_arguments(self.func, True, False))
+
+    def least(self, v: SSAValue) -> Dom:
+        """The least domain of a value, whatever its type says."""
+        todo = [v]  # operands first, without recursion: programs are deep
+        while todo:
+            x = todo[-1]
+            new = [y for y in _read_by(x) if y not in self._least]
+            if x in self._least:
+                todo.pop()
+            elif new:
+                todo += new
+            else:
+                self._least[x] = self._find_least(x)
+        return self._least[v]
+
+    def _find_least(self, v: SSAValue) -> Dom:
+        op = v.owner
+        if isinstance(op, AtOp) and op.otherwise is None:
+            return self.env.at(set_name(op.set), op.path.data, self._least[op.x])
+        if not isinstance(op, ROW_WISE):
+            return rows(v).dom
+        return self.env.total(op, self.env.join(self._least[x] for x in op.operands))
+
+    # ------------------------------------------------------------ changes
+
+    def before(self, op: Operation) -> Builder:
+        """A builder in front of `op`. In a vanilla function it types as the importer does: on whole
+        sets, but for values per pair."""
+        pairs = isinstance(op, ValueOp) and bool(op.type.dom.keys)
+        pairs |= isinstance(op, OverAlong) and bool(op.over.keys)
+        return Builder(self.env, InsertPoint.before(op), self.vanilla and not pairs)
+
+    def is_returned(self, v: SSAValue) -> bool:
+        """Whether `v` is a result of the function, so that its type is the caller's."""
+        return any(isinstance(use.operation, ReturnOp) for use in v.uses)
+
+    def replace(self, old: SSAValue, new: SSAValue) -> None:
+        """Makes `new` the value that `old` was."""
+        want = rows(old)
+        if self.is_returned(old) and want != new.type:  # the types of results are the caller's
+            assert isinstance(new.owner, Operation)
+            parent = new.owner.parent
+            assert parent is not None
+            new = Builder(self.env, InsertPoint.after(new.owner)).widen(new, want.dom)
+        if old.name_hint and isinstance(new.owner, Operation):
+            new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+
+    def sweep(self) -> None:
+        """Erases the values that nothing uses. Sets stay: a type may name them (see dce-sets)."""
+        for op in reversed(body_ops(self.func)):
+            if isinstance(op, ValueOp) and op.results[0].first_use is None:
+                op.detach()
+                op.erase()
+
+
+def width(v: SSAValue) -> int:
+    """The numbers in a row."""
+    return math.prod(rows(v).dims)
+
+
+def plain_at(v: SSAValue) -> AtOp | None:
+    """The op, where `v` is a read of whole rows through a map without exceptions."""
+    owner = v.owner
+    if isinstance(owner, AtOp) and owner.otherwise is None and not rows(owner.x).dom.keys:
+        return owner
+    return None
+
+
+def linear_reduce(v: SSAValue) -> ReduceOp | None:
+    """The op, where `v` is a sum or mean of floats."""
+    owner = v.owner
+    if isinstance(owner, ReduceOp) and owner.kind.data in ("sum", "mean"):
+        return owner if is_float(owner.type.elem) else None
+    return None
+
+
+def _read_by(v: SSAValue) -> list[SSAValue]:
+    """The rows that tell the least domain of `v`."""
+    op = v.owner
+    if isinstance(op, Operation) and isinstance(op, (AtOp, *ROW_WISE)):
+        return [x for x in op.operands if isinstance(x.type, RowsType)]
+    return []
+
+
+def is_unit(v: SSAValue) -> bool:
+    """Whether `v` is a single row."""
+    return rows(v).dom.set == "unit"
+
+
+def at_of(b: Builder, like: AtOp, x: SSAValue) -> SSAValue:
+    """`x` read as `like` reads."""
+    return b.at(like.set, like.path.data, x)
+
+
+def at_key(env: SetEnv, op: AtOp) -> tuple[str, str]:
+    """Equal for reads through the same map."""
+    name = set_name(op.set)
+    return name, env.same(name, op.path.data)[0]
+
+
+def value_ops(func: FuncOp) -> Iterable[ValueOp]:
+    """The value ops as they are now, in order."""
+    return [op for op in body_ops(func) if isinstance(op, ValueOp)]
+
+
+def is_product(op: ContractOp) -> bool:
+    """Whether a letter is summed over."""
+    left, right, out = op.letters()
+    return any(c in right and c not in out for c in left)
+
+
+def moves_before_read(fn: LinearFunction, read: AtOp) -> bool:
+    """Whether work on the codomain of a read is less than on the rows that read: not so for the
+    few rows that an injective map selects, nor for a graph with fewer edges than nodes."""
+    name, path = set_name(read.set), read.path.data
+    flags = fn.env.flags(name, path)
+    if "mono" in flags and "onto" not in flags:
+        return False
+    return fn.sizes.set(fn.env.codomain(name, path)) <= fn.sizes.set(name)

@@ -1,0 +1,86 @@
+"""reorder-linear, costs: seconds for a product and an aggregation in either order.
+
+Of `n` source rows of `k` numbers and a matrix `k x f`, summed over `edges` into `m` target rows.
+*First* is the product before the aggregation: `A (x W)`; *last* is after it: `(A x) W`. Counted are
+rows gathered, rows streamed through memory (what one nest stores for another), and the product.
+
+The order of the forward half settles that of the backward half, as autodiff follows it:
+
+- first: `s = A' dy` gathers rows of f; then `dW = x' s` and `dx = s W'`, in one nest;
+- last: `dW = (A x)' dy` with A x kept from the forward, then `dx = A' (dy W')` gathers rows of k,
+  which is not needed where x needs no gradient.
+
+The forward of the first may run as the last: its product moves once more after autodiff, when
+backward no longer depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ...analysis.costs import GATHER_BYTES, GEMM_FLOPS, LINE_BYTES, STREAM_BYTES
+
+
+@dataclass(frozen=True)
+class OrderCosts:
+    """The two orders of one product and one aggregation.
+
+    `stored`: x lies in memory whatever the order. `hoisted`: aggregating x costs nothing, as it is
+    done once per graph. `training`: the matrix needs a gradient; `root_grad`: x does.
+    """
+
+    n: float
+    m: float
+    edges: float
+    k: int
+    f: int
+    number_bytes: int
+    stored: bool
+    hoisted: bool = False
+    training: bool = False
+    root_grad: bool = False
+
+    def first(self) -> float:
+        """The product before the aggregation, backward included."""
+        if not self.training:
+            return self._forward_first()
+        keep = 0.0 if self.stored else self._stream(self.n, self.k)
+        kept = replace(self, stored=True)
+        forward = min(kept._forward_first(), kept._forward_last())
+        backward = self._stream(self.m, self.f) + self._gather(self.f)
+        backward += self._stream(self.n, self.k) + self._product(self.n)
+        return keep + forward + backward + self.root_grad * self._product(self.n)
+
+    def last(self) -> float:
+        """The product after the aggregation, backward included."""
+        out = self._forward_last()
+        if self.training:
+            out += 2 * self._stream(self.m, self.k) + self._product(self.m)
+        if self.root_grad:
+            out += self._product(self.m) + self._stream(self.m, self.k) + self._gather(self.k)
+        return out
+
+    def _forward_first(self) -> float:
+        read = self._stream(self.n, self.k) if self.stored else 0.0
+        return read + self._product(self.n) + self._stream(self.n, self.f) + self._gather(self.f)
+
+    def _forward_last(self) -> float:
+        write = 0.0 if self.stored else self._stream(self.n, self.k)
+        gather = 0.0 if self.hoisted else self._gather(self.k)
+        return write + gather + self._product(self.m)
+
+    def _product(self, rows: float) -> float:
+        return 2.0 * rows * self.k * self.f / GEMM_FLOPS
+
+    def _stream(self, rows: float, width: int) -> float:
+        return rows * width * self.number_bytes / STREAM_BYTES
+
+    def _gather(self, width: int) -> float:
+        return self.edges * line_bytes(width * self.number_bytes) / GATHER_BYTES
+
+
+def line_bytes(row: int) -> int:
+    """What a row of so many bytes takes of cache lines, on average over the rows of a buffer; of
+    rows shorter than a line, several are used once one is fetched."""
+    return row if row < LINE_BYTES else row + LINE_BYTES - math.gcd(row, LINE_BYTES)

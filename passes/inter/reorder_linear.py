@@ -1,0 +1,91 @@
+"""reorder-linear: the same linear algebra in a cheaper order.
+
+Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
+(linear/reads.py), added concatenations are joined (linear/pieces.py), added products of one value
+are one (linear/added.py), matrices that products make are made one by one (linear/weights.py), sums
+over pairs become sums over edges (linear/levels.py), inner products leave sums (linear/inner.py),
+factors leave sums (linear/sums.py), sums that follow from others are not done again
+(linear/reuse.py), a product stands before or after an aggregation by cost (linear/aggregation.py),
+factors of outer products go where they are (linear/scaled.py), chains of products are bracketed by
+cost (linear/chains.py), products of concatenations and sums are done in parts by cost
+(linear/terms.py). All are exact up to rounding.
+
+The pass runs before infer-domains and again after autodiff. The order of a product and an
+aggregation is settled in the first run, backward included; the second only moves products of the
+forward half that backward does not depend on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ..analysis.costs import DEGREE
+from .linear.added import join_products
+from .linear.aggregation import move_product
+from .linear.chains import rebracket
+from .linear.concat_sums import join_pieces
+from .linear.distribute import distribute
+from .linear.function import LinearFunction, value_ops
+from .linear.inner import take_out_product
+from .linear.levels import join_levels
+from .linear.reads import drop_read_of_unit, sink_reads
+from .linear.reuse import reuse_sum
+from .linear.scaled import share_scaled
+from .linear.sums import regroup_sum
+from .linear.weights import make_by_rows
+from .raising.constants import drop_neutral
+from .raising.patterns import contract_of_sum
+
+_RULES = (
+    drop_read_of_unit,
+    drop_neutral,
+    contract_of_sum,
+    sink_reads,
+    join_pieces,
+    join_products,
+    make_by_rows,
+    join_levels,
+    take_out_product,
+    regroup_sum,
+    reuse_sum,
+    rebracket,
+    distribute,
+    move_product,
+    share_scaled,
+)
+_ROUNDS = 50
+"""More than any program needs; a rule that undid another would not end."""
+
+
+def reorder_linear(func: FuncOp, degree: float = DEGREE, hoist_inputs: bool = False) -> None:
+    """Reorders `func` until nothing changes any more."""
+    fn = LinearFunction(func, degree, hoist_inputs)
+    for _ in range(_ROUNDS):
+        changed = False
+        for op in value_ops(func):
+            if op.results[0].first_use is not None:
+                changed |= any(rule(fn, op) for rule in _RULES)
+        fn.sweep()
+        if not changed:
+            return
+    raise RuntimeError(f"reorder-linear: @{func.sym_name.data} does not settle")
+
+
+@dataclass(frozen=True)
+class ReorderLinearPass(ModulePass):
+    """Moves products before reads and out of sums, and before or after aggregations by cost."""
+
+    name = "reorder-linear"
+
+    degree: float = DEGREE
+    hoist_inputs: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                reorder_linear(func, self.degree, self.hoist_inputs)

@@ -1,0 +1,164 @@
+"""widen-domains: what few rows read is computed where it is read.
+
+A value once a node is what most graphs want, for edges are more than nodes. The relations of a
+heterogeneous graph may have far fewer: `lin(x)` over all papers, for the few of them that a
+relation joins. Where a set has `few` times fewer rows than the values that it reads,
+
+- row-wise ops move behind the read, `at %g[src], f(x)` becomes `f(at %g[src], x)`;
+- their results are stored once a row of the set, `rows<g, ..>`, not `rows<g[src], ..>`, which has
+  a row for every node, and so is what follows from them.
+
+The sizes are those of the first graph (`inter.stats`, see machine.py), so a program that was
+compiled for a graph with many edges has nothing to widen. The other direction is infer-domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.inter.base import ValueOp
+from ...dialects.inter.builder import Builder
+from ...dialects.inter.reduce import OverAlong
+from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.types import UNIT, Dom, rows, set_name
+from ...dialects.inter.values import AtOp
+from ..analysis.costs import FEW, Sizes
+from ..analysis.dependence import to_differentiate
+from ..analysis.value_facts import Facts
+from ..signature import body_ops
+from .linear.function import ROW_WISE, at_key
+from .verify_sets import verify_sets
+
+
+def widen_domains(func: FuncOp, few: float = FEW) -> int:
+    """Moves row-wise values of `func` to the rows that read them where these are `few` times
+    fewer; returns how many values moved."""
+    env = verify_sets(func)
+    widening = _Widening(env, Sizes.of(func, env), few, to_differentiate(func))
+    moved = 0
+    for op in reversed(body_ops(func)):  # users first: those of an op have moved before it
+        if isinstance(op, ROW_WISE):
+            moved += widening.behind_reads(op)
+    for op in body_ops(func):
+        if isinstance(op, ValueOp):
+            moved += widening.retyped(op)
+    return moved
+
+
+@dataclass
+class _Widening:
+    env: SetEnv
+    sizes: Sizes
+    few: float
+    differentiated: set[SSAValue]
+    facts: Facts = field(default_factory=Facts)
+
+    def is_few(self, sets: Iterable[str], dom: Dom) -> bool:
+        """Whether the rows of all `sets` are far fewer than those stored for a value on `dom`."""
+        return self.few * sum(self.sizes.set(s) for s in sets) <= self.sizes.rows(dom)
+
+    # ------------------------------------------------------------ behind reads
+
+    def behind_reads(self, op: ValueOp) -> bool:
+        """Does the work of `op` again at each of its reads, where they are all its users."""
+        reads = self.reads_of(op.results[0])
+        if not reads or op.type.dom.set == UNIT or not self.spares_rows(op):
+            return False
+        ends = dict.fromkeys(at_key(self.env, r) for r in reads)
+        if not self.is_few((name for name, _ in ends), op.type.dom):
+            return False
+        if not all(self.may_widen(r.results[0], Dom(set_name(r.set))) for r in reads):
+            return False
+        for read in reads:
+            self.work_at(read, op)
+        op.detach()
+        op.erase()
+        return True
+
+    def spares_rows(self, op: ValueOp) -> bool:
+        """Whether rows that nobody reads may do without `op`. A slope that is infinite there makes
+        their gradient of 0 no number."""
+        if op.results[0] not in self.differentiated:
+            return True
+        return self.facts.smooth(op) and self.facts.finite_units(op)
+
+    def reads_of(self, v: SSAValue) -> list[AtOp]:
+        """The users of `v`, if all of them read it through maps without exceptions."""
+        users = list(dict.fromkeys(use.operation for use in v.uses))
+        reads = [u for u in users if isinstance(u, AtOp) and u.otherwise is None]
+        return reads if len(reads) == len(users) else []
+
+    def work_at(self, read: AtOp, op: ValueOp) -> None:
+        """Puts `op` of what is read in the place of the read of its result."""
+        b = Builder(self.env, InsertPoint.before(read))
+        path = read.path.data
+        operands = [x if rows(x).dom.set == UNIT else b.at(read.set, path, x) for x in op.operands]
+        new = op.clone()
+        new.operands = operands
+        b.insert(new)
+        t = op.type.on(Dom(set_name(read.set)))
+        result = Rewriter.replace_value_with_new_type(new.results[0], t)
+        result.name_hint = read.results[0].name_hint
+        read.results[0].replace_all_uses_with(result)
+        read.detach()
+        read.erase()
+
+    # ------------------------------------------------------------ types
+
+    def retyped(self, op: ValueOp) -> bool:
+        """Moves a value to the whole set where it is work for more rows than the set has, and to
+        what its operands say where these have moved."""
+        v, dom = op.results[0], op.type.dom
+        least = self.env.infer(op)
+        if not self.env.le(least, dom):
+            Rewriter.replace_value_with_new_type(v, op.type.on(least))
+            return True
+        whole = Dom(dom.set)
+        if not isinstance(op, ROW_WISE) or len(dom.keys) != 1 or not self.is_few([dom.set], dom):
+            return False
+        if not self.may_widen(v, whole):
+            return False
+        Rewriter.replace_value_with_new_type(v, op.type.on(whole))
+        return True
+
+    def may_widen(self, v: SSAValue, dom: Dom) -> bool:
+        """Whether `v` may be stored on `dom`, a whole set, and all that follows from it as well:
+        row-wise ops, up to those that are there already or reduce over all rows of the set."""
+        todo, seen = [v], {v}
+        while todo:
+            x = todo.pop()
+            if rows(x).dom == dom:
+                continue
+            for use in x.uses:
+                user = use.operation
+                if isinstance(user, OverAlong):
+                    if use.index != 0 or not self.env.le(dom, user.over):
+                        return False
+                elif not isinstance(user, ROW_WISE):
+                    return False
+                elif (result := user.results[0]) not in seen:
+                    seen.add(result)
+                    todo.append(result)
+        return True
+
+
+@dataclass(frozen=True)
+class WidenDomainsPass(ModulePass):
+    """Computes values where they are read, if `few` times fewer rows do so than have one."""
+
+    name = "widen-domains"
+
+    few: float = FEW
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.walk():
+            if isinstance(func, FuncOp) and func.body.blocks:
+                widen_domains(func, self.few)

@@ -1,0 +1,1 @@
+"""Passes on `intra` modules, one a file, and in folders what only one of them needs."""

@@ -1,0 +1,57 @@
+"""fuse-traversals: merge nests so that what one computes for another stays in registers.
+
+Four rewrites, each in its own file: *inline* (fusion/inline.py) dissolves nests into those that
+read them, *merge* (fusion/merge.py) joins nests over the same rows, *simplify* (fusion/simplify.py)
+tidies look-ups, loops and stores, *quotients* (fusion/quotients.py) stores rows once that were
+stored twice. The first three are exact; the last may change the last bit.
+
+Before: one nest a value, every value in a buffer. After: `gather -> sum -> bias, relu -> next
+product` is one nest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from ...dialects.intra.steps import phases
+from .fusion.inline import inline_producers
+from .fusion.merge import merge_nests
+from .fusion.quotients import keep_quotients
+from .fusion.simplify import simplify
+
+
+@dataclass(frozen=True)
+class FuseTraversalsPass(ModulePass):
+    """Merge nests so that intermediate rows stay in registers."""
+
+    name = "fuse-traversals"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in phases(op):
+            fuse(func)
+        CommonSubexpressionElimination().apply(ctx, op)
+        keep_quotients(op)
+        for func in phases(op):
+            simplify(func)
+            region_dce(func.body)
+
+
+def fuse(func: FuncOp) -> None:
+    """Inline and merge until nothing changes. Inlining goes to its end each time: a merged nest
+    does too much to be inlined.
+    """
+    changed = True
+    while changed:
+        changed = False
+        while inline_producers(func):
+            simplify(func)
+            changed = True
+        changed |= merge_nests(func)
+        simplify(func)

@@ -1,0 +1,220 @@
+"""fuse-traversals, inline: a nest that only moves or combines numbers of its row disappears into
+those who read it, where that repeats little work: index and shape ops anywhere, others where each
+row is read by one group (messages into sums).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ....dialects.intra.bindings import MembersOp, SizeOp, root
+from ....dialects.intra.rows import (
+    ApplyOp,
+    BroadcastOp,
+    CastOp,
+    ConcatOp,
+    ConstOp,
+    CountOp,
+    DotOp,
+    FirstOp,
+    FoldOp,
+    LengthOp,
+    LoadOp,
+    LookupOp,
+    PositionOp,
+    ReshapeOp,
+    SegmentOp,
+    SliceOp,
+    StoreOp,
+    TransposeOp,
+    TraverseOp,
+    nests,
+)
+from ....dialects.intra.steps import Step, sections, steps
+from ....dialects.intra.syntax import inside, length
+from ....dialects.pointwise import POINTWISE
+
+MOVES = (
+    LookupOp,
+    FirstOp,
+    LoadOp,
+    ConstOp,
+    PositionOp,
+    CountOp,
+    LengthOp,
+    ReshapeOp,
+    BroadcastOp,
+    SliceOp,
+    TransposeOp,
+)
+
+
+CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
+
+
+REPLAYED_LOADS = 3
+REPLAYED_NUMBERS = 16
+"""What a row per edge is made again from, for each who reads it, rather than stored: reads of at
+most a cache line each, and one heavy function of a vector."""
+
+
+NARROW = 4
+"""A row of so few numbers is read as a scalar is."""
+
+
+def inline_producers(func: FuncOp) -> bool:
+    """Dissolve nests into the nests that read them; whether any was."""
+    changed = False
+    order = steps(func)
+    place = {step: (k, section) for k, (step, section) in enumerate(sections(order).items())}
+    writers = Counter(buffer for step in order for buffer in step.writes())
+    for nest in nests(func):
+        store = only_store(nest)
+        if store is None or writers[root(store.buffer)] > 1 or reads_itself(nest):
+            continue
+        loads = [u.operation for u in store.buffer.uses if u.operation is not store]
+        here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, place)]
+        wanted = [op for op in here if may_inline(nest, op, len(loads))]
+        if len(wanted) < len(loads) and joins_its_row(nest):
+            continue
+        for load in wanted:
+            inline(nest, store, load)
+            changed = True
+    return changed
+
+
+def reads_itself(nest: TraverseOp) -> bool:
+    """Whether a nest edits rows in place."""
+    return not nest.reads().isdisjoint(nest.writes())
+
+
+def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]]) -> bool:
+    """Whether a nest reads the rows of an earlier one, and no step that may not move stands between
+    them; `place` is that of a step in the order, and its section.
+    """
+    reader = inside(load, TraverseOp)
+    if not isinstance(reader, TraverseOp):
+        return False
+    (made, section), (read, other) = place[nest], place[reader]
+    return made < read and section == other
+
+
+def joins_its_row(nest: TraverseOp) -> bool:
+    """Whether a row is made of several that lie at its own place. As long as it is stored for
+    anybody, to read it is less than to read those, which need not be stored then.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
+    return len(wide) > 1 and all(op.row is nest.row for op in wide)
+
+
+def only_store(nest: TraverseOp) -> StoreOp | None:
+    """The store of a nest that does nothing else than compute a temporary, row by row and
+    cheaply.
+    """
+    stores = [op for op in nest.body.block.ops if isinstance(op, StoreOp)]
+    rest = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    if len(stores) != 1 or not all(isinstance(op, (*CHEAP, FoldOp, DotOp)) for op in rest):
+        return None
+    return stores[0] if isinstance(root(stores[0].buffer), OpResult) else None
+
+
+def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
+    """Whether reading the row by computing it costs no more than reading it."""
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    if load.otherwise is not None or inside(load, TraverseOp) is nest:
+        return False
+    if any(isinstance(op, LoadOp) and op.otherwise is not None for op in body) and inside(
+        load, SegmentOp
+    ):
+        return False
+    if all(isinstance(op, MOVES) for op in body) or expands(nest) or multiplies_out(nest):
+        return True
+    if not reads_each_row_once(nest, load):
+        return False
+    heavy = any(isinstance(op, FoldOp | DotOp) or is_heavy(op) for op in body)
+    return not heavy or readers == 1 or replays(nest)
+
+
+def is_heavy(op: Operation) -> bool:
+    """Whether the op costs many additions for each number."""
+    return isinstance(op, ApplyOp) and POINTWISE[op.fn.data].heavy
+
+
+def replays(nest: TraverseOp) -> bool:
+    """Whether a row is made again for no more than storing it and reading it elsewhere costs: the
+    exp of an attention score from its parts at both ends, of which a reader has one anyway.
+    """
+    ops = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    loads = [op for op in ops if isinstance(op, LoadOp)]
+    heavy = [op for op in ops if is_heavy(op)]
+    narrow = all(length(op.results[0]) <= REPLAYED_NUMBERS for op in (*loads, *heavy))
+    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) for op in ops)
+    gathers = any(op.row is not nest.row for op in loads)
+    few = len(heavy) <= 1 and len(loads) <= REPLAYED_LOADS
+    return simple and narrow and gathers and few
+
+
+def expands(nest: TraverseOp) -> bool:
+    """Whether a nest scales rows that it gathers: its wide rows are those of a smaller buffer, and
+    one multiplication does it. Reading these again costs less than a buffer of copies.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
+    work = [op for op in body if not isinstance(op, MOVES)]
+    gathers = bool(wide) and all(op.row is not nest.row for op in wide)
+    return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
+
+
+def multiplies_out(nest: TraverseOp) -> bool:
+    """Whether a row holds each number of one row times each of another: to make it again is to make
+    the two, which are shorter, and a multiplication for each number that would have been read.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    products = [op for op in body if isinstance(op, DotOp)]
+    if len(products) != 1 or not all(isinstance(op, (*CHEAP, DotOp)) for op in body):
+        return False
+    a, b, out = products[0].letters()
+    factors = length(products[0].a) + length(products[0].b)
+    rest = [op for op in body if op is not products[0] and op.results]
+    short = all(length(op.results[0]) <= factors and not is_heavy(op) for op in rest)
+    return short and len(a + b) == len(out) and factors < length(products[0].result)
+
+
+def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:
+    """The load runs over the members of groups of the nest's own rows."""
+    segment = inside(load, SegmentOp)
+    if (
+        segment is None
+        or not isinstance(load.row, OpResult)
+        or not isinstance(load.row.op, LookupOp)
+    ):
+        return False
+    lookup = load.row.op
+    table = lookup.table
+    if lookup.row is not segment.regions[0].block.args[0] or not isinstance(table, OpResult):
+        return False
+    size = nest.size.owner
+    return (
+        isinstance(table.op, MembersOp)
+        and isinstance(size, SizeOp)
+        and size.domain == table.op.domain
+    )
+
+
+def inline(nest: TraverseOp, store: StoreOp, load: LoadOp) -> None:
+    """Compute the row where it was loaded."""
+    value: dict[SSAValue, SSAValue] = {nest.row: load.row}
+    for op in nest.body.block.ops:
+        if op is store:
+            continue
+        clone = op.clone(value)
+        Rewriter.insert_op(clone, InsertPoint.before(load))
+    load.result.replace_all_uses_with(value[store.value])
+    load.detach()
+    load.erase()

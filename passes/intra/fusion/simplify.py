@@ -1,0 +1,272 @@
+"""fuse-traversals, simplify: a look-up through members becomes one streamed table, loop-invariant
+ops leave segments, segments over one group share their loop, and stores that nobody reads vanish.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from ....dialects.intra.bindings import (
+    INDEX32,
+    AllocOp,
+    DomainAttr,
+    IndexMapOp,
+    MemberMapOp,
+    MemberPairOp,
+    MembersOp,
+    PairIndexOp,
+    PartOp,
+    TableOfDomain,
+    ViewOp,
+    root,
+)
+from ....dialects.intra.rows import (
+    WRITERS,
+    DotOp,
+    FoldOp,
+    LookupOp,
+    SegmentOp,
+    TraverseOp,
+    YieldOp,
+    nests,
+)
+from ....dialects.intra.steps import steps
+from .inline import CHEAP
+
+
+def simplify(func: FuncOp) -> None:
+    """Index algebra, invariant code, shared segment loops, dead stores."""
+    drop_dead_stores(func)
+    for nest in nests(func):
+        skip_pairs(func, nest)
+        for segment in [op for op in nest.walk() if isinstance(op, SegmentOp)]:
+            stream_lookups(func, segment)
+            hoist(segment)
+    for nest in nests(func):
+        share_lookups(nest)
+        merge_segments(nest)
+
+
+def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
+    """`map[members[p]]` is the group itself, or one table in member order."""
+    p = segment.body.block.args[0]
+    for op in list(segment.body.walk()):
+        chain = lookup_of_lookup(op)
+        if chain is None:
+            continue
+        outer, inner = chain
+        table, members = outer.table.owner, inner.table.owner
+        if inner.row is not p or not isinstance(members, MembersOp):
+            continue
+        if isinstance(table, IndexMapOp) and table.domain == members.domain:
+            if members.along_paths == (table.path.data,):
+                replace(outer, segment.row)
+                continue
+            kind, more = MemberMapOp, {"path": table.path}
+        elif isinstance(table, PairIndexOp) and not members.domain.keys.data:
+            kind, more = MemberPairOp, {"keys": table.domain.keys}
+        else:
+            continue
+        direct = kind.make([], [INDEX32], domain=members.domain, along=members.along, **more)
+        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
+        new = LookupOp.make([direct.results[0], p], [IndexType()])
+        Rewriter.insert_op(new, InsertPoint.before(outer))
+        replace(outer, new.result)
+
+
+def lookup_of_lookup(op: Operation) -> tuple[LookupOp, LookupOp] | None:
+    """(outer, inner), where the op looks up what another one found."""
+    if (
+        isinstance(op, LookupOp)
+        and isinstance(op.row, OpResult)
+        and isinstance(op.row.op, LookupOp)
+    ):
+        return op, op.row.op
+    return None
+
+
+def replace(op: LookupOp, by: SSAValue) -> None:
+    op.result.replace_all_uses_with(by)
+    op.detach()
+    op.erase()
+
+
+def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
+    """A row's pair leads where the row leads: `map_of_pairs[pair_index[e]]` is `map[e]`."""
+    for op in list(nest.walk()):
+        chain = lookup_of_lookup(op)
+        if chain is None:
+            continue
+        outer, inner = chain
+        table, pair = outer.table.owner, inner.table.owner
+        if not isinstance(table, IndexMapOp) or not isinstance(pair, PairIndexOp):
+            continue
+        if table.domain != pair.domain:
+            continue
+        rows = DomainAttr.get(table.domain.set_name.data)
+        direct = IndexMapOp.make([], [INDEX32], domain=rows, path=table.path)
+        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
+        new = LookupOp.make([direct.result, inner.row], [IndexType()])
+        Rewriter.insert_op(new, InsertPoint.before(outer))
+        replace(outer, new.result)
+
+
+def hoist(segment: SegmentOp) -> None:
+    """Move pure ops that do not depend on the member out of the loop."""
+    inner = {id(a) for a in segment.body.block.args}
+    for op in list(segment.body.block.ops):
+        free = all(id(x) not in inner for o in op.walk() for x in o.operands)
+        if isinstance(op, YieldOp) or not free:
+            inner |= {id(r) for r in op.results}
+            continue
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.before(segment))
+
+
+def share_lookups(nest: TraverseOp) -> None:
+    """Equal pure ops of one block are computed once (tables are looked at by what they are)."""
+    for block in [b for op in nest.walk() for r in op.regions for b in r.blocks]:
+        seen: dict[object, Operation] = {}
+        for op in list(block.ops):
+            if op.regions or not isinstance(op, (*CHEAP, FoldOp, DotOp)):
+                continue
+            key = (
+                op.name,
+                tuple(map(identity, op.operands)),
+                tuple(sorted(op.properties.items())),
+                tuple(r.type for r in op.results),
+            )
+            if (kept := seen.get(key)) is None:
+                seen[key] = op
+                continue
+            for old, new in zip(op.results, kept.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.detach()
+            op.erase()
+
+
+def identity(v: SSAValue) -> object:
+    """Equal for tables that hold the same, else the value itself."""
+    if isinstance(v, OpResult) and isinstance(v.op, TableOfDomain):
+        return (v.op.name, tuple(sorted(v.op.properties.items())))
+    return id(v)
+
+
+def merge_segments(nest: TraverseOp) -> None:
+    """Segments over one group that do not depend on each other become one loop."""
+    segments = [op for op in nest.body.block.ops if isinstance(op, SegmentOp)]
+    for k, second in enumerate(segments):
+        for first in segments[:k]:
+            if (
+                first.parent is None
+                or first.offsets is not second.offsets
+                or first.row is not second.row
+            ):
+                continue
+            if depends(second, first):
+                continue
+            pull_up(second, first)
+            break
+
+
+def depends(later: Operation, earlier: Operation) -> bool:
+    """Whether `later` needs, through any chain of ops of the block, a result of `earlier`."""
+    todo, seen = [later], {later}
+    while todo:
+        for o in todo.pop().walk():
+            for x in o.operands:
+                if not isinstance(x, OpResult):
+                    continue
+                if x.op is earlier:
+                    return True
+                if x.op not in seen and x.op.parent is earlier.parent:
+                    seen.add(x.op)
+                    todo.append(x.op)
+    return False
+
+
+def pull_up(second: SegmentOp, first: SegmentOp) -> None:
+    """One segment with the yields of both, at the place of the second, users of the first moved
+    behind it.
+    """
+    block = first.parent
+    assert block is not None
+    movers: list[Operation] = []
+    op: Operation | None = first.next_op
+    while op is not None and op is not second:
+        if depends(op, first):
+            movers.append(op)
+        op = op.next_op
+    body = first.detach_region(first.body).detach_block(0)
+    other = second.detach_region(second.body).detach_block(0)
+    other.args[0].replace_all_uses_with(body.args[0])
+    y1, y2 = body.last_op, other.last_op
+    assert isinstance(y1, YieldOp) and isinstance(y2, YieldOp)
+    for o in list(other.ops):
+        if o is not y2:
+            o.detach()
+            body.insert_op_before(o, y1)
+    values = [*y1.values, *y2.values]
+    for y in (y1, y2):
+        y.detach()
+    body.add_op(YieldOp.make(values))
+    kinds = [k.data for k in ArrayAttr([*first.kinds, *second.kinds])]
+    merged = SegmentOp.build_op(first.offsets, first.row, kinds, [v.type for v in values], body)
+    Rewriter.insert_op(merged, InsertPoint.before(second))
+    for old, new in zip((*first.results, *second.results), merged.results, strict=True):
+        old.replace_all_uses_with(new)
+    place: Operation = merged
+    for o in movers:
+        o.detach()
+        Rewriter.insert_op(o, InsertPoint.after(place))
+        place = o
+    for o in (first, second):
+        o.detach()
+        o.erase()
+
+
+def drop_dead_stores(func: FuncOp) -> None:
+    """Temporaries that nobody reads, and nests that then do nothing."""
+    reads: dict[TraverseOp, set[SSAValue]] = {}
+    readers: Counter[SSAValue] = Counter()
+    for step in steps(func):
+        if isinstance(step, TraverseOp):
+            region_dce(step.body)
+            reads[step] = step.reads()
+        readers.update(step.reads())
+    changed = True
+    while changed:
+        changed = False
+        for nest in list(reads):
+            stores = [op for op in nest.body.block.ops if isinstance(op, WRITERS)]
+            dead = [op for op in stores if is_unread_temporary(root(op.buffer), readers)]
+            for op in dead:
+                op.detach()
+                op.erase()
+            if len(dead) == len(stores):
+                nest.detach()
+                nest.erase()
+                readers.subtract(reads.pop(nest))
+                changed = True
+            elif dead:
+                region_dce(nest.body)
+                readers.subtract(reads[nest])
+                reads[nest] = nest.reads()
+                readers.update(reads[nest])
+                changed = True
+    for op in reversed(list(func.body.block.ops)):
+        if isinstance(op, AllocOp | ViewOp | PartOp) and not list(op.results[0].uses):
+            op.detach()
+            op.erase()
+
+
+def is_unread_temporary(buffer: SSAValue, readers: Counter[SSAValue]) -> bool:
+    """Whether a buffer is one of the phase's own that no step reads."""
+    own = isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp)
+    return own and readers[buffer] == 0

@@ -1,0 +1,155 @@
+"""schedule: how each nest is cut into chunks, blocks and vectors on a target.
+
+Attaches `{schedule = {vector_bytes, block, grain, chunks, row_cost, prefetch}}` to every nest: rows
+of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`; twice as much where
+chunks share sums of groups, up to two of which each hands over), `chunks` bounds their number
+(partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
+that they stay in the near caches. The numbers depend on widths only, never on a graph, so one
+program serves all graphs and any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.intra.bindings import PiecesOp
+from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
+from ...dialects.intra.syntax import element, element_bytes, length
+
+CACHE_BYTES = 96 * 1024
+"""What the block-local rows of one nest may take of the caches near the core. They need not all fit
+the first level: a tile of outer products is loaded and stored once a block, which costs more in
+short blocks than rows from the second level do.
+"""
+STACK_BYTES = 256 * 1024
+"""What they may take of a thread's stack, however wide they are."""
+PARTIAL_BYTES = 16 * 1024 * 1024
+"""What the partial sums of all chunks of one nest may take."""
+NEAR_PARTIAL_BYTES = 1024 * 1024
+"""What they take at most of the second level while enough chunks remain to share among threads:
+every chunk clears its own and all are read in the end."""
+ENOUGH_CHUNKS = 64
+"""For some tens of threads, with chunks of different cost."""
+
+
+@dataclass(frozen=True)
+class SchedulePass(ModulePass):
+    """Decide chunks, blocks and vector width of every nest."""
+
+    name = "schedule"
+
+    target: str = "openmp"
+    vector_bytes: int = 64
+    block: int = 48
+    grain: int = 8192
+    chunks: int = 256
+    row_cost: int = 4
+    prefetch: int = 32
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target != "openmp":
+            raise PassFailedException(f"schedule: no target {self.target!r}; there is openmp")
+        if self.vector_bytes not in (16, 32, 64):
+            raise PassFailedException(
+                f"schedule: vector-bytes is 16, 32 or 64, not {self.vector_bytes}"
+            )
+        least = {"block": 1, "grain": 1, "chunks": 1, "row_cost": 0, "prefetch": 0}
+        for name, bound in least.items():
+            if not bound <= getattr(self, name) < 2**31:
+                option = name.replace("_", "-")
+                raise PassFailedException(
+                    f"schedule: {option} is {bound} or more, not {getattr(self, name)}"
+                )
+        for nest in op.walk():
+            if isinstance(nest, TraverseOp):
+                nest.properties["schedule"] = self.of(nest)
+
+    def of(self, nest: TraverseOp) -> DictionaryAttr:
+        """The schedule of one nest."""
+        values = {
+            "vector_bytes": self.vector_bytes,
+            "block": self.block_rows(nest),
+            "grain": self.grain * (2 if sums_by_group(nest) else 1),
+            "chunks": self.most_chunks(nest),
+            "row_cost": self.row_cost + products(nest) // 512 + pieces(nest) // 64,
+            "prefetch": self.prefetch,
+        }
+        return DictionaryAttr({k: IntegerAttr(v, i64) for k, v in values.items()})
+
+    def block_rows(self, nest: TraverseOp) -> int:
+        """As many rows as the cache holds, at most `block`; halved, so that tiles divide it."""
+        per_row = self.local_bytes(nest)
+        rows = self.block
+        while rows > 6 and rows * per_row > CACHE_BYTES:
+            rows //= 2
+        while rows > 1 and rows * per_row > STACK_BYTES:
+            rows //= 2
+        return rows
+
+    def local_bytes(self, nest: TraverseOp) -> int:
+        """What a row takes in block-local buffers: what products read and make, but for rows that
+        they read where they lie."""
+        local: dict[SSAValue, int] = {}
+        for op in nest.body.block.ops:
+            if isinstance(op, MatmulOp):
+                values = (op.x, op.result)
+            elif isinstance(op, OuterOp):
+                values = (op.a, op.b)
+            else:
+                continue
+            for v in values:
+                size = element_bytes(element(v.type)) * length(v)
+                lies = isinstance(v.owner, LoadOp) and v.owner.row is nest.row
+                whole = size % self.vector_bytes == 0 or not isinstance(op, OuterOp) or v is op.a
+                local[v] = max(local.get(v, 0), 0 if lies and whole else size)
+        return sum(local.values())
+
+    def most_chunks(self, nest: TraverseOp) -> int:
+        """Fewer chunks where each keeps a large partial sum; at least 4, for as many threads."""
+        partial = 0
+        for op in nest.body.block.ops:
+            if isinstance(op, OuterOp):
+                partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
+            elif isinstance(op, TotalOp):
+                partial += element_bytes(element(op.value.type)) * length(op.value)
+        near = max(ENOUGH_CHUNKS, NEAR_PARTIAL_BYTES // max(partial, 1))
+        return max(4, min(self.chunks, near, PARTIAL_BYTES // max(partial, 1)))
+
+
+def sums_by_group(nest: TraverseOp) -> bool:
+    """Whether sums of outer products are kept by group."""
+    return any(isinstance(op, OuterOp) and bool(op.at) for op in nest.body.block.ops)
+
+
+def pieces(nest: TraverseOp) -> int:
+    """Numbers that a nest over pieces of a row loads and stores for each: they may be long."""
+    if not isinstance(nest.size.owner, PiecesOp):
+        return 0
+    moved = (
+        op.result if isinstance(op, LoadOp) else op.value
+        for op in nest.body.block.ops
+        if isinstance(op, LoadOp | StoreOp)
+    )
+    return sum(length(v) for v in moved)
+
+
+def outer_bytes(op: OuterOp) -> int:
+    """What one partial sum of outer products takes, padded to whole vectors."""
+    n = op.sizes()
+    return element_bytes(element(op.a.type)) * n["b"] * n["k"] * (n["f"] + 15)
+
+
+def products(nest: TraverseOp) -> int:
+    """Multiplications a row costs in products."""
+    total = 0
+    for op in nest.body.block.ops:
+        if isinstance(op, MatmulOp | OuterOp):
+            n = op.sizes()
+            total += n["l"] * n["b"] * n["k"] * n["f"]
+    return total

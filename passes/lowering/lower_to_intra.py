@@ -1,0 +1,266 @@
+"""lower-to-intra: the phases of split-phases become host functions over buffers.
+
+Before: `func.func @forward(%N : !inter.set<N>, .., %x : !inter.rows<N, 8xf32>) -> ..` on sets and
+rows. After: `func.func @forward() attributes {intra.phase}` with one nest an op, and `@structure`,
+which keeps those `inter` ops of @prepare that make sets and what these depend on: the runtime runs
+it as plain data.
+
+Buffers are linked by name, as the values of the phases are. Every stored row of a value is computed
+by exactly one nest; fuse-traversals then merges nests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.attributes import (
+    COTANGENT,
+    COTANGENTS,
+    GRAD,
+    GRADIENTS,
+    NAME,
+    PHASE,
+    UPDATE,
+    UPDATES,
+)
+from ...dialects.inter.base import StructureOp, ValueOp
+from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.types import RowsType, SetType, rows
+from ...dialects.intra.bindings import AllocOp, ViewOp, root
+from ..analysis.costs import Sizes
+from ..signature import (
+    Names,
+    arg_attributes,
+    body_ops,
+    name_of,
+    named_function,
+    result_attributes,
+    return_of,
+)
+from .context import INLINE, Lowering
+from .nests import Host
+from .rules import lower
+
+STRUCTURE = "structure"
+
+
+@dataclass(frozen=True)
+class LowerToIntraPass(ModulePass):
+    """Lower phases to nests over buffers."""
+
+    name = "lower-to-intra"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks]
+        if not any(f.sym_name.data == "forward" for f in functions):
+            raise PassFailedException(
+                "lower-to-intra needs the phases of split-phases: there is no @forward"
+            )
+        if done := [f for f in functions if f.sym_name.data == STRUCTURE or PHASE in f.attributes]:
+            raise PassFailedException(
+                f"lower-to-intra: @{done[0].sym_name.data} is what this pass makes: the module is "
+                "lowered already"
+            )
+        prepare = next((f for f in functions if f.sym_name.data == "prepare"), None)
+        structure, exported = split_structure(prepare, given_sets(functions))
+        op.body.block.insert_op_before(structure, functions[0])
+        for func in functions:
+            lowered = lower_function(func, exported if func is prepare else {})
+            op.body.block.insert_op_before(lowered, func)
+            func.detach()
+            func.erase()
+
+
+# ---------------------------------------------------------------- @structure
+
+
+GivenSets = dict[str, tuple[Attribute, Mapping[str, Attribute]]]
+
+
+def given_sets(functions: list[FuncOp]) -> GivenSets:
+    """The sets that the caller gives: arguments of a phase that no phase makes, by name."""
+    sets: GivenSets = {}
+    made: set[str] = set()
+    for func in functions:
+        for a, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
+            if isinstance(a.type, SetType):
+                sets.setdefault(a.type.label, (a.type, named(a, attrs)))
+        made |= {op.set_type.label for op in func.body.block.ops if isinstance(op, StructureOp)}
+    return {name: s for name, s in sets.items() if name not in made}
+
+
+def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, dict[SSAValue, str]]:
+    """@structure with the set-making ops of @prepare, and the rows it hands on: value -> name.
+
+    Its arguments are all given sets, so that it says of each where its maps lead, and the rows that
+    sets are made from.
+    """
+    wanted = structure_closure(prepare) if prepare is not None else set[Operation]()
+    pairs = (
+        []
+        if prepare is None
+        else list(zip(prepare.body.block.args, arg_attributes(prepare), strict=True))
+    )
+    read = [
+        (a, d)
+        for a, d in pairs
+        if any(u.operation in wanted for u in a.uses) and isinstance(a.type, RowsType)
+    ]
+    returned = (
+        []
+        if prepare is None
+        else list(zip(return_of(prepare).operands, result_attributes(prepare), strict=True))
+    )
+    sets = [(v, d) for v, d in returned if isinstance(v.type, SetType) and isinstance(v, OpResult)]
+    names = Names([name_of(v, d, "value") for v, d in (*pairs, *returned)])
+    exported: dict[SSAValue, str] = {
+        r: names.fresh(f"structure_{r.name_hint or 'rows'}")
+        for op in ([] if prepare is None else body_ops(prepare))
+        if op in wanted and not isinstance(op, INLINE)
+        for r in op.results
+        if isinstance(r.type, RowsType) and any(u.operation not in wanted for u in r.uses)
+    }
+    out = named_function(
+        STRUCTURE,
+        [*given.values(), *((a.type, named(a, d)) for a, d in read)],
+        [v.type for v, _ in sets] + [v.type for v in exported],
+        [d for _, d in sets] + [{NAME: string(n)} for n in exported.values()],
+        {},
+    )
+    block = out.body.block
+    value: dict[SSAValue, SSAValue] = {}
+    olds = {a.type.label: a for a, _ in pairs if isinstance(a.type, SetType)}
+    for name, new in zip(given, block.args, strict=False):
+        new.name_hint = name
+        if name in olds:
+            value[olds[name]] = new
+    for (old, _), new in zip(read, block.args[len(given) :], strict=True):
+        new.name_hint = old.name_hint
+        value[old] = new
+    for op in [] if prepare is None else body_ops(prepare):
+        if op in wanted:
+            block.add_op(op.clone(value))
+    block.add_op(ReturnOp(*(value[v] for v, _ in sets), *(value[v] for v in exported)))
+    return out, exported
+
+
+def named(value: SSAValue, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+    """The attributes of an argument with its name spelled out."""
+    return {**attributes, NAME: string(name_of(value, attributes, "value"))}
+
+
+def string(text: str) -> StringAttr:
+    return StringAttr(text)
+
+
+def structure_closure(func: FuncOp) -> set[Operation]:
+    """Structure ops and everything they are made from."""
+    wanted: set[Operation] = set()
+    for op in reversed(body_ops(func)):
+        used = any(u.operation in wanted for r in op.results for u in r.uses)
+        if isinstance(op, StructureOp) or used:
+            wanted.add(op)
+    return wanted
+
+
+# ---------------------------------------------------------------- phases
+
+
+def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
+    """One phase; `exported` are the values that @structure computes, by the name it gives them."""
+    env = SetEnv.of(func)
+    low = Lowering(Host(env), Sizes.of(func, env))
+    for name, arg in arguments(func).items():
+        if isinstance(arg.type, RowsType):
+            low.buffers[arg] = low.host.input(name, arg.type)
+    for v, name in exported.items():
+        low.buffers[v] = low.host.input(name, rows(v))
+    done = structure_closure(func) if func.sym_name.data == "prepare" else set[Operation]()
+    ops = body_ops(func)
+    if late := [op for op in ops if isinstance(op, StructureOp) and op not in done]:
+        raise PassFailedException(
+            f"lower-to-intra: {late[0].name} in @{func.sym_name.data} depends on float values of "
+            "the call; sets are made in @prepare"
+        )
+    lower(low, [op for op in ops if op not in done and isinstance(op, ValueOp)])
+    bind_results(func, low)
+    block = low.host.block()
+    block.add_op(ReturnOp())
+    out = FuncOp(func.sym_name.data, ([], []), Region(block))
+    out.attributes[PHASE] = UnitAttr()
+    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
+    results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
+    given = list(zip(arguments(func), arg_attributes(func), strict=True))
+    marked = (
+        (results, GRADIENTS, GRAD),
+        (results, UPDATES, UPDATE),
+        (given, COTANGENTS, COTANGENT),
+    )
+    for values, kind, mark in marked:
+        if of := {name: x for name, a in values if isinstance(x := a.get(mark), StringAttr)}:
+            out.attributes[kind] = DictionaryAttr(of)
+    return out
+
+
+def arguments(func: FuncOp) -> dict[str, SSAValue]:
+    """The arguments by name. Raises PassFailedException where two have one."""
+    found: dict[str, SSAValue] = {}
+    for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
+        name = name_of(arg, attrs, f"arg{arg.index}")
+        if name in found:
+            raise PassFailedException(
+                f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{name}"'
+            )
+        found[name] = arg
+    return found
+
+
+def bind_results(func: FuncOp, low: Lowering) -> None:
+    """Let each returned value be computed in its output buffer, by a copy where that is shared."""
+    bound: set[SSAValue] = set()
+    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
+    for k, (v, attrs) in enumerate(pairs):
+        if not isinstance(v.type, RowsType):
+            continue
+        t = rows(v)
+        out = low.host.output(name_of(v, attrs, f"result{k}"), t.dom, t.dims, t.elem)
+        inline = isinstance(v, OpResult) and isinstance(v.op, INLINE)
+        buffer = None if inline else low.buffer(v)
+        alloc = None if buffer is None else allocation(buffer)
+        if buffer is None or alloc is None or root(buffer) in bound:
+            nest = low.host.nest(t.dom)
+            nest.store(low.read(nest, v), out)
+            continue
+        put_in_place(low, alloc, buffer, out)
+        bound.add(out)
+
+
+def allocation(buffer: SSAValue) -> AllocOp | None:
+    """The temporary that a buffer is, or is a view of as a whole."""
+    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp):
+        buffer = buffer.op.buffer
+    return buffer.op if isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp) else None
+
+
+def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue) -> None:
+    """Lets `out` be the memory of a temporary, which `buffer` is or is a view of."""
+    low.host.move_first(out)
+    memory = out
+    if buffer is not alloc.result:
+        properties = {} if alloc.domain is None else {"domain": alloc.domain}
+        view = ViewOp.make([out], [alloc.result.type], **properties)
+        low.host.head.insert(1, view)
+        memory = view.result
+    alloc.result.replace_all_uses_with(memory)
+    low.host.head.remove(alloc)
+    for key, b in low.buffers.items():
+        if b is alloc.result:
+            low.buffers[key] = memory

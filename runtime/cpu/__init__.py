@@ -1,0 +1,1 @@
+"""The C compiler, the threads and the memory of this machine."""

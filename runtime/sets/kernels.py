@@ -1,0 +1,292 @@
+"""NumPy faces of structure.c. All index arrays are int32, positions (``ptr``) int64; the number of
+rows of a set is below 2**31.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cpu import toolchain
+from ..cpu.threads import num_threads
+
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+ROW_LIMIT = 2**31 - 1
+"""Sets have at most this many rows."""
+
+_OK = -1
+_NO_MEMORY = -2
+_I64 = ctypes.c_int64
+_INT = ctypes.c_int
+_PTR = ctypes.c_void_p
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "gnnc_bounds_i64": (None, [_PTR, _I64, _INT, _PTR]),
+    "gnnc_bounds_i32": (None, [_PTR, _I64, _INT, _PTR]),
+    "gnnc_narrow_i64": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
+    "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
+    "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
+    "gnnc_inverse": (_I64, [_PTR, _I64, _PTR, _INT]),
+    "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
+    "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
+    "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
+    "gnnc_where_different": (_I64, [_PTR, _PTR, _I64, _PTR, _INT]),
+    "gnnc_last_loop": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _INT]),
+}
+
+
+class Runs(NamedTuple):
+    """Equal tuples among rows: run ``j`` holds the rows ``order[start[j]:start[j + 1]]``,
+    ascending.
+    """
+
+    found: int
+    """How many distinct tuples there are."""
+    run: Int32s
+    """The run of each row, shape (rows,)."""
+    first: Int32s
+    """The first row of each run, shape (found,)."""
+    start: Int64s
+    """Shape (found + 1,)."""
+    order: Int32s
+    """The rows sorted by tuple, lexicographically, then by row."""
+
+
+def source() -> str:
+    """The C text of the structure kernels."""
+    return Path(__file__).with_name("structure.c").read_text()
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return bind(toolchain.compile_source(source()))
+
+
+def bind(path: Path) -> ctypes.CDLL:
+    """The structure kernels in a shared object, with their signatures."""
+    library = toolchain.load(path)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def check_rows(count: int, what: str) -> int:
+    """`count`, checked to be a number of rows that a set can have; `what` begins the message of the
+    error (``ValueError``).
+    """
+    if not 0 <= count <= ROW_LIMIT:
+        raise ValueError(
+            f"{what} is {count}, but it must be between 0 and 2**31 - 1: "
+            "rows are numbered by 32-bit integers"
+        )
+    return count
+
+
+def integers(values: NDArray[Any], what: str) -> Int64s | Int32s:
+    """`values` as a contiguous 1-d int64 or int32 array, copied only where needed. Raises
+    ``TypeError`` or ``ValueError``.
+    """
+    if values.ndim != 1:
+        raise ValueError(f"{what} must have one dimension, got shape {values.shape}")
+    if values.dtype == np.int32:
+        return np.ascontiguousarray(values, np.int32)
+    if values.dtype.kind not in "iu" or values.dtype == np.uint64:
+        raise TypeError(f"{what} must hold integers (int64 or int32), got {values.dtype}")
+    return np.ascontiguousarray(values, np.int64)
+
+
+def bounds(values: NDArray[Any], what: str = "index") -> tuple[int, int]:
+    """The least and the greatest value; (0, -1) for an empty array."""
+    x = integers(values, what)
+    out = np.empty(2, np.int64)
+    function = _library().gnnc_bounds_i32 if x.dtype == np.int32 else _library().gnnc_bounds_i64
+    function(x.ctypes.data, x.size, num_threads(), out.ctypes.data)
+    return int(out[0]), int(out[1])
+
+
+def narrow(values: NDArray[Any], high: int, *, low: int = 0, what: str = "index") -> Int32s:
+    """A new read-only int32 array of `values`, each checked to be in ``[low, high)``.
+
+    Raises ``IndexError`` naming `what`, the first offending value and its position.
+    """
+    check_rows(values.size, f"the length of {what}")
+    x = integers(values, what)
+    out = np.empty(x.size, np.int32)
+    function = _library().gnnc_narrow_i32 if x.dtype == np.int32 else _library().gnnc_narrow_i64
+    bad = function(x.ctypes.data, x.size, low, high, out.ctypes.data, num_threads())
+    if bad != _OK:
+        allowed = (
+            f"between {low} and {high - 1}"
+            if high > low
+            else "absent, since the set it points into is empty"
+        )
+        raise IndexError(f"{what}[{bad}] is {int(x[bad])}, but it must be {allowed}")
+    return frozen(out)
+
+
+def take(table: Int32s, rows: Int32s, what: str = "index") -> Int32s:
+    """``table[rows]`` in parallel; -1 where a row is -1. Raises ``IndexError`` for another row
+    outside the table.
+    """
+    table, rows = np.ascontiguousarray(table, np.int32), np.ascontiguousarray(rows, np.int32)
+    out = np.empty(rows.size, np.int32)
+    bad = _library().gnnc_take_i32(
+        table.ctypes.data, table.size, rows.ctypes.data, rows.size, out.ctypes.data, num_threads()
+    )
+    if bad != _OK:
+        raise IndexError(
+            f"{what}[{bad}] is {int(rows[bad])}, but the table it reads has {table.size} rows"
+        )
+    return frozen(out)
+
+
+def inverse(rows: Int32s) -> Int32s:
+    """The inverse of a permutation: ``out[rows[p]] = p``. ``ValueError`` where it is none."""
+    rows = np.ascontiguousarray(rows, np.int32)
+    out = np.empty(rows.size, np.int32)
+    bad = _library().gnnc_inverse(rows.ctypes.data, rows.size, out.ctypes.data, num_threads())
+    if bad != _OK:
+        raise ValueError(
+            f"not a permutation: position {bad} holds {int(rows[bad])}, "
+            "which is out of range or repeated"
+        )
+    return frozen(out)
+
+
+def group(
+    keys: NDArray[Any], count: int, order: Int32s | None = None, *, partial: bool = False
+) -> tuple[Int64s, Int32s]:
+    """Group rows by key: ``(ptr, rows)``, where ``rows[ptr[k]:ptr[k + 1]]`` are the rows with key
+    ``k``.
+
+    `keys` has shape (E,), values in ``[0, count)``; with `partial` also -1, for rows that belong to
+    no group. The sort is stable: rows of one group keep their order, or that of `order` (a
+    permutation of the rows) where given. `ptr` is int64 of shape (count + 1,), `rows` int32. Raises
+    ``IndexError`` for a key out of range. Linear in E and `count`.
+    """
+    check_rows(count, "the number of groups")
+    check_rows(keys.size, "the number of rows to group")
+    if keys.dtype != np.int32:
+        keys = narrow(keys, count, low=-1 if partial else 0, what="key")
+    keys = np.ascontiguousarray(keys, np.int32)
+    if order is not None:
+        order = np.ascontiguousarray(order, np.int32)
+        if order.size != keys.size:
+            raise ValueError(f"order has {order.size} entries for {keys.size} rows")
+    ptr, rows = np.empty(count + 1, np.int64), np.empty(keys.size, np.int32)
+    order_data = None if order is None else order.ctypes.data
+    status = _library().gnnc_group(
+        keys.ctypes.data,
+        order_data,
+        keys.size,
+        count,
+        ptr.ctypes.data,
+        rows.ctypes.data,
+        num_threads(),
+    )
+    if status == _NO_MEMORY:
+        raise MemoryError(f"no memory to group {keys.size} rows by {count} keys")
+    if status != _OK:
+        raise IndexError(f"key[{status}] is not in 0..{count - 1}, or order[{status}] is not a row")
+    kept = int(ptr[count])
+    if kept != keys.size and not partial:
+        missing = int(np.flatnonzero(keys < 0)[0])
+        raise IndexError(
+            f"key[{missing}] is {int(keys[missing])}, but it must be between 0 and {count - 1}"
+        )
+    return frozen(ptr), frozen(rows[:kept])
+
+
+def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:
+    """The distinct tuples ``(keys[0][r], keys[1][r], ..)`` in lexicographic order. Each ``keys[k]``
+    has values in ``[0, counts[k])``.
+    """
+    if not keys or any(key.size != keys[0].size for key in keys):
+        raise ValueError("distinct tuples need at least one key, all of one length")
+    order: Int32s | None = None
+    for key, count in zip(reversed(keys), reversed(counts), strict=True):
+        _, order = group(key, count, order)
+    assert order is not None
+    arrays = [np.ascontiguousarray(key, np.int32) for key in keys]
+    pointers = (ctypes.c_void_p * len(arrays))(*[key.ctypes.data for key in arrays])
+    size = order.size
+    run, first, start = (
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size + 1, np.int64),
+    )
+    found = _library().gnnc_runs(
+        pointers,
+        len(arrays),
+        order.ctypes.data,
+        size,
+        run.ctypes.data,
+        first.ctypes.data,
+        start.ctypes.data,
+        num_threads(),
+    )
+    if found == _NO_MEMORY:
+        raise MemoryError(f"no memory to find the distinct tuples of {size} rows")
+    return Runs(
+        found, frozen(run), frozen(first[:found].copy()), frozen(start[: found + 1].copy()), order
+    )
+
+
+def where(mask: Bools) -> Int32s:
+    """The positions where `mask` holds, ascending."""
+    mask = np.ascontiguousarray(mask, np.bool_)
+    check_rows(mask.size, "the length of the mask")
+    out = np.empty(mask.size, np.int32)
+    return _compacted(
+        _library().gnnc_where(mask.ctypes.data, mask.size, out.ctypes.data, num_threads()), out
+    )
+
+
+def where_different(a: Int32s, b: Int32s) -> Int32s:
+    """The positions where two arrays of one length differ, ascending."""
+    a, b = np.ascontiguousarray(a, np.int32), np.ascontiguousarray(b, np.int32)
+    if a.size != b.size:
+        raise ValueError(f"arrays of {a.size} and {b.size} entries cannot be compared")
+    out = np.empty(a.size, np.int32)
+    return _compacted(
+        _library().gnnc_where_different(
+            a.ctypes.data, b.ctypes.data, a.size, out.ctypes.data, num_threads()
+        ),
+        out,
+    )
+
+
+def last_loop(src: Int32s, dst: Int32s, count: int) -> Int32s:
+    """For each node the last edge that leads from it to itself, else -1; shape (count,)."""
+    src, dst = np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32)
+    if src.size != dst.size:
+        raise ValueError(f"src has {src.size} entries and dst has {dst.size}")
+    out = np.empty(count, np.int32)
+    bad = _library().gnnc_last_loop(
+        src.ctypes.data, dst.ctypes.data, src.size, count, out.ctypes.data, num_threads()
+    )
+    if bad != _OK:
+        raise IndexError(f"src[{bad}] is {int(src[bad])}, but it must be between 0 and {count - 1}")
+    return frozen(out)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """`array`, made read-only: structure is shared, so nobody may change it."""
+    array.flags.writeable = False
+    return array
+
+
+def _compacted(found: int, out: Int32s) -> Int32s:
+    if found == _NO_MEMORY:
+        raise MemoryError(f"no memory to filter {out.size} rows")
+    return frozen(out[:found].copy())

@@ -1,0 +1,79 @@
+"""schedule decides by widths alone, within its bounds, and changes no meaning."""
+
+import pytest
+from xdsl.context import Context
+from xdsl.utils.exceptions import PassFailedException
+
+from gnnc.dialects.meaning.check import same_meaning
+from gnnc.passes.intra.schedule import ENOUGH_CHUNKS, PARTIAL_BYTES, SchedulePass
+
+from ..lowered import INFER, TRAIN, after, nests
+from ..programs import PROGRAMS as LAYERS
+from ..small_programs import X, program
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_meaning_stays(name):
+    module = after(LAYERS[name], f"{TRAIN},lower-to-intra,fuse-traversals")
+    same_meaning(module, after(module, "schedule"), seeds=range(1))
+
+
+def schedules(text, specification="schedule", phases=INFER, name="forward"):
+    """The schedule of each nest as numbers."""
+    module = after(text, f"{phases},lower-to-intra,fuse-traversals,{specification}")
+    return [{k: v.value.data for k, v in n.schedule.data.items()} for n in nests(module, name)]
+
+
+def linear(width):
+    return program(
+        f"%x : !inter.rows<N, {width}xf64> {{inter.needs_grad}}, "
+        f"%W : !inter.rows<unit, {width}x{width}xf64> {{inter.needs_grad}}",
+        f"%z : !inter.rows<N, {width}xf64>",
+        f"""
+%y = inter.contract "k,kf->f" %x, %W : !inter.rows<N, {width}xf64>
+%z = inter.relu %y : !inter.rows<N, {width}xf64>
+""",
+    )
+
+
+def test_blocks_shrink_with_wide_rows():
+    blocks = [schedules(linear(w))[0]["block"] for w in (16, 256, 4096)]
+    assert blocks == sorted(blocks, reverse=True)
+    assert blocks[0] > blocks[-1] >= 1
+
+
+def test_large_partial_sums_mean_fewer_chunks():
+    """The partial sums of all chunks of a nest stay within their bound."""
+    for width in (16, 256, 1024):
+        (one,) = schedules(linear(width), phases=TRAIN, name="backward")
+        most = max(4, PARTIAL_BYTES // (4 * width * width))
+        assert 4 <= one["chunks"] <= min(256, most)
+
+
+def test_chunks_that_still_suffice_keep_partial_sums_near():
+    (narrow, wide) = (
+        schedules(linear(width), phases=TRAIN, name="backward")[0]["chunks"] for width in (16, 64)
+    )
+    assert narrow == 256
+    assert wide == ENOUGH_CHUNKS
+
+
+def test_options_are_kept():
+    (one,) = schedules(
+        program(X, "%y : !inter.rows<N, 3xf64>", "%y = inter.neg %x : !inter.rows<N, 3xf64>"),
+        "schedule{vector-bytes=16 grain=100 prefetch=3}",
+    )
+    assert (one["vector_bytes"], one["grain"], one["prefetch"]) == (16, 100, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "abacus"}, "no target 'abacus'"),
+        ({"vector_bytes": 48}, "vector-bytes is 16, 32 or 64, not 48"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    module = after(linear(4), f"{INFER},lower-to-intra")
+    with pytest.raises(PassFailedException, match=message):
+        SchedulePass(**options).apply(Context(), module)
