@@ -23,10 +23,10 @@ WRONG = """
 from codegen.compiled import Case
 from codegen.separate import call_separately
 from codegen.shared import SMALL
-from gnnc.codegen import openmp
+from gnnc.codegen.openmp import printer
 
-plain, load = openmp.prelude, "(*(const T *)(p))"
-openmp.prelude = lambda size: plain(size).replace(load, load.replace("(p)", "((p) + 99)"))
+plain, load = printer.prelude, "(*(const T *)(p))"
+printer.prelude = lambda size: plain(size).replace(load, load.replace("(p)", "((p) + 99)"))
 case = Case.of(SMALL["reduce sum"], sanitize=True)
 case.run(case.values(4, {"N": 9, "g": 30}), call=call_separately)
 """

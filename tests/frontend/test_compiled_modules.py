@@ -274,7 +274,7 @@ def test_numbers_do_not_depend_on_the_number_of_threads() -> None:
 PROGRAM = """
 import torch, gnnc
 from torch_geometric.nn import GCNConv
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 torch.manual_seed(0)
 model = gnnc.compile(GCNConv(5, 3))
 x, e = torch.randn(9, 5), torch.randint(0, 9, (2, 20))

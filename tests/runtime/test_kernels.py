@@ -52,7 +52,8 @@ def test_more_threads_than_openmp_gives(threaded: None):
     """Fewer threads than asked for may run; the result must not depend on it."""
     code = f"""
 import numpy as np
-from gnnc.runtime import kernels, threads, toolchain
+from gnnc.runtime.cpu import threads, toolchain
+from gnnc.runtime.sets import kernels
 library = kernels.bind(toolchain.compile_source({FINE!r} + kernels.source()))
 kernels._library = lambda: library
 threads.set_num_threads(16)
@@ -147,7 +148,8 @@ SANITIZED = f"""
 import sys
 import numpy as np
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from gnnc.runtime import kernels, threads
+from gnnc.runtime.cpu import threads
+from gnnc.runtime.sets import kernels
 from pathlib import Path
 library = kernels.bind(Path(sys.argv[1]))
 kernels._library = lambda: library

@@ -31,7 +31,7 @@ def python(code: str, **env: str) -> str:
 
 
 USE = f"""
-from gnnc.runtime import toolchain
+from gnnc.runtime.cpu import toolchain
 path = toolchain.compile_source({SOURCE!r})
 assert toolchain.load(path).answer(1) == 42
 print(toolchain.stats().compiled, toolchain.stats().hits)
