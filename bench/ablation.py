@@ -14,7 +14,7 @@ from . import race
 from .graphs import COMPILED
 
 FULL = "all passes"
-NEEDED = ("autodiff", "split-phases", "lower-to-intra", "schedule")
+NEEDED = ("autodiff", "split-phases", "lower-to-intra", "schedule", "cut-stages")
 """These change a program's form: there is no C without them."""
 TIDY = ("canonicalize", "cse", "dce-sets")
 """These clean up behind the others."""

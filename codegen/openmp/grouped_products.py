@@ -58,7 +58,7 @@ class GroupedMatmul:
 
     def declare(self, out: Writer) -> None:
         """The packed matrix of the thread, and whose it is."""
-        if self.code.lies_packed(self.op):
+        if self.op.packed is None:
             return
         size = self.code.packed_size(self.op)
         out.line(f"{self.code.c.name} {self.name}[{size}] __attribute__((aligned(64)));")
@@ -68,7 +68,7 @@ class GroupedMatmul:
         """The products of a block of rows."""
         matrix = f"({self.weight} + group * {math.prod(buffer_dims(self.op.weight))})"
         with runs(out, self.table):
-            if not self.code.lies_packed(self.op):
+            if self.op.packed is not None:
                 with out.block(f"if (group != {self.name}_g)"):
                     self.code.pack(out, self.op, matrix, self.name)
                     out.line(f"{self.name}_g = group;")

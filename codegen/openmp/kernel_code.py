@@ -4,11 +4,11 @@ a block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
@@ -18,53 +18,54 @@ from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
 from .row_values import START, Memory, Place, Scalar, combine, ctype_of, start_text
-from .stages import Stage, crossing, depends_on_row, is_remade, split_stages, with_lookups
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """What the pass `schedule` decided for a nest."""
-
-    vector_bytes: int
-    block: int
-    grain: int
-    chunks: int
-    row_cost: int
-    prefetch: int
-
-    @staticmethod
-    def of(nest: rows.TraverseOp) -> Schedule:
-        """Read the nest's attribute. Raises PassFailedException for a nest that has none, or one
-        that cannot be printed.
-        """
-        attribute = nest.schedule
-        if not isinstance(attribute, DictionaryAttr):
-            raise PassFailedException("a nest has no schedule: run `schedule` before printing")
-
-        def get(key: str, least: int = 1) -> int:
-            v = attribute.data.get(key)
-            if not isinstance(v, IntegerAttr) or not least <= v.value.data < 2**31:
-                raise PassFailedException(
-                    f"the schedule of a nest needs `{key} = n : i64`, n at least {least}, here is "
-                    f"{v}: run `schedule` before printing"
-                )
-            return v.value.data
-
-        vector_bytes = get("vector_bytes")
-        if vector_bytes not in (16, 32, 64):
-            raise PassFailedException(f"vectors have 16, 32 or 64 bytes, not {vector_bytes}")
-        return Schedule(
-            vector_bytes,
-            get("block"),
-            get("grain"),
-            get("chunks"),
-            get("row_cost", 0),
-            get("prefetch", 0),
-        )
-
 
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
+
+
+class Schedule:
+    """The decisions of `schedule` for a nest, as numbers."""
+
+    def __init__(self, nest: rows.TraverseOp) -> None:
+        """Raises PassFailedException for a nest that has no schedule, or is not cut."""
+        if nest.schedule is None:
+            raise PassFailedException("a nest has no schedule: run `schedule` before printing")
+        try:
+            nest.check_cut()
+        except VerifyException as error:
+            raise PassFailedException(str(error)) from error
+        found = nest.schedule.numbers()
+        self.vector_bytes, self.block = found["vector_bytes"], found["block"]
+        self.grain, self.chunks = found["grain"], found["chunks"]
+        self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
+        self.panel = found["panel"]
+
+
+@dataclass
+class Stage:
+    """Row-wise ops of a nest, where there are some, then the products that follow them."""
+
+    cut: rows.StageOp | None
+    products: list[rows.MatmulOp | rows.OuterOp] = field(
+        default_factory=list[rows.MatmulOp | rows.OuterOp]
+    )
+
+    @property
+    def ops(self) -> list[Operation]:
+        """The row-wise ops."""
+        return [] if self.cut is None else list(self.cut.body.block.ops)[:-1]
+
+
+def stages_of(nest: rows.TraverseOp) -> list[Stage]:
+    """The stages of a nest that is cut, in order."""
+    found: list[Stage] = []
+    for op in nest.body.block.ops:
+        if isinstance(op, rows.StageOp):
+            found.append(Stage(op))
+        elif isinstance(op, rows.MatmulOp | rows.OuterOp):
+            found = found or [Stage(None)]
+            found[-1].products.append(op)
+    return found
 
 
 class Workspace:
@@ -85,8 +86,8 @@ class KernelCode:
 
     def __init__(self, nest: rows.TraverseOp, names: dict[SSAValue, str]) -> None:
         self.nest = nest
-        self.schedule = Schedule.of(nest)
-        self.stages = split_stages(nest)
+        self.schedule = Schedule(nest)
+        self.stages = stages_of(nest)
         self.place: dict[SSAValue, Place] = {v: Scalar(n) for v, n in names.items()}
         self.out = Writer(1)
         self.workspace = Workspace()
@@ -95,7 +96,6 @@ class KernelCode:
         self.sums: dict[rows.OuterOp, GroupedOuter] = {}
         self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
         self.local: dict[SSAValue, Operand] = {}
-        self.copies: set[SSAValue] = set()
         self.offsets = self.main_offsets()
         self.hubs: HubPlan | None = None
 
@@ -143,35 +143,24 @@ class KernelCode:
         assert isinstance(p, Scalar)
         return p.text
 
+    def segments(self) -> list[rows.SegmentOp]:
+        """The segments over the group of the nest's own row."""
+        found = (op for stage in self.stages for op in stage.ops)
+        return [op for op in found if isinstance(op, rows.SegmentOp) and op.row is self.nest.row]
+
     def main_offsets(self) -> str | None:
-        """The group offsets that carry the rows' work: of the first segment over the nest's own
-        row.
-        """
-        for op in self.nest.body.block.ops:
-            if isinstance(op, rows.SegmentOp) and op.row is self.nest.row:
-                return self.text(op.offsets)
-        return None
+        """The group offsets that carry the rows' work: of the first segment."""
+        return next((self.text(op.offsets) for op in self.segments()), None)
 
     def segment_totals(self) -> list[str]:
-        found = [
-            self.text(op.offsets)
-            for op in self.nest.body.block.ops
-            if isinstance(op, rows.SegmentOp) and op.row is self.nest.row
-        ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(self.text(op.offsets) for op in self.segments()))
 
     # ------------------------------------------------------------ hubs
 
     def plan_hubs(self, size: str) -> None:
-        """Find rows that span chunks, where the segment's body does not depend on the row."""
-        segment = next(
-            (op for op in self.nest.body.block.ops if isinstance(op, rows.SegmentOp)), None
-        )
-        if (
-            segment is None
-            or segment.row is not self.nest.row
-            or depends_on_row(segment, self.nest.row)
-        ):
+        """Find rows that span chunks, where their group may be reduced in pieces."""
+        segment = next((op for op in self.segments() if op.in_pieces is not None), None)
+        if segment is None:
             return
         out, s = self.out, self.schedule
         offsets = self.text(segment.offsets)
@@ -207,7 +196,7 @@ class KernelCode:
             place[self.nest.row] = Scalar("hubs[h].row")
             plan = replace(self.hubs, piece=("begin", "end"))
             code = RowCode(out, place, self.schedule.vector_bytes, self.schedule.prefetch, plan)
-            code.run(with_lookups([segment]), segment.results)
+            code.run(with_makers(segment), segment.results)
             for r, (name, width) in zip(segment.results, self.hubs.partials, strict=True):
                 if width == 1:
                     out.line(f"{name}[q] = {code.text(r)};")
@@ -217,7 +206,7 @@ class KernelCode:
     # ------------------------------------------------------------ products and totals
 
     def products(self, c: CType) -> ProductCode:
-        return ProductCode(c, self.schedule.vector_bytes)
+        return ProductCode(c, self.schedule.vector_bytes, self.schedule.panel)
 
     def prepare_products(self) -> None:
         out = self.out
@@ -243,7 +232,7 @@ class KernelCode:
         """Where the matrix of a product lies as tiles read it."""
         c, weight = ctype_of(op.x), self.text(op.weight)
         code = self.products(c)
-        if code.lies_packed(op):
+        if op.packed is None:
             return weight
         name = self.out.name("packed")
         self.workspace.take(self.out, c, name, code.packed_size(op))
@@ -306,17 +295,13 @@ class KernelCode:
         self._outputs = {
             op: self.text(op.buffer) for op in self.partial if isinstance(op, rows.TotalOp)
         }
-        for stage in self.stages:
-            for op in stage.products:
-                operands = (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b)
-                for k, v in enumerate(operands):
-                    if self.in_place(v, padded=isinstance(op, rows.OuterOp) and k == 1) is None:
-                        self.copies.add(v)
         for code in (*self.grouped.values(), *self.sums.values()):
             code.declare(self.out)
-        for v in [*crossing(self.stages), *self.copies]:
-            if v not in self.local and self.direct_output(v) is None:
-                self.local[v] = self.declare_local(v)
+        for stage in self.stages:
+            for op in (stage.cut, *stage.products):
+                for v in op.results if op is not None else ():
+                    if self.direct_output(v) is None:
+                        self.local[v] = self.declare_local(v)
 
     def declare_local(self, v: SSAValue) -> Operand:
         c, n = ctype_of(v), length(v)
@@ -334,48 +319,45 @@ class KernelCode:
             self.out.line(f"memset({name}, 0, sizeof({name}));")
         return Operand(name, pitch)
 
-    def in_place(self, v: SSAValue, padded: bool) -> Operand | None:
-        """The rows of a plain load of the nest's own row lie in the buffer, ready for a product."""
-        if not (isinstance(v, OpResult) and isinstance(v.op, rows.LoadOp)):
+    def in_place(self, v: SSAValue) -> Operand | None:
+        """The nest's own rows, which lie in a buffer ready for a product."""
+        if not isinstance(op := v.owner, rows.LoadOp):
             return None
-        op, n = v.op, length(v)
-        if op.row is not self.nest.row or op.otherwise is not None:
-            return None
-        lanes = self.schedule.vector_bytes // ctype_of(v).bytes
-        if padded and (row_dims(v.type) or (1,))[-1] % lanes:
-            return None  # the last vector of a row of columns would leave the buffer
+        n = length(v)
         return Operand(f"({self.text(op.buffer)} + i0 * {n})", n)
 
     def direct_output(self, v: SSAValue) -> Operand | None:
-        """A product that is only stored writes the buffer itself."""
-        if not (isinstance(v, OpResult) and isinstance(v.op, rows.MatmulOp)):
-            return None
+        """A product that is stored in the nest itself writes the buffer."""
         uses = [u.operation for u in v.uses]
-        if len(uses) != 1 or not isinstance(uses[0], rows.StoreOp):
+        if len(uses) != 1 or uses[0].parent is not self.nest.body.block:
             return None
-        store, n = uses[0], length(v)
-        if store.parent is not v.op.parent or store.row is not self.nest.row:
+        if not isinstance(store := uses[0], rows.StoreOp):
             return None
+        n = length(v)
         return Operand(f"({self.text(store.buffer)} + i0 * {n})", n)
 
     def operand(self, v: SSAValue, padded: bool = False) -> Operand:
-        return self.local[v] if v in self.local else self.in_place(v, padded) or self.fail(v)
-
-    def fail(self, v: SSAValue) -> Operand:
-        raise AssertionError(f"no rows for {v}")
+        """Where a product finds its rows. Raises PassFailedException where it would leave them."""
+        if v in self.local:
+            return self.local[v]
+        at = self.in_place(v)
+        lanes = self.schedule.vector_bytes // ctype_of(v).bytes
+        if at is None or (padded and (row_dims(v.type) or (1,))[-1] % lanes):
+            raise PassFailedException(
+                "a product reads rows that lie in no memory of the block: run `cut-stages`"
+            )
+        return at
 
     # ------------------------------------------------------------ stages
 
     def stage(self, stage: Stage) -> None:
-        ops = [op for op in stage.ops if not self.stored_by_product(op)]
-        copies = self.copies_of(stage)
-        gathers = any(isinstance(op, rows.SegmentOp) for op in ops)
-        if ops or copies:
+        gathers = any(isinstance(op, rows.SegmentOp) for op in stage.ops)
+        if stage.cut is not None:
             with self.out.block("for (int r = 0; r < rows; ++r)"):
                 self.out.line("const int64_t i = i0 + r;")
                 for at, size in self.streamed(stage):  # meanwhile, what products read in place
                     self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size});")
-                self.row_stage(ops, copies)
+                self.row_stage(stage.cut, stage.ops)
         for op in stage.products:
             if isinstance(op, rows.MatmulOp):
                 y = self.direct_output(op.result) or self.local[op.result]
@@ -399,7 +381,7 @@ class KernelCode:
         found: dict[str, tuple[Operand, int]] = {}
         for op in stage.products:
             for v in (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b):
-                if v in self.local or (at := self.in_place(v, padded=False)) is None:
+                if v in self.local or (at := self.in_place(v)) is None:
                     continue
                 if self.fetched(at, v):
                     found[at.address] = at, at.pitch * ctype_of(v).bytes
@@ -409,26 +391,12 @@ class KernelCode:
         """Whether a block of the rows is small enough to be fetched ahead as a whole."""
         return at.pitch * ctype_of(v).bytes * self.schedule.block <= BLOCK_BYTES
 
-    def stored_by_product(self, op: object) -> bool:
-        return isinstance(op, rows.StoreOp) and self.direct_output(op.value) is not None
-
-    def copies_of(self, stage: Stage) -> list[SSAValue]:
-        """Loads that a product of this stage needs in a block-local buffer."""
-        wanted = [v for op in stage.products for v in op.operands if v in self.copies]
-        return [v for v in dict.fromkeys(wanted) if isinstance(v, OpResult) and is_remade(v.op)]
-
-    def row_stage(self, ops: list[Operation], copies: list[SSAValue]) -> None:
+    def row_stage(self, cut: rows.StageOp, ops: list[Operation]) -> None:
         place = dict(self.place)
         place[self.nest.row] = Scalar("i")
         for v, at in self.local.items():
-            if isinstance(v, OpResult) and v.op not in ops:
-                address = f"({at.address} + r * {at.pitch})"
-                place[v] = Scalar(f"{address}[0]") if length(v) == 1 else Memory(address)
-        loads = self.loads_for(copies, ops)
-        for op in loads:
-            for v in op.results:
-                place.pop(v, None)
-        kept = [v for op in (*ops, *loads) for v in op.results if v in self.local]
+            address = f"({at.address} + r * {at.pitch})"
+            place[v] = Scalar(f"{address}[0]") if length(v) == 1 else Memory(address)
         if self.hubs is not None and self.hubs.segment in ops:
             offsets = self.text(self.hubs.segment.offsets)
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
@@ -436,10 +404,11 @@ class KernelCode:
         code = RowCode(
             self.out, place, self.schedule.vector_bytes, self.schedule.prefetch, self.hubs
         )
-        self.prefetch_gathers(code, [*ops, *loads])
-        code.run([*ops, *loads], kept)
-        for v in kept:
-            self.keep(code, v)
+        self.prefetch_gathers(code, ops)
+        yielded = cut.yielded.values
+        code.run(ops, yielded)
+        for v, r in zip(yielded, cut.results, strict=True):
+            self.keep(code, v, self.local[r])
 
     def prefetch_gathers(self, code: RowCode, ops: list[Operation]) -> None:
         """Ask for what later rows of the nest will gather."""
@@ -451,31 +420,25 @@ class KernelCode:
         for op, table in gathers:
             code.prefetch_row(op, f"{code.text(table)}[{ahead}]", "0", length(op.result))
 
-    def loads_for(self, copies: list[SSAValue], ops: list[Operation]) -> list[Operation]:
-        """The loads to copy and the look-ups they need, unless the stage prints them anyway."""
-        out: list[Operation] = []
-
-        def visit(op: Operation) -> None:
-            if op in ops or op in out:
-                return
-            for x in op.operands:
-                if isinstance(x, OpResult) and x.op.parent is op.parent:
-                    visit(x.op)
-            out.append(op)
-
-        for v in copies:
-            assert isinstance(v, OpResult)
-            visit(v.op)
-        return out
-
-    def keep(self, code: RowCode, v: SSAValue) -> None:
+    def keep(self, code: RowCode, v: SSAValue, at: Operand) -> None:
         """Put a row into its block-local buffer."""
-        at = self.local[v]
         address = f"({at.address} + r * {at.pitch})"
         if length(v) == 1:
             self.out.line(f"{address}[0] = {code.text(v)};")
             return
         code.write(v, address)
+
+
+def with_makers(segment: rows.SegmentOp) -> list[Operation]:
+    """A segment with the ops of its stage that it reads in front of it."""
+    before: list[Operation] = [segment]
+    op = segment.prev_op
+    while op is not None:
+        reads = (x for o in before for inner in o.walk() for x in inner.operands)
+        if any(isinstance(x, OpResult) and x.op is op for x in reads):
+            before.insert(0, op)
+        op = op.prev_op
+    return before
 
 
 def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:

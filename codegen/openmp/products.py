@@ -93,25 +93,18 @@ class Operand:
 class ProductCode:
     """Prints the products of one kernel."""
 
-    def __init__(self, c: CType, vector_bytes: int) -> None:
+    def __init__(self, c: CType, vector_bytes: int, panel: int) -> None:
         self.c = c
+        self.panel = panel
         self.lanes = vector_bytes // c.bytes
         self.rows = TILE_ROWS[vector_bytes]
         self.columns = TILE_COLUMNS[vector_bytes]
         self.vector = f"{c.vector}{self.lanes}"
 
     def panels(self, width: int) -> Panels:
-        return Panels(width, self.lanes, max(self.rows))
+        return Panels(width, self.lanes, self.panel)
 
     # ------------------------------------------------------------ matmul
-
-    def lies_packed(self, op: rows.MatmulOp) -> bool:
-        """Whether the matrix is one panel of whole vectors as it lies in memory."""
-        n = op.sizes()
-        panels = self.panels(n["f"])
-        letters = [c for c in op.spec.data.split("->")[0].split(",")[1] if n[c] > 1]
-        in_order = letters == [c for c in "bkf" if n[c] > 1]
-        return in_order and panels.vectors <= panels.most and panels.padded == n["f"]
 
     def packed_size(self, op: rows.MatmulOp) -> int:
         """Numbers of the packed matrix."""

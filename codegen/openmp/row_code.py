@@ -319,7 +319,8 @@ class RowCode:
         """The gathers of the segment whose rows are asked for some edges before: where its edges
         are those of the nest's own row, and later ones those of later rows.
         """
-        nest = op.parent_op()
+        stage = op.parent_op()
+        nest = stage.parent_op() if isinstance(stage, rows.StageOp) else None
         if not self.prefetch or not isinstance(nest, rows.TraverseOp) or op.row is not nest.row:
             return []
         return gathered_at(op.body.block.args[0], op.body.block.ops)

@@ -7,6 +7,7 @@ from xdsl.ir import Dialect
 
 from . import bindings, rows
 from .bindings import DomainAttr
+from .schedule import ScheduleAttr
 
 Intra = Dialect(
     "intra",
@@ -50,7 +51,8 @@ Intra = Dialect(
         rows.OuterOp,
         rows.YieldOp,
         rows.SegmentOp,
+        rows.StageOp,
         rows.TraverseOp,
     ],
-    [DomainAttr],
+    [DomainAttr, ScheduleAttr],
 )

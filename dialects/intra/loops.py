@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
@@ -23,6 +23,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
 
+from .arithmetic import ConstOp
 from .bindings import (
     INDEX64,
     AllocOp,
@@ -37,11 +38,12 @@ from .bindings import (
     known_domain,
     root,
 )
-from .indices import LookupOp
+from .indices import FirstOp, LengthOp, LookupOp, PositionOp
 from .memory import LoadOp, StoreOp, TotalOp, need_number
 from .products import MatmulOp, OuterOp
+from .schedule import ScheduleAttr
 from .steps import Step, steps
-from .syntax import IntraOp, need, parse_indexed, parse_value, print_indexed
+from .syntax import IntraOp, inside, need, parse_indexed, parse_value, print_indexed
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
 WRITERS = (StoreOp, TotalOp, OuterOp)
@@ -67,11 +69,11 @@ def parse_keyed_body(parser: Parser, argument: Parser.Argument) -> Block:
 
 @irdl_op_definition
 class YieldOp(IntraOp):
-    """What a segment reduces."""
+    """What a segment reduces, or a stage hands on."""
 
     name = "intra.yield"
     values = var_operand_def()
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp)))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp, StageOp)))
 
 
 @irdl_op_definition
@@ -83,12 +85,16 @@ class SegmentOp(IntraOp):
     ```
     `%p` runs over the positions of group `%i`, which `members` and `member_map` of the same groups
     turn into rows; an empty group gives 0 (`mul`: 1), `last` takes the last row's value.
+
+    With `in_pieces` in front of the body a group that is too long for one thread is reduced in
+    pieces by several, whose results are combined in order (`cut-stages`).
     """
 
     name = "intra.segment"
     offsets = operand_def(INDEX64)
     row = operand_def(IndexType)
     kinds = prop_def(ArrayAttr[StringAttr])
+    in_pieces = opt_prop_def(UnitAttr)
     results_ = var_result_def()
     body = region_def("single_block")
     traits = traits_def(Pure())
@@ -168,20 +174,122 @@ class SegmentOp(IntraOp):
         parser.parse_keyword("in")
         offsets, row = parse_indexed(parser)
         kinds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        pieces = parser.parse_optional_keyword("in_pieces")
         body = parse_keyed_body(parser, p)
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.build_op(offsets, row, kinds, types, body)
+        op = cls.build_op(offsets, row, kinds, types, body)
+        op.in_pieces = None if pieces is None else UnitAttr()
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.position)
         printer.print_string(" in ")
         print_indexed(printer, self.offsets, self.row)
-        printer.print_string(" [" + ", ".join(f'"{k.data}"' for k in self.kinds) + "] ")
+        pieces = "" if self.in_pieces is None else "in_pieces "
+        printer.print_string(" [" + ", ".join(f'"{k.data}"' for k in self.kinds) + "] " + pieces)
         printer.print_region(self.body, print_entry_block_args=False)
         printer.print_string(" : ")
         printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
+
+    def reads_row(self) -> bool:
+        """Whether what the body computes belongs to the row of the nest, not to the group alone:
+        it reads the row, or what no look-up of a group gives.
+        """
+        todo = [x for x in outer_inputs(self) if x is not self.row]
+        if any(x is self.row for op in self.body.walk() for x in op.operands):
+            return True
+        while todo:
+            x = todo.pop()
+            if x is self.row:
+                return True
+            if isinstance(x, OpResult) and x.op.parent is self.parent:
+                if not is_remade(x.op):
+                    return True
+                todo += x.op.operands
+        return False
+
+
+REMADE = (LookupOp, LoadOp, FirstOp, ConstOp, LengthOp, PositionOp)
+"""Ops that every stage repeats for itself: cheaper than to hand on what they give."""
+
+
+def is_remade(op: Operation) -> bool:
+    """Whether the op and all it reads are look-ups of the row: nothing to keep from stage to
+    stage.
+    """
+    if not isinstance(op, REMADE):
+        return False
+    return all(
+        not isinstance(x, OpResult) or x.op.parent is not op.parent or is_remade(x.op)
+        for x in op.operands
+    )
+
+
+def outer_inputs(op: Operation) -> list[SSAValue]:
+    """What the op and the ops in its regions read from outside them."""
+    inner = {id(r) for o in op.walk() if o is not op for r in o.results}
+    inner |= {id(a) for region in op.regions for b in region.blocks for a in b.args}
+    return [x for o in op.walk() for x in o.operands if id(x) not in inner]
+
+
+@irdl_op_definition
+class StageOp(IntraOp):
+    """Part of a nest that runs over a block of rows before the next part does.
+
+    ```
+    %h, %s = intra.stage { ..  intra.yield %a, %b } : T, T
+    %y = intra.matmul %h, %W {spec = "k,kf->f"}
+    ```
+    A nest that is cut (`cut-stages`) holds stages and products only: what a stage yields and what a
+    product gives lie in memory of the block, for later stages and products. A load in the nest
+    itself is read by products where it lies, and a store there is written by the product whose
+    result it stores.
+    """
+
+    name = "intra.stage"
+    results_ = var_result_def()
+    body = region_def("single_block")
+    traits = lazy_traits_def(lambda: (HasParent(TraverseOp),))
+
+    @classmethod
+    def build_op(cls, types: Sequence[Attribute], body: Block) -> Self:
+        """A stage around a finished body."""
+        return cls.build(result_types=[types], regions=[Region(body)])
+
+    @property
+    def yielded(self) -> YieldOp:
+        """The end of the body."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    def verify_(self) -> None:
+        y = self.body.block.last_op
+        ends = isinstance(y, YieldOp) and not self.body.block.args
+        need(ends, "a stage takes nothing and ends in intra.yield")
+        have = [v.type for v in y.operands] if y is not None else []
+        want = [r.type for r in self.results]
+        need(have == want, "a stage has one result of its type for each yielded value")
+        nest = self.parent_op()
+        assert isinstance(nest, TraverseOp)
+        nest.check_cut()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        body = parser.parse_region([]).detach_block(0)
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":"):
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls.build_op(types, body)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        if self.results:
+            printer.print_string(" : ")
+            printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
 
 
 @irdl_op_definition
@@ -197,12 +305,12 @@ class TraverseOp(IntraOp, Step):
 
     name = "intra.traverse"
     size = operand_def(IndexType)
-    schedule = opt_prop_def(DictionaryAttr)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
 
     @classmethod
-    def build_op(cls, size: SSAValue, body: Block, schedule: DictionaryAttr | None = None) -> Self:
+    def build_op(cls, size: SSAValue, body: Block, schedule: ScheduleAttr | None = None) -> Self:
         """A nest around a body that is finished or will grow."""
         properties: dict[str, Attribute] = {} if schedule is None else {"schedule": schedule}
         return cls.build(operands=[size], properties=properties, regions=[Region(body)])
@@ -240,7 +348,7 @@ class TraverseOp(IntraOp, Step):
             )
             if isinstance(op, ROWS_ONLY):
                 need(
-                    op.parent is self.body.block,
+                    inside(op, SegmentOp) is None,
                     f"{op.name} stands in the nest itself: move it out of the segment",
                 )
             if isinstance(op, StoreOp):
@@ -250,6 +358,37 @@ class TraverseOp(IntraOp, Step):
                 )
         if isinstance(self.size, OpResult) and isinstance(self.size.op, SizeOp):
             self.check_domain(self.size.op)
+
+    def check_cut(self) -> None:
+        """Raises VerifyException where the nest is not cut into stages and products."""
+        for op in self.body.block.ops:
+            match op:
+                case StageOp() | MatmulOp() | OuterOp():
+                    good = True
+                case LookupOp():
+                    good = op.row is self.row
+                case LoadOp():
+                    users = (use.operation for use in op.result.uses)
+                    good = op.row is self.row and op.otherwise is None
+                    good = good and all(isinstance(u, MatmulOp | OuterOp) for u in users)
+                case StoreOp():
+                    good = op.row is self.row and isinstance(op.value.owner, MatmulOp)
+                    good = good and op.value.has_one_use()
+                case _:
+                    good = False
+            need(
+                good,
+                f"{op.name} stands in no stage: a nest that is cut holds stages, products, what "
+                "these read where it lies, and stores of what they give (run `cut-stages`)",
+            )
+        segments = (op for op in self.body.walk() if isinstance(op, SegmentOp))
+        pieces = [op for op in segments if op.in_pieces is not None]
+        good = all(op.row is self.row and not op.reads_row() for op in pieces)
+        need(
+            good and len(pieces) < 2,
+            "one group of a nest at most is reduced in pieces, its own, whose body does not depend "
+            "on the row",
+        )
 
     def is_member(self, row: SSAValue) -> bool:
         """Whether a row is found in the members of groups of the nest's domain: in a nest that
@@ -291,8 +430,8 @@ class TraverseOp(IntraOp, Step):
         pos = parser.pos
         attributes = parser.parse_optional_attr_dict()
         schedule = attributes.pop("schedule", None)
-        if attributes or not isinstance(schedule, DictionaryAttr | None):
-            parser.raise_error("a nest has one property, `schedule = {..}`", pos)
+        if attributes or not isinstance(schedule, ScheduleAttr | None):
+            parser.raise_error("a nest has one property, `schedule = #intra.schedule<..>`", pos)
         return cls.build_op(size, body, schedule)
 
     def print(self, printer: Printer) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -36,7 +37,8 @@ class MatmulOp(IntraOp):
 
     `%x` is a row (l, b, k) and the result (l, b, f), `%W` a single row over the letters b, k, f in
     any order; l (rows of the same matrix) and b (one matrix each) may be absent. With `%W[%i]` the
-    matrix is row `%i` of a buffer; a grouped index (see `grouped`) lets many rows share it.
+    matrix is row `%i` of a buffer; a grouped index (see `grouped`) lets many rows share it. With
+    `{packed}` the matrix is copied into panels of whole vectors before it is used (`cut-stages`).
     """
 
     name = "intra.matmul"
@@ -44,6 +46,7 @@ class MatmulOp(IntraOp):
     weight = operand_def(MemRefType)
     index = opt_operand_def(IndexType)
     spec = prop_def(StringAttr)
+    packed = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
 

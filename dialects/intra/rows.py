@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .arithmetic import ApplyOp, CastOp, ConstOp, DotOp, DropoutOp, FoldOp, broadcast_dims
 from .indices import CountOp, FirstOp, LengthOp, LookupOp, PositionOp
-from .loops import REDUCTIONS, WRITERS, SegmentOp, TraverseOp, YieldOp, nests
+from .loops import REDUCTIONS, WRITERS, SegmentOp, StageOp, TraverseOp, YieldOp, nests
 from .memory import LoadOp, StoreOp, TotalOp
 from .products import MatmulOp, OuterOp
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
@@ -31,6 +31,7 @@ __all__ = [
     "ReshapeOp",
     "SegmentOp",
     "SliceOp",
+    "StageOp",
     "StoreOp",
     "TotalOp",
     "TransposeOp",

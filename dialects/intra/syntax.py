@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     MemRefType,
+    UnitAttr,
     VectorType,
     f32,
     f64,
@@ -209,8 +210,10 @@ def print_properties(printer: Printer, properties: Mapping[str, Attribute]) -> N
     printer.print_string(" {")
 
     def one(pair: tuple[str, Attribute]) -> None:
-        printer.print_string(f"{pair[0]} = ")
-        print_property(printer, pair[1])
+        printer.print_string(pair[0])
+        if not isinstance(pair[1], UnitAttr):
+            printer.print_string(" = ")
+            print_property(printer, pair[1])
 
     printer.print_list(list(properties.items()), one)
     printer.print_string("}")

@@ -175,7 +175,7 @@ class IntraFunctions(InterpreterFunctions):
     def traverse(self, interp: Interpreter, op: loops.TraverseOp, args: Any) -> PythonValues:
         n = args[0]
         self.memory.reuse(op)
-        totals = [t for t in op.body.block.ops if isinstance(t, memory.TotalOp | products.OuterOp)]
+        totals = [t for t in op.body.walk() if isinstance(t, memory.TotalOp | products.OuterOp)]
         for t in totals:
             kind = t.kind.data if isinstance(t, memory.TotalOp) else "sum"
             row = interp.get_values([t.buffer])[0]
@@ -204,6 +204,10 @@ class IntraFunctions(InterpreterFunctions):
             values = interp.run_ssacfg_region(op.body, (p,), "member")
             out = [reduced(k, a, x) for k, a, x in zip(kinds, out, values, strict=True)]
         return tuple(out)
+
+    @impl(loops.StageOp)
+    def stage(self, interp: Interpreter, op: loops.StageOp, args: Any) -> PythonValues:
+        return interp.run_ssacfg_region(op.body, (), "stage")
 
     @impl_terminator(loops.YieldOp)
     def yield_(self, interp: Interpreter, op: loops.YieldOp, args: Any):

@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 grain=8192 chunks=256 row-cost=4 prefetch=16}" -t openmp | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 grain=8192 chunks=256 row-cost=4 prefetch=16},cut-stages" -t openmp | filecheck %s
 
 // One static function a nest, with the buffers and sizes that it uses, and one for the phase.
 // CHECK: #define VECTOR_BYTES 32

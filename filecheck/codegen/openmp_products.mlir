@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256}" -t openmp | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256},cut-stages" -t openmp | filecheck %s
 
 // The matrix is packed once a call into panels of whole vectors, whatever the order of its letters.
 // CHECK: static void forward_0_matmul(

@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=16 prefetch=0}" -t openmp | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=16 prefetch=0},cut-stages" -t openmp | filecheck %s
 
 // 33 doubles are more than the registers hold: tiles of 16 in a loop, and the rest behind it.
 // CHECK: static void forward_0_segment(

@@ -46,6 +46,7 @@ def pipeline(training: bool, vector_bytes: int) -> str:
         *PHASES,
         *LOWER,
         schedule,
+        "cut-stages",
         "plan-memory",
     ]
     return ",".join(stages)

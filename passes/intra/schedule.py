@@ -1,11 +1,10 @@
 """schedule: how each nest is cut into chunks, blocks and vectors on a target.
 
-Attaches `{schedule = {vector_bytes, block, grain, chunks, row_cost, prefetch}}` to every nest: rows
-of a chunk carry about `grain` units of work (an edge is 1, a row `row_cost`; twice as much where
-chunks share sums of groups, up to two of which each hands over), `chunks` bounds their number
-(partial sums are kept per chunk), `block` rows pass through the stages of a nest together so
-that they stay in the near caches. The numbers depend on widths only, never on a graph, so one
-program serves all graphs and any number of threads.
+Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
+of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
+of which each hands over), `chunks` bounds their number (partial sums are kept per chunk), `block`
+rows pass through the stages of a nest together so that they stay in the near caches. The numbers
+depend on widths only, never on a graph, so one program serves all graphs and any number of threads.
 """
 
 from __future__ import annotations
@@ -13,15 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra.bindings import PiecesOp
 from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
+from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import element, element_bytes, length
 
+PANEL = {16: 3, 32: 3, 64: 4}
+"""Vectors of a matrix's panel by their bytes, for 16 and 32 vector registers: a tile of products
+keeps as many sums for each of its rows."""
 CACHE_BYTES = 96 * 1024
 """What the block-local rows of one nest may take of the caches near the core. They need not all fit
 the first level: a tile of outer products is loaded and stored once a block, which costs more in
@@ -70,17 +73,17 @@ class SchedulePass(ModulePass):
             if isinstance(nest, TraverseOp):
                 nest.properties["schedule"] = self.of(nest)
 
-    def of(self, nest: TraverseOp) -> DictionaryAttr:
+    def of(self, nest: TraverseOp) -> ScheduleAttr:
         """The schedule of one nest."""
-        values = {
-            "vector_bytes": self.vector_bytes,
-            "block": self.block_rows(nest),
-            "grain": self.grain * (2 if sums_by_group(nest) else 1),
-            "chunks": self.most_chunks(nest),
-            "row_cost": self.row_cost + products(nest) // 512 + pieces(nest) // 64,
-            "prefetch": self.prefetch,
-        }
-        return DictionaryAttr({k: IntegerAttr(v, i64) for k, v in values.items()})
+        return ScheduleAttr.of(
+            vector_bytes=self.vector_bytes,
+            block=self.block_rows(nest),
+            grain=self.grain * (2 if sums_by_group(nest) else 1),
+            chunks=self.most_chunks(nest),
+            row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
+            prefetch=self.prefetch,
+            panel=PANEL[self.vector_bytes],
+        )
 
     def block_rows(self, nest: TraverseOp) -> int:
         """As many rows as the cache holds, at most `block`; halved, so that tiles divide it."""

@@ -78,8 +78,8 @@ def may_share(func: FuncOp, out: OutputOp, argument: InputOp) -> bool:
 
 def reads_before_writing(nest: TraverseOp, out: OutputOp, argument: InputOp) -> bool:
     """Whether every row of `argument` is read by its own iteration, before the new row is stored:
-    in one stage (codegen/openmp/stages.py), whose ops run in their order, but for large dots, which
-    write where their result is to lie."""
+    in one stage (passes/intra/cut_stages.py), whose ops run in their order, but for large dots,
+    which write where their result is to lie."""
     if any(isinstance(op, DotOp | MatmulOp | OuterOp | SegmentOp) for op in nest.walk()):
         return False
     ops = list(nest.body.block.ops)

@@ -77,7 +77,7 @@ class Case:
         split = after(text, phases)
         lowered = after(split, "lower-to-intra")
         plan = schedule.format(bytes=vector_bytes)
-        final = after(lowered, f"fuse-traversals,{plan},plan-memory")
+        final = after(lowered, f"fuse-traversals,{plan},cut-stages,plan-memory")
         program = Program(build_artifact(final), march=march, sanitize=sanitize)
         return Case(split, lowered, program)
 

@@ -19,7 +19,7 @@ MORE = pytest.mark.long
 )
 def test_passes_keep_the_meaning(seed):
     module = after(random_program(seed), PHASES[seed % len(PHASES)])
-    for step in ("lower-to-intra", "fuse-traversals", "schedule,plan-memory"):
+    for step in ("lower-to-intra", "fuse-traversals", "schedule,cut-stages,plan-memory"):
         new = after(module, step)
         same_meaning(module, new, seeds=range(2), tolerance=1e-7)
         module = new

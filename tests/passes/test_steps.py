@@ -127,7 +127,7 @@ def test_an_argument_is_not_overwritten_while_it_is_sent() -> None:
 
 
 def test_a_printer_names_the_step_that_it_does_not_know() -> None:
-    module = after(exchanging(), "fuse-traversals,plan-memory,schedule")
+    module = after(exchanging(), "fuse-traversals,plan-memory,schedule,cut-stages")
     with pytest.raises(PassFailedException, match=r"exchange\.start in @forward"):
         print_module(module)
 

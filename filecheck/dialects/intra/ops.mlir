@@ -70,7 +70,7 @@ func.func @rows() attributes {intra.phase} {
   %s = intra.output {buffer = "s"} : memref<?x3x5xf64>
   %t = intra.output {buffer = "t"} : memref<?xf64>
   // CHECK: intra.traverse %r in %n {
-  // CHECK-GENERIC: "intra.traverse"(%n) <{schedule = {block = 48 : i64}}> ({
+  // CHECK-GENERIC: "intra.traverse"(%n) <{schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 8192, chunks = 256, row_cost = 4, prefetch = 32, panel = 3>}> ({
   // CHECK-GENERIC-NEXT: ^bb0(%r: index):
   intra.traverse %r in %n {
     // CHECK-NEXT: %u = intra.lookup %map[%r] : index
@@ -141,7 +141,7 @@ func.func @rows() attributes {intra.phase} {
     intra.outer %oo, %yy, %s {spec = "lk,lf->kf"}
     // CHECK-NEXT: intra.total %m2, %t {kind = "min"}
     intra.total %m2, %t {kind = "min"}
-    // CHECK-NEXT: } {schedule = {block = 48 : i64}}
-  } {schedule = {block = 48 : i64}}
+    // CHECK-NEXT: } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 8192, chunks = 256, row_cost = 4, prefetch = 32, panel = 3>}
+  } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 8192, chunks = 256, row_cost = 4, prefetch = 32, panel = 3>}
   func.return
 }

@@ -211,7 +211,7 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
-// CHECK: a nest has one property, `schedule = {..}`
+// CHECK: a nest has one property, `schedule = #intra.schedule<..>`
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index
   intra.traverse %i in %n {
@@ -735,6 +735,83 @@ func.func @f() attributes {intra.phase} {
   %n = intra.size {domain = #intra.domain<N>} : index
   intra.traverse %i in %n {
     %members = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: vectors have 16, 32 or 64 bytes, not 33
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  intra.traverse %i in %n {
+  } {schedule = #intra.schedule<vector_bytes = 33, block = 48, grain = 1, chunks = 1, row_cost = 4, prefetch = 0, panel = 3>}
+  func.return
+}
+
+// -----
+
+// CHECK: block of a schedule is 1 or more, not 0
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  intra.traverse %i in %n {
+  } {schedule = #intra.schedule<vector_bytes = 32, block = 0, grain = 1, chunks = 1, row_cost = 4, prefetch = 0, panel = 3>}
+  func.return
+}
+
+// -----
+
+// CHECK: intra.apply stands in no stage
+func.func @f() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.stage {
+      %b = intra.load %x[%i] : f32
+      intra.yield %b
+    } : f32
+    %c = intra.apply %a {fn = "exp"} : f32
+    intra.stage {
+      intra.store %c, %y[%i]
+      intra.yield
+    }
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: a stage has one result of its type for each yielded value
+func.func @f() attributes {intra.phase} {
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    intra.stage {
+      %b = intra.load %x[%i] : f32
+      intra.yield %b
+    }
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: one group of a nest at most is reduced in pieces, its own, whose body does not depend on the row
+func.func @f() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  intra.traverse %i in %n {
+    intra.stage {
+      %s = intra.segment %p in %offsets[%i] ["sum"] in_pieces {
+        %a = intra.load %x[%i] : f32
+        intra.yield %a
+      } : f32
+      intra.store %s, %y[%i]
+      intra.yield
+    }
   }
   func.return
 }

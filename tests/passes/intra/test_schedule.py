@@ -21,7 +21,7 @@ def test_the_meaning_stays(name):
 def schedules(text, specification="schedule", phases=INFER, name="forward"):
     """The schedule of each nest as numbers."""
     module = after(text, f"{phases},lower-to-intra,fuse-traversals,{specification}")
-    return [{k: v.value.data for k, v in n.schedule.data.items()} for n in nests(module, name)]
+    return [n.schedule.numbers() for n in nests(module, name)]
 
 
 def linear(width):

@@ -103,6 +103,6 @@ def test_the_standard_pipeline_is_checked_to_the_end():
     """--check-passes interprets before and after every pass, across the lowering too."""
     skipped: list[str] = []
     module = parse_module(LAYERS["gat"])
-    passes = passes_of(f"{TRAIN},lower-to-intra,fuse-traversals,schedule,plan-memory")
+    passes = passes_of(f"{TRAIN},lower-to-intra,fuse-traversals,schedule,cut-stages,plan-memory")
     PassRunner(Context(), passes, [CheckMeaning(skipped.append)]).run(module)
     assert not skipped
