@@ -7,26 +7,15 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation
 from xdsl.irdl import (
-    IRDLOperation,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
     var_operand_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    VariadicOperandVariable,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import RESULT, TYPED, KnownTypes, op_definition
+from ..assembly import RESULT, TYPED, op_definition
 from .base import StructureOp
 from .sets import SetEnv
 from .types import (
@@ -41,7 +30,6 @@ from .types import (
     rows,
     set_name,
     set_type,
-    strs,
     unstrs,
 )
 
@@ -192,32 +180,6 @@ class UnionOp(StructureOp):
         self.need_maps(union_type(self.set_type.label, [set_type(s) for s in self.sets]))
 
 
-@irdl_custom_directive
-class Attached(CustomDirective):
-    """`(src = %s, dst = %d)`"""
-
-    labels: AttributeVariable
-    xs: VariadicOperandVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        def one() -> tuple[str, UnresolvedOperand]:
-            label = parser.parse_identifier(" for the new map")
-            parser.parse_punctuation("=")
-            return label, parser.parse_unresolved_operand()
-
-        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, one)
-        self.labels.set(state, strs(k for k, _ in pairs))
-        self.xs.set(state, [x for _, x in pairs])
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        assert isinstance(op, AttachOp)
-        state.print_whitespace(printer)
-        with printer.in_parens():
-            for i, (label, x) in enumerate(zip(unstrs(op.labels), op.xs, strict=True)):
-                printer.print_string(f"{', ' if i else ''}{label} = ")
-                printer.print_ssa_value(x)
-
-
 @op_definition
 class AttachOp(StructureOp):
     """`inter.attach %S (src = %s, dst = %d)`: integer rows on a set become maps of it. Their bounds
@@ -229,7 +191,6 @@ class AttachOp(StructureOp):
     xs = var_operand_def(RowsType)
     labels = prop_def(ArrayAttr[StringAttr])
     checked = opt_prop_def(UnitAttr)
-    custom_directives = (KnownTypes, Attached)
     assembly_format = f"$set custom<Attached>($labels, $xs) {TYPED}"
 
     def new_maps(self) -> dict[str, Map]:

@@ -23,13 +23,14 @@ from xdsl.irdl.declarative_assembly_format import (
     CustomDirective,
     ParsingState,
     PrintingState,
+    VariadicOperandVariable,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from ..assembly import Braces
-from .types import strs, unstrs
+from .types import is_bool, rows, strs, unstrs
 
 NumberAttr = FloatAttr | IntegerAttr
 """A constant: a double for float elements, an i64 for integer ones and i1."""
@@ -100,7 +101,7 @@ class Short(CustomDirective, ABC, Generic[A]):
         """The property from its text."""
 
     @abstractmethod
-    def text(self, value: A) -> str:
+    def text(self, value: A, op: IRDLOperation) -> str:
         """What `read` reads."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
@@ -108,7 +109,7 @@ class Short(CustomDirective, ABC, Generic[A]):
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         state.print_whitespace(printer)
-        printer.print_string(self.text(cast(A, self.attribute.get(op))))
+        printer.print_string(self.text(cast(A, self.attribute.get(op)), op))
 
 
 class Name(Short[StringAttr]):
@@ -117,7 +118,7 @@ class Name(Short[StringAttr]):
     def read(self, parser: Parser) -> StringAttr:
         return StringAttr(parser.parse_identifier())
 
-    def text(self, value: StringAttr) -> str:
+    def text(self, value: StringAttr, op: IRDLOperation) -> str:
         return value.data
 
 
@@ -130,7 +131,7 @@ class Keys(Short[ArrayAttr[StringAttr]]):
         )
         return strs(keys or ())
 
-    def text(self, value: ArrayAttr[StringAttr]) -> str:
+    def text(self, value: ArrayAttr[StringAttr], op: IRDLOperation) -> str:
         return f"[{', '.join(unstrs(value))}]" if value.data else ""
 
 
@@ -143,7 +144,7 @@ class Groups(Short[ArrayAttr[StringAttr]]):
         )
         return strs([parser.parse_identifier(" for a map")] if keys is None else keys)
 
-    def text(self, value: ArrayAttr[StringAttr]) -> str:
+    def text(self, value: ArrayAttr[StringAttr], op: IRDLOperation) -> str:
         names = unstrs(value)
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
@@ -154,7 +155,7 @@ class Count(Short[IntAttr]):
     def read(self, parser: Parser) -> IntAttr:
         return IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))
 
-    def text(self, value: IntAttr) -> str:
+    def text(self, value: IntAttr, op: IRDLOperation) -> str:
         return str(value.data)
 
 
@@ -166,17 +167,19 @@ class Ints(Short[ArrayAttr[IntAttr]]):
             parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         )
 
-    def text(self, value: ArrayAttr[IntAttr]) -> str:
+    def text(self, value: ArrayAttr[IntAttr], op: IRDLOperation) -> str:
         return f"[{', '.join(str(i.data) for i in value)}]"
 
 
-class Number(Short[NumberAttr]):
-    """`0.5`"""
+class Constant(Short[NumberAttr]):
+    """`0.5`, `3`, or `true` where the result is truth values"""
 
     def read(self, parser: Parser) -> NumberAttr:
         return parse_number(parser)
 
-    def text(self, value: NumberAttr) -> str:
+    def text(self, value: NumberAttr, op: IRDLOperation) -> str:
+        if is_bool(rows(op.results[0]).elem):
+            return "true" if number_value(value) else "false"
         return number_text(value)
 
 
@@ -188,8 +191,34 @@ class Numbers(Short[ArrayAttr[NumberAttr]]):
             parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_number(parser))
         )
 
-    def text(self, value: ArrayAttr[NumberAttr]) -> str:
+    def text(self, value: ArrayAttr[NumberAttr], op: IRDLOperation) -> str:
         return f"[{', '.join(map(number_text, value))}]"
+
+
+@irdl_custom_directive
+class Attached(CustomDirective):
+    """`(src = %s, dst = %d)`"""
+
+    labels: AttributeVariable
+    xs: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        def one() -> tuple[str, UnresolvedOperand]:
+            label = parser.parse_identifier(" for the new map")
+            parser.parse_punctuation("=")
+            return label, parser.parse_unresolved_operand()
+
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, one)
+        self.labels.set(state, strs(k for k, _ in pairs))
+        self.xs.set(state, [x for _, x in pairs])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        labels = unstrs(cast(ArrayAttr[StringAttr], self.labels.get(op)))
+        state.print_whitespace(printer)
+        with printer.in_parens():
+            for i, (label, x) in enumerate(zip(labels, self.xs.get(op), strict=True)):
+                printer.print_string(f"{', ' if i else ''}{label} = ")
+                printer.print_ssa_value(x)
 
 
 # ---------------------------------------------------------------- braces

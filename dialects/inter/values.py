@@ -15,15 +15,12 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.irdl import (
-    IRDLOperation,
     operand_def,
     opt_operand_def,
     prop_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.irdl.declarative_assembly_format import PrintingState
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -31,7 +28,6 @@ from ..assembly import RESULT, TYPED, op_definition
 from .base import FixedOp, Row, ValueOp, row_of
 from .sets import SetEnv, Total
 from .syntax import (
-    Number,
     float_text,
     number,
     number_value,
@@ -53,18 +49,6 @@ from .types import (
 # ---------------------------------------------------------------- constants
 
 
-class Constant(Number):
-    """`1.0`, or `true` where the op gives truth values"""
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        assert isinstance(op, ConstOp)
-        if not is_bool(op.type.elem):
-            super().print(printer, state, op)
-            return
-        state.print_whitespace(printer)
-        printer.print_string("true" if op.number else "false")
-
-
 @op_definition
 class ConstOp(FixedOp):
     """`inter.const 0.0 : !inter.rows<unit, 8xf32>`: a row filled with one number (a double for
@@ -73,7 +57,6 @@ class ConstOp(FixedOp):
     name = "inter.const"
     value = prop_def(FloatAttr | IntegerAttr)
     traits = traits_def(Pure(), Total())
-    custom_directives = (Constant,)
     assembly_format = f"custom<Constant>($value) {RESULT}"
 
     @property

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, StringAt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     lazy_traits_def,
     operand_def,
     opt_prop_def,
@@ -19,10 +18,9 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
 
+from ..assembly import KNOWN, op_definition
 from .bindings import (
     INDEX64,
     AllocOp,
@@ -41,7 +39,7 @@ from .indices import LookupOp
 from .memory import LoadOp, StoreOp, TotalOp, need_number
 from .products import MatmulOp, OuterOp
 from .steps import Step, steps
-from .syntax import IntraOp, need, parse_indexed, parse_value, print_indexed
+from .syntax import IntraOp, need
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
 WRITERS = (StoreOp, TotalOp, OuterOp)
@@ -55,26 +53,17 @@ def defining(v: SSAValue) -> Operation | None:
     return v.op if isinstance(v, OpResult) else None
 
 
-def parse_loop_index(parser: Parser) -> Parser.Argument:
-    """`%i`, an index that the loop defines."""
-    return parser.parse_argument(expect_type=False).resolve(IndexType())
-
-
-def parse_keyed_body(parser: Parser, argument: Parser.Argument) -> Block:
-    """`{ .. }` with the loop index as its argument."""
-    return parser.parse_region([argument]).detach_block(0)
-
-
-@irdl_op_definition
+@op_definition
 class YieldOp(IntraOp):
     """What a segment reduces."""
 
     name = "intra.yield"
     values = var_operand_def()
+    assembly_format = f"$values {KNOWN} attr-dict"
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp)))
 
 
-@irdl_op_definition
+@op_definition
 class SegmentOp(IntraOp):
     """Reduce the rows of one group.
 
@@ -92,6 +81,10 @@ class SegmentOp(IntraOp):
     results_ = var_result_def()
     body = region_def("single_block")
     traits = traits_def(Pure())
+    assembly_format = (
+        f"custom<Loop>(custom<Group>($offsets, $row, $kinds), $body) {KNOWN} "
+        "attr-dict `:` type($results_)"
+    )
 
     @classmethod
     def build_op(
@@ -162,29 +155,8 @@ class SegmentOp(IntraOp):
                 "a table of rows takes no position: use intra.members or intra.member_map",
             )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        p = parse_loop_index(parser)
-        parser.parse_keyword("in")
-        offsets, row = parse_indexed(parser)
-        kinds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-        body = parse_keyed_body(parser, p)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.build_op(offsets, row, kinds, types, body)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.position)
-        printer.print_string(" in ")
-        print_indexed(printer, self.offsets, self.row)
-        printer.print_string(" [" + ", ".join(f'"{k.data}"' for k in self.kinds) + "] ")
-        printer.print_region(self.body, print_entry_block_args=False)
-        printer.print_string(" : ")
-        printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
-
-
-@irdl_op_definition
+@op_definition
 class TraverseOp(IntraOp, Step):
     """A parallel loop over the stored rows of a domain.
 
@@ -200,6 +172,7 @@ class TraverseOp(IntraOp, Step):
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
+    assembly_format = f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule) attr-dict"
 
     @classmethod
     def build_op(cls, size: SSAValue, body: Block, schedule: DictionaryAttr | None = None) -> Self:
@@ -281,30 +254,6 @@ class TraverseOp(IntraOp, Step):
                     isinstance(table, PairIndexOp) or table.domain == size.domain,
                     f"{table.name} is of {table.domain}, the nest runs over {here}",
                 )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        i = parse_loop_index(parser)
-        parser.parse_keyword("in")
-        size = parse_value(parser)
-        body = parse_keyed_body(parser, i)
-        pos = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        schedule = attributes.pop("schedule", None)
-        if attributes or not isinstance(schedule, DictionaryAttr | None):
-            parser.raise_error("a nest has one property, `schedule = {..}`", pos)
-        return cls.build_op(size, body, schedule)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.row)
-        printer.print_string(" in ")
-        printer.print_ssa_value(self.size)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
-        if self.schedule is not None:
-            printer.print_string(" ")
-            printer.print_attr_dict({"schedule": self.schedule})
 
 
 def nests(func: FuncOp) -> list[TraverseOp]:
