@@ -1,4 +1,4 @@
-"""What all ops of the dialect share: syntax, the interfaces that passes use, checks of rows."""
+"""What all ops of the dialect share: the interfaces that passes use, checks of rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.irdl import IRDLOperation, result_def, traits_def
-from xdsl.parser import Parser
+from xdsl.irdl import result_def, traits_def
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.printer import Printer
 from xdsl.traits import HasCanonicalizationPatternsTrait
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import Braces, FormattedOp, KnownTypes
 from .sets import KnowsEquations, SetEnv
-from .syntax import print_attributes
+from .syntax import Attached, Constant, Count, Groups, InterBraces, Ints, Keys, Name, Numbers
 from .types import UNIT, Dom, RowsType, SetType, row_text, rows, set_type
 
 Operands = Sequence[SSAValue | Sequence[SSAValue]]
@@ -28,43 +27,11 @@ class Row(NamedTuple):
     elem: TypeAttribute
 
 
-class InterOp(IRDLOperation):
-    """An op written `mnemonic BODY {properties} : result-type`; subclasses give the body."""
+class InterOp(FormattedOp):
+    """An op written `mnemonic BODY {properties} : result-type`."""
 
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ()
-    """Properties that the body spells, so that the dictionary leaves them out."""
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        """Reads the body: operands in order of definition, and properties."""
-        raise NotImplementedError(f"{cls.name} has no syntax: define parse_body in {cls.__name__}")
-
-    def print_body(self, p: Printer) -> None:
-        """Writes what `parse_body` reads."""
-        cls = type(self).__name__
-        raise NotImplementedError(f"{self.name} has no syntax: define print_body in {cls}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        operands, props = cls.parse_body(parser)
-        pos = parser.pos
-        given = parser.parse_optional_attr_dict()
-        known = cls.get_irdl_definition().properties
-        for k in given:
-            if k in props:
-                parser.raise_error(f"{k} is given twice, before the braces and in them", pos)
-        props |= {k: v for k, v in given.items() if k in known}
-        rest = {k: v for k, v in given.items() if k not in known}
-        parser.parse_punctuation(":")
-        return cls.make(operands, props, parser.parse_type(), rest)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.print_body(printer)
-        shown = {k: v for k, v in self.properties.items() if k not in self.BODY_PROPS}
-        print_attributes(printer, shown | self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.results[0].type)
+    BRACES: ClassVar[type[Braces]] = InterBraces
+    custom_directives = (KnownTypes, Name, Keys, Groups, Count, Ints, Constant, Numbers, Attached)
 
     def check_sets(self, env: SetEnv) -> None:
         """What can be checked only with the function's sets at hand; raises VerifyException."""

@@ -8,21 +8,18 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import FloatAttr, i1
 from xdsl.ir import Attribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import TYPED, op_definition
 from ..pointwise import POINTWISE, OperandKind, PointwiseSpec
-from .base import Operands, Row, ValueOp
+from .base import Row, ValueOp
 from .sets import Total
-from .syntax import parse_values, print_values
 from .types import RowsType, is_bool, is_float, is_integer, rows
 
 
@@ -47,13 +44,7 @@ class PointwiseOp(ValueOp):
 
     SPEC: ClassVar[PointwiseSpec]
     xs = var_operand_def(RowsType)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_values(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.operands)
+    assembly_format = f"$xs {TYPED}"
 
     def parameters(self) -> dict[str, float]:
         """The constants that were given, by name."""
@@ -108,7 +99,7 @@ def _define(spec: PointwiseSpec) -> type[PointwiseOp]:
     }
     for p in spec.parameters:
         body[p.name] = prop_def(FloatAttr) if p.required else opt_prop_def(FloatAttr)
-    made: Any = irdl_op_definition(type(spec.class_name, (PointwiseOp,), body))
+    made: Any = op_definition(type(spec.class_name, (PointwiseOp,), body))
     return cast(type[PointwiseOp], made)
 
 

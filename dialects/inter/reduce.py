@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FloatAttr,
@@ -12,26 +10,24 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .base import FixedOp, Operands, Row, ValueOp, row_of
+from ..assembly import TYPED, op_definition
+from .base import FixedOp, Row, ValueOp, row_of
 from .sets import SetEnv, Total
-from .syntax import parse_along, parse_over, parse_value, print_along, print_keys
 from .types import ONE, UNIT, Dom, RowsType, SetType, is_bool, is_float, rows, set_name, unstrs
 
 REDUCE_KINDS = ("sum", "mean", "max", "min", "mul", "last")
+
+OVER = "`over` $set `` custom<Keys>($over_keys) `along` custom<Groups>($along)"
 
 
 class OverAlong(ValueOp):
@@ -41,7 +37,6 @@ class OverAlong(ValueOp):
     set = operand_def(SetType)
     over_keys = prop_def(ArrayAttr[StringAttr])
     along = prop_def(ArrayAttr[StringAttr])
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("kind", "over_keys", "along")
 
     @property
     def over(self) -> Dom:
@@ -61,14 +56,8 @@ class OverAlong(ValueOp):
         for k in self.along_keys:
             env.codomain(over.set, k)
 
-    def print_over_along(self, p: Printer) -> None:
-        p.print_string("over ")
-        p.print_ssa_value(self.set)
-        print_keys(p, self.over_keys)
-        print_along(p, self.along)
 
-
-@irdl_op_definition
+@op_definition
 class ReduceOp(OverAlong):
     """`inter.reduce KIND %x over %g[keys] along dst | () | (a, b)`
 
@@ -87,29 +76,7 @@ class ReduceOp(OverAlong):
     zero_ties = opt_prop_def(UnitAttr)
     every = opt_prop_def(UnitAttr)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        kind = parser.parse_keyword_in(REDUCE_KINDS)
-        x = parse_value(parser)
-        s, over = parse_over(parser)
-        along = parse_along(parser)
-        otherwise = [parse_value(parser)] if parser.parse_optional_keyword("else") else []
-        props: dict[str, Attribute] = {
-            "kind": StringAttr(kind),
-            "over_keys": over,
-            "along": along,
-        }
-        return [x, s, otherwise], props
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string(f"{self.kind.data} ")
-        p.print_ssa_value(self.x)
-        p.print_string(" ")
-        self.print_over_along(p)
-        if self.otherwise is not None:
-            p.print_string(" else ")
-            p.print_ssa_value(self.otherwise)
+    assembly_format = f"custom<Name>($kind) $x {OVER} (`else` $otherwise^)? {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         self.check_over(env)
@@ -148,7 +115,7 @@ class ReduceOp(OverAlong):
         return row_of(self.x)
 
 
-@irdl_op_definition
+@op_definition
 class SoftmaxOp(OverAlong):
     """`inter.softmax %x over %g along dst`: exp(x - m) / sum of it, m the group's maximum; the
     groups are the rows of `over` that agree on `along`."""
@@ -157,17 +124,7 @@ class SoftmaxOp(OverAlong):
     x = operand_def(RowsType)
     set = operand_def(SetType)
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        x = parse_value(parser)
-        s, over = parse_over(parser)
-        return [x, s], {"over_keys": over, "along": parse_along(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.x)
-        p.print_string(" ")
-        self.print_over_along(p)
+    assembly_format = f"$x {OVER} {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         self.check_over(env)
@@ -190,7 +147,7 @@ class SoftmaxOp(OverAlong):
         return row_of(self.x)
 
 
-@irdl_op_definition
+@op_definition
 class CountOp(OverAlong):
     """`inter.count over %g along dst`: how many rows each group has, as a number of the result's
     element type."""
@@ -198,14 +155,7 @@ class CountOp(OverAlong):
     name = "inter.count"
     set = operand_def(SetType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s, over = parse_over(parser)
-        return [s], {"over_keys": over, "along": parse_along(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        self.print_over_along(p)
+    assembly_format = f"{OVER} {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         self.check_over(env)
@@ -220,7 +170,7 @@ class CountOp(OverAlong):
         return Row((), self.type.elem)
 
 
-@irdl_op_definition
+@op_definition
 class DropoutOp(FixedOp):
     """`inter.dropout %x, %key over %N {p = 0.5, site = 0}`: each number is 0 with probability p,
     else it is divided by 1 - p.
@@ -237,22 +187,7 @@ class DropoutOp(FixedOp):
     p = prop_def(FloatAttr)
     site = prop_def(IntegerAttr)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        x = parse_value(parser)
-        parser.parse_punctuation(",")
-        key = parse_value(parser)
-        over = [parse_value(parser)] if parser.parse_optional_keyword("over") else []
-        return [x, key, over], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.x)
-        p.print_string(", ")
-        p.print_ssa_value(self.key)
-        if self.set is not None:
-            p.print_string(" over ")
-            p.print_ssa_value(self.set)
+    assembly_format = f"$x `,` $key (`over` $set^)? {TYPED}"
 
     @property
     def probability(self) -> float:

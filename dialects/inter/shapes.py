@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .base import Operands, Row, ValueOp, row_of
+from ..assembly import TYPED, op_definition
+from .base import Row, ValueOp, row_of
 from .sets import Total
-from .syntax import parse_ints, parse_value, parse_values, print_ints, print_values
 from .types import RowsType, is_bool, is_float, row_text, rows
 
 
@@ -31,16 +26,10 @@ class OneOperand(ValueOp):
 
     x = operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.operands[0])
+    assembly_format = f"$x {TYPED}"
 
 
-@irdl_op_definition
+@op_definition
 class ContractOp(ValueOp):
     """`inter.contract "k,kf->f" %a, %b`: einsum over the row's own dimensions. Every letter occurs
     in two of the three terms, so its derivatives are contractions too."""
@@ -50,21 +39,7 @@ class ContractOp(ValueOp):
     b = operand_def(RowsType)
     spec = prop_def(StringAttr)
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("spec",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        spec = parser.parse_str_literal(' for the letters, such as "k,kf->f"')
-        pos = parser.pos
-        operands = parse_values(parser)
-        if len(operands) != 2:
-            parser.raise_error("a contraction takes two operands", pos)
-        return operands, {"spec": StringAttr(spec)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string_literal(self.spec.data)
-        p.print_string(" ")
-        print_values(p, self.operands)
+    assembly_format = f"$spec $a `,` $b {TYPED}"
 
     def letters(self) -> tuple[str, str, str]:
         """The letters of the two operands and of the result."""
@@ -110,7 +85,7 @@ def split_spec(spec: str) -> tuple[str, str, str]:
     return terms[0], terms[1], out
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(OneOperand):
     """`inter.reshape %x`: the same numbers in another row shape (that of the result type)."""
 
@@ -126,7 +101,7 @@ class ReshapeOp(OneOperand):
         return Row(self.type.dims, rows(self.x).elem)
 
 
-@irdl_op_definition
+@op_definition
 class BroadcastOp(OneOperand):
     """`inter.broadcast %x`: repeated along dimensions of 1 or new leading ones, to the result's
     row shape, aligned right."""
@@ -145,22 +120,13 @@ class BroadcastOp(OneOperand):
         return Row(want, rows(self.x).elem)
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(OneOperand):
     """`inter.transpose %x [1, 0]`: dimension i of the result is dimension perm[i] of the row."""
 
     name = "inter.transpose"
     perm = prop_def(ArrayAttr[IntAttr])
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("perm",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        x = parse_value(parser)
-        return [x], {"perm": parse_ints(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.x)
-        print_ints(p, self.perm)
+    assembly_format = f"$x custom<Ints>($perm) {TYPED}"
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -184,7 +150,7 @@ def need_dim(dim: int, dims: tuple[int, ...]) -> None:
         )
 
 
-@irdl_op_definition
+@op_definition
 class SliceOp(OneOperand):
     """`inter.slice %x {dim = 0, lo = 0, hi = 4, step = 1}`: every `step`-th place from `lo` to
     before `hi` of one dimension (which stays, however short)."""
@@ -215,7 +181,7 @@ class SliceOp(OneOperand):
         return Row(tuple(dims), t.elem)
 
 
-@irdl_op_definition
+@op_definition
 class ConcatOp(ValueOp):
     """`inter.concat %a, %b {dim = 0}`: rows side by side along one dimension."""
 
@@ -223,13 +189,7 @@ class ConcatOp(ValueOp):
     xs = var_operand_def(RowsType)
     dim = prop_def(IntegerAttr)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_values(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.xs)
+    assembly_format = f"$xs {TYPED}"
 
     @property
     def axis(self) -> int:
@@ -258,25 +218,14 @@ class ConcatOp(ValueOp):
 ROW_KINDS = ("sum", "max", "min")
 
 
-@irdl_op_definition
+@op_definition
 class RowReduceOp(OneOperand):
     """`inter.row_reduce sum %x [0, 1]`: sum, max or min over dimensions of the row, which go."""
 
     name = "inter.row_reduce"
     kind = prop_def(StringAttr)
     dims = prop_def(ArrayAttr[IntAttr])
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("kind", "dims")
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        kind = parser.parse_keyword_in(ROW_KINDS)
-        x = parse_value(parser)
-        return [x], {"kind": StringAttr(kind), "dims": parse_ints(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string(f"{self.kind.data} ")
-        p.print_ssa_value(self.x)
-        print_ints(p, self.dims)
+    assembly_format = f"custom<Name>($kind) $x custom<Ints>($dims) {TYPED}"
 
     @property
     def axes(self) -> tuple[int, ...]:

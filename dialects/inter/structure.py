@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, UnitAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Operation
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .base import Operands, StructureOp
+from ..assembly import RESULT, TYPED, op_definition
+from .base import StructureOp
 from .sets import SetEnv
-from .syntax import parse_value, parse_values, print_values
 from .types import (
     UNIT,
     Dom,
@@ -34,7 +30,6 @@ from .types import (
     rows,
     set_name,
     set_type,
-    strs,
     unstrs,
 )
 
@@ -114,7 +109,7 @@ def _through_parent(t: SetType) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- ops
 
 
-@irdl_op_definition
+@op_definition
 class FilterOp(StructureOp):
     """The rows of a set that satisfy a predicate, in their order: `inter.filter %g {no_loops}`
     (src and dst differ) or `inter.filter %g, %mask` (an i1 per row)."""
@@ -123,15 +118,7 @@ class FilterOp(StructureOp):
     set = operand_def(SetType)
     mask = opt_operand_def(RowsType)
     no_loops = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        mask = [parse_value(parser)] if parser.parse_optional_punctuation(",") else []
-        return [s, mask], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.operands)
+    assembly_format = f"$set (`,` $mask^)? {TYPED}"
 
     def verify_(self) -> None:
         if (self.mask is None) == (self.no_loops is None):
@@ -160,7 +147,7 @@ def need_loops(t: SetType) -> None:
         )
 
 
-@irdl_op_definition
+@op_definition
 class LoopsOp(StructureOp):
     """One edge (v, v) per node. With {remaining}, `old` finds the last loop that the graph already
     had there (PyG's add_remaining_self_loops keeps its weight)."""
@@ -168,13 +155,7 @@ class LoopsOp(StructureOp):
     name = "inter.loops"
     set = operand_def(SetType)
     remaining = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
+    assembly_format = f"$set {TYPED}"
 
     def verify_(self) -> None:
         t = set_type(self.set)
@@ -185,19 +166,13 @@ class LoopsOp(StructureOp):
         return (("src", "dst"),)
 
 
-@irdl_op_definition
+@op_definition
 class UnionOp(StructureOp):
     """The disjoint union `inter.union %a, %b`, rows of %a first, with the maps that all share."""
 
     name = "inter.union"
     sets = var_operand_def(SetType)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_values(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.sets)
+    assembly_format = f"$sets {TYPED}"
 
     def verify_(self) -> None:
         if not self.sets:
@@ -205,7 +180,7 @@ class UnionOp(StructureOp):
         self.need_maps(union_type(self.set_type.label, [set_type(s) for s in self.sets]))
 
 
-@irdl_op_definition
+@op_definition
 class AttachOp(StructureOp):
     """`inter.attach %S (src = %s, dst = %d)`: integer rows on a set become maps of it. Their bounds
     (and `mono`, `onto` and equations that the type claims) are checked at run time; with {checked}
@@ -216,27 +191,7 @@ class AttachOp(StructureOp):
     xs = var_operand_def(RowsType)
     labels = prop_def(ArrayAttr[StringAttr])
     checked = opt_prop_def(UnitAttr)
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("labels",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-
-        def one() -> tuple[str, SSAValue]:
-            label = parser.parse_identifier(" for the new map")
-            parser.parse_punctuation("=")
-            return label, parse_value(parser)
-
-        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, one)
-        return [s, [v for _, v in pairs]], {"labels": strs(k for k, _ in pairs)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
-        p.print_string(" (")
-        for i, (label, v) in enumerate(zip(unstrs(self.labels), self.xs, strict=True)):
-            p.print_string(f"{', ' if i else ''}{label} = ")
-            p.print_ssa_value(v)
-        p.print_string(")")
+    assembly_format = f"$set custom<Attached>($labels, $xs) {TYPED}"
 
     def new_maps(self) -> dict[str, Map]:
         """The attached maps by label, as the result's type has them."""
@@ -272,21 +227,13 @@ class AttachOp(StructureOp):
             env.readable(rows(x).dom, Dom(set_name(self.set)), f"the value of map {k}")
 
 
-@irdl_op_definition
+@op_definition
 class RangeOp(StructureOp):
     """`inter.range 3`: a set of constant size, without maps."""
 
     name = "inter.range"
-    size = prop_def(IntegerAttr)
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("size",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        n = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        return [], {"size": IntegerAttr(n, i64)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string(str(self.size.value.data))
+    size = prop_def(IntegerAttr[I64])
+    assembly_format = f"$size {RESULT}"
 
     def verify_(self) -> None:
         if self.size.value.data < 0:
@@ -294,19 +241,13 @@ class RangeOp(StructureOp):
         self.need_maps(SetType.get(self.set_type.label))
 
 
-@irdl_op_definition
+@op_definition
 class SizedOp(StructureOp):
     """`inter.sized %n`: a set whose size is known at run time only (batch.max() + 1)."""
 
     name = "inter.sized"
     n = operand_def(RowsType)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.n)
+    assembly_format = f"$n {TYPED}"
 
     def verify_(self) -> None:
         t = rows(self.n)

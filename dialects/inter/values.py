@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,32 +14,23 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i64,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .base import FixedOp, Operands, Row, ValueOp, row_of
+from ..assembly import RESULT, TYPED, op_definition
+from .base import FixedOp, Row, ValueOp, row_of
 from .sets import SetEnv, Total
 from .syntax import (
     float_text,
     number,
     number_value,
-    parse_number,
-    parse_path,
-    parse_value,
-    parse_values,
-    print_number,
-    print_values,
 )
 from .types import (
     ONE,
@@ -58,7 +49,7 @@ from .types import (
 # ---------------------------------------------------------------- constants
 
 
-@irdl_op_definition
+@op_definition
 class ConstOp(FixedOp):
     """`inter.const 0.0 : !inter.rows<unit, 8xf32>`: a row filled with one number (a double for
     floats, an integer for i32 and i64, 0 or 1 for i1)."""
@@ -66,17 +57,7 @@ class ConstOp(FixedOp):
     name = "inter.const"
     value = prop_def(FloatAttr | IntegerAttr)
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("value",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [], {"value": parse_number(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        if is_bool(self.type.elem):
-            p.print_string("true" if self.number else "false")
-        else:
-            print_number(p, self.value)
+    assembly_format = f"custom<Constant>($value) {RESULT}"
 
     @property
     def number(self) -> float | int:
@@ -98,7 +79,7 @@ class ConstOp(FixedOp):
         return Row(t.dims, t.elem)
 
 
-@irdl_op_definition
+@op_definition
 class TableOp(FixedOp):
     """`inter.table [0.5, 1.0] : !inter.rows<unit, 2xf32>`: a small literal row, its numbers in C
     order (tables of relations, scalers). Weights are arguments, never literals."""
@@ -106,19 +87,7 @@ class TableOp(FixedOp):
     name = "inter.table"
     values = prop_def(ArrayAttr[FloatAttr | IntegerAttr])
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("values",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        numbers = parser.parse_comma_separated_list(
-            parser.Delimiter.SQUARE, lambda: parse_number(parser)
-        )
-        return [], {"values": ArrayAttr(numbers)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string("[")
-        p.print_list(self.values.data, lambda v: print_number(p, v))
-        p.print_string("]")
+    assembly_format = f"custom<Numbers>($values) {RESULT}"
 
     def numbers(self) -> NDArray[Any]:
         """The numbers as an array of the row's shape: float64, int64 or bool."""
@@ -150,7 +119,7 @@ class TableOp(FixedOp):
 # ---------------------------------------------------------------- reads
 
 
-@irdl_op_definition
+@op_definition
 class AtOp(ValueOp):
     """`inter.at %g[src], %x`: rows of the codomain seen from `g`, a view. Through a partial map,
     `inter.at %l[old], %w else %y` takes `y` where the map has no value."""
@@ -161,24 +130,7 @@ class AtOp(ValueOp):
     otherwise = opt_operand_def(RowsType)
     path = prop_def(StringAttr)
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("path",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        path = parse_path(parser)
-        parser.parse_punctuation(",")
-        x = parse_value(parser)
-        otherwise = [parse_value(parser)] if parser.parse_optional_keyword("else") else []
-        return [s, x, otherwise], {"path": path}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
-        p.print_string(f"[{self.path.data}], ")
-        p.print_ssa_value(self.x)
-        if self.otherwise is not None:
-            p.print_string(" else ")
-            p.print_ssa_value(self.otherwise)
+    assembly_format = f"$set `[` custom<Name>($path) `]` `,` $x (`else` $otherwise^)? {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         s, path = set_name(self.set), self.path.data
@@ -208,7 +160,7 @@ class AtOp(ValueOp):
         return row_of(self.x)
 
 
-@irdl_op_definition
+@op_definition
 class IndexOp(ValueOp):
     """`inter.index %g[src] : !inter.rows<g, i64>`: a map as integers, -1 where it has no value."""
 
@@ -216,16 +168,7 @@ class IndexOp(ValueOp):
     set = operand_def(SetType)
     path = prop_def(StringAttr)
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("path",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        return [s], {"path": parse_path(parser)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
-        p.print_string(f"[{self.path.data}]")
+    assembly_format = f"$set `[` custom<Name>($path) `]` {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         s = set_name(self.set)
@@ -239,20 +182,14 @@ class IndexOp(ValueOp):
         return Row((), i64)
 
 
-@irdl_op_definition
+@op_definition
 class IotaOp(FixedOp):
     """`inter.iota %S : !inter.rows<S, i64>`: the number of each row, from 0."""
 
     name = "inter.iota"
     set = operand_def(SetType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
+    assembly_format = f"$set {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         return Dom(set_name(self.set))
@@ -261,20 +198,14 @@ class IotaOp(FixedOp):
         return Row((), i64)
 
 
-@irdl_op_definition
+@op_definition
 class SizeOp(FixedOp):
     """`inter.size %S : !inter.rows<unit, i64>`: how many rows a set has."""
 
     name = "inter.size"
     set = operand_def(SetType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.set)
+    assembly_format = f"$set {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         return ONE
@@ -286,7 +217,7 @@ class SizeOp(FixedOp):
 # ---------------------------------------------------------------- unions and tables
 
 
-@irdl_op_definition
+@op_definition
 class StackOp(FixedOp):
     """`inter.stack %u, %a, %b`: rows of the parts of a union, one after the other."""
 
@@ -294,15 +225,7 @@ class StackOp(FixedOp):
     set = operand_def(SetType)
     xs = var_operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        parser.parse_punctuation(",")
-        return [s, parse_values(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.operands)
+    assembly_format = f"$set `,` $xs {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         t = set_type(self.set)
@@ -326,7 +249,7 @@ class StackOp(FixedOp):
         return first
 
 
-@irdl_op_definition
+@op_definition
 class PartOp(FixedOp):
     """`inter.part 0 of %u, %x`: the rows of one part of a union."""
 
@@ -335,19 +258,7 @@ class PartOp(FixedOp):
     x = operand_def(RowsType)
     index = prop_def(IntAttr)
     traits = traits_def(Pure(), Total())
-    BODY_PROPS: ClassVar[tuple[str, ...]] = ("index",)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        i = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        parser.parse_keyword("of")
-        s = parse_value(parser)
-        parser.parse_punctuation(",")
-        return [s, parse_value(parser)], {"index": IntAttr(i)}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_string(f"{self.index.data} of ")
-        print_values(p, self.operands)
+    assembly_format = f"custom<Count>($index) `of` $set `,` $x {TYPED}"
 
     @property
     def part_name(self) -> str:
@@ -367,7 +278,7 @@ class PartOp(FixedOp):
         return row_of(self.x)
 
 
-@irdl_op_definition
+@op_definition
 class AsRowsOp(FixedOp):
     """`inter.as_rows %R, %x`: the leading dimension of a single row as the rows of a set, in the
     same memory: rows<unit, 3x8xf32> becomes rows<R, 8xf32>. R must have 3 rows (checked)."""
@@ -376,15 +287,7 @@ class AsRowsOp(FixedOp):
     set = operand_def(SetType)
     x = operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        parser.parse_punctuation(",")
-        return [s, parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.operands)
+    assembly_format = f"$set `,` $x {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         return Dom(set_name(self.set))
@@ -396,7 +299,7 @@ class AsRowsOp(FixedOp):
         return Row(t.dims[1:], t.elem)
 
 
-@irdl_op_definition
+@op_definition
 class AsUnitOp(FixedOp):
     """`inter.as_unit %R, %x : !inter.rows<unit, 3x8xf32>`: the inverse of `inter.as_rows`; the
     result's leading dimension is the size that R must have (checked)."""
@@ -405,15 +308,7 @@ class AsUnitOp(FixedOp):
     set = operand_def(SetType)
     x = operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        s = parse_value(parser)
-        parser.parse_punctuation(",")
-        return [s, parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        print_values(p, self.operands)
+    assembly_format = f"$set `,` $x {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         env.readable(rows(self.x).dom, Dom(set_name(self.set)))
@@ -429,7 +324,7 @@ class AsUnitOp(FixedOp):
 # ---------------------------------------------------------------- element types and gradients
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(ValueOp):
     """`inter.cast %x : new element type`. Floats become integers by dropping the fraction; numbers
     become i1 by comparing with 0."""
@@ -437,32 +332,20 @@ class CastOp(ValueOp):
     name = "inter.cast"
     x = operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.x)
+    assembly_format = f"$x {TYPED}"
 
     def row(self) -> Row:
         return Row(rows(self.x).dims, self.type.elem)
 
 
-@irdl_op_definition
+@op_definition
 class StopOp(ValueOp):
     """`inter.stop %x`: the value without its gradient."""
 
     name = "inter.stop"
     x = operand_def(RowsType)
     traits = traits_def(Pure(), Total())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[Operands, dict[str, Attribute]]:
-        return [parse_value(parser)], {}
-
-    def print_body(self, p: Printer) -> None:
-        p.print_ssa_value(self.x)
+    assembly_format = f"$x {TYPED}"
 
     def row(self) -> Row:
         return row_of(self.x)

@@ -18,8 +18,9 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, var_operand_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, var_operand_def
 
+from ..assembly import RESULT, op_definition
 from ..pointwise import POINTWISE, PointwiseSpec
 from .syntax import FLOATS, INTEGERS, RowOp, element, need, need_row, one_element, row_dims
 
@@ -27,12 +28,13 @@ FOLDS = ("sum", "max", "min")
 """How row dimensions are reduced."""
 
 
-@irdl_op_definition
+@op_definition
 class ConstOp(RowOp):
     """A row filled with one number: a double for floats, an i64 for integers and i1."""
 
     name = "intra.const"
     value = prop_def(FloatAttr | IntegerAttr)
+    assembly_format = RESULT
 
     def verify_(self) -> None:
         need_row(self.result.type, "the result")
@@ -42,7 +44,7 @@ class ConstOp(RowOp):
         need(is_float == (elem in FLOATS), f"a constant of {elem} is spelled like `{text}`")
 
 
-@irdl_op_definition
+@op_definition
 class ApplyOp(RowOp):
     """`intra.apply %a, %b {fn = "add"}`: a pointwise function, broadcast aligned right."""
 
@@ -116,7 +118,7 @@ def result_element(spec: PointwiseSpec, types: Sequence[Attribute]) -> Attribute
     return i1 if spec.result == "bool" else elem
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(RowOp):
     """Another element type."""
 
@@ -130,7 +132,7 @@ class CastOp(RowOp):
         need(a == b, f"a cast keeps the row shape {a}, the result is {b}")
 
 
-@irdl_op_definition
+@op_definition
 class FoldOp(RowOp):
     """`intra.fold %x {kind = "sum", dims = [0]}`: reduce row dimensions."""
 
@@ -154,7 +156,7 @@ class FoldOp(RowOp):
 SPEC = re.compile(r"^([a-zA-Z]*),([a-zA-Z]*)->([a-zA-Z]*)$")
 
 
-@irdl_op_definition
+@op_definition
 class DotOp(RowOp):
     """`intra.dot %a, %b {spec = "hk,hk->h"}`: an einsum of two rows."""
 
@@ -202,7 +204,7 @@ def need_floats(types: Sequence[Attribute]) -> None:
     need(elem in FLOATS, f"products are of f32 or f64, not {elem}: cast first")
 
 
-@irdl_op_definition
+@op_definition
 class DropoutOp(RowOp):
     """Counter-based dropout: the mask is a function of (key, site, row, column)."""
 

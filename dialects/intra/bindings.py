@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -31,12 +30,13 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .syntax import IntraOp, buffer_dims, element, need, need_buffer, parse_value
+from ..assembly import RESULT, TYPED, op_definition
+from .syntax import IntraOp, buffer_dims, element, need, need_buffer
 
 INDEX32 = MemRefType(i32, (DYNAMIC_INDEX,))
 INDEX64 = MemRefType(i64, (DYNAMIC_INDEX,))
@@ -88,9 +88,10 @@ class BindingOp(IntraOp):
     """An op that names something the caller supplies."""
 
     traits = traits_def(Pure())
+    assembly_format = RESULT
 
 
-@irdl_op_definition
+@op_definition
 class SizeOp(BindingOp):
     """The number of stored rows of a domain (absent: 1, the single row)."""
 
@@ -99,7 +100,7 @@ class SizeOp(BindingOp):
     result = result_def(IndexType)
 
 
-@irdl_op_definition
+@op_definition
 class PiecesOp(BindingOp):
     """The number of pieces that a single row is cut into."""
 
@@ -125,7 +126,7 @@ class TableOfDomain(BindingOp):
         need(self.result.type == want, f"{self.name} gives {want}, not {self.result.type}")
 
 
-@irdl_op_definition
+@op_definition
 class IndexMapOp(TableOfDomain):
     """For every stored row of the domain, the row that `path` leads to.
 
@@ -139,7 +140,7 @@ class IndexMapOp(TableOfDomain):
         self.need_table(INDEX32)
 
 
-@irdl_op_definition
+@op_definition
 class PairIndexOp(TableOfDomain):
     """For every row of the set, its stored row in a domain of several keys."""
 
@@ -175,7 +176,7 @@ class GroupOp(TableOfDomain):
         return f"{self.domain} by {', '.join(self.along_paths)}"
 
 
-@irdl_op_definition
+@op_definition
 class OffsetsOp(GroupOp):
     """Where each group begins, one more than there are groups (int64)."""
 
@@ -186,7 +187,7 @@ class OffsetsOp(GroupOp):
         self.need_table(INDEX64)
 
 
-@irdl_op_definition
+@op_definition
 class MembersOp(GroupOp):
     """The rows of the domain in group order, in their own order inside a group."""
 
@@ -197,7 +198,7 @@ class MembersOp(GroupOp):
         self.need_table(INDEX32)
 
 
-@irdl_op_definition
+@op_definition
 class MemberMapOp(GroupOp):
     """A map read at the members: `index_map(path)[members[p]]` as one table, so that it streams."""
 
@@ -209,7 +210,7 @@ class MemberMapOp(GroupOp):
         self.need_table(INDEX32)
 
 
-@irdl_op_definition
+@op_definition
 class MemberPairOp(GroupOp):
     """The pairs of the members: `pair_index(set[keys])[members[p]]` as one table, so that it
     streams.
@@ -225,7 +226,7 @@ class MemberPairOp(GroupOp):
         self.need_table(INDEX32)
 
 
-@irdl_op_definition
+@op_definition
 class WitnessOp(GroupOp):
     """One row of each group, its first; -1 where the group is empty."""
 
@@ -250,7 +251,7 @@ class NamedBuffer(BindingOp):
         need_buffer(self.result.type, "a buffer")
 
 
-@irdl_op_definition
+@op_definition
 class InputOp(NamedBuffer):
     """Rows that the kernels read. With `gives` they are written as well: in the end they are the
     output of that name."""
@@ -259,7 +260,7 @@ class InputOp(NamedBuffer):
     gives = opt_prop_def(StringAttr)
 
 
-@irdl_op_definition
+@op_definition
 class OutputOp(NamedBuffer):
     """Rows that the kernels write."""
 
@@ -267,7 +268,7 @@ class OutputOp(NamedBuffer):
     traits = traits_def()
 
 
-@irdl_op_definition
+@op_definition
 class TableOp(BindingOp):
     """One literal row."""
 
@@ -281,7 +282,7 @@ class TableOp(BindingOp):
         need(len(self.value) == n, f"a row of {n} numbers needs as many, not {len(self.value)}")
 
 
-@irdl_op_definition
+@op_definition
 class AllocOp(IntraOp):
     """A temporary over the stored rows of `domain` (absent: one row).
 
@@ -293,13 +294,14 @@ class AllocOp(IntraOp):
     slot = opt_prop_def(IntAttr)
     result = result_def(MemRefType)
     traits = traits_def()
+    assembly_format = RESULT
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a buffer")
         need(self.slot is None or self.slot.data >= 0, "slots are numbered from 0")
 
 
-@irdl_op_definition
+@op_definition
 class PartOp(BindingOp):
     """The rows of a buffer from `offset` (absent: 0) on: a part of a union, without a copy."""
 
@@ -307,12 +309,7 @@ class PartOp(BindingOp):
     buffer = operand_def(MemRefType)
     offset = opt_operand_def(IndexType)
     result = result_def(MemRefType)
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        buffer = parse_value(parser)
-        with_offset = parser.parse_optional_punctuation(",") is not None
-        return [buffer, [parse_value(parser)] if with_offset else []]
+    assembly_format = f"$buffer (`,` $offset^)? {TYPED}"
 
     def verify_(self) -> None:
         need(
@@ -321,7 +318,7 @@ class PartOp(BindingOp):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ViewOp(BindingOp):
     """The same memory with another row shape.
 
@@ -335,6 +332,7 @@ class ViewOp(BindingOp):
     domain = opt_prop_def(DomainAttr)
     pieces = opt_prop_def(IntAttr)
     result = result_def(MemRefType)
+    assembly_format = f"$buffer {TYPED}"
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a view")
@@ -368,7 +366,7 @@ class ViewOp(BindingOp):
         return None
 
 
-@irdl_op_definition
+@op_definition
 class SumSizesOp(BindingOp):
     """The sum of sizes: where a part of a union begins."""
 
@@ -376,6 +374,7 @@ class SumSizesOp(BindingOp):
     left = operand_def(IndexType)
     right = operand_def(IndexType)
     result = result_def(IndexType)
+    assembly_format = f"$left `,` $right {TYPED}"
 
 
 # ---------------------------------------------------------------- what a buffer is

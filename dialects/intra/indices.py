@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import IndexType, i64
-from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from ..assembly import RESULT, TYPED, op_definition
 from .bindings import INDEX32, INDEX64
-from .syntax import IntraOp, RowOp, need, parse_indexed, print_indexed
+from .syntax import IntraOp, RowOp, need
 
 
-class IndexedOp(IntraOp):
-    """`mnemonic %buffer[%row]`"""
-
-    traits = traits_def(Pure())
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        return parse_indexed(parser)
-
-    def print_operands(self, printer: Printer) -> None:
-        print_indexed(printer, self.operands[0], self.operands[1])
-
-
-@irdl_op_definition
-class LookupOp(IndexedOp):
+@op_definition
+class LookupOp(IntraOp):
     """`intra.lookup %table[%row]`: an entry of an index table, as an index."""
 
     name = "intra.lookup"
     table = operand_def(INDEX32)
     row = operand_def(IndexType)
     result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = f"$table `[` $row `]` {TYPED}"
 
 
 class NumberOp(RowOp):
@@ -46,25 +31,27 @@ class NumberOp(RowOp):
         need(t == i64, f"{self.name} gives i64, not {t}: use intra.cast for another type")
 
 
-@irdl_op_definition
-class LengthOp(IndexedOp, NumberOp):
+@op_definition
+class LengthOp(NumberOp):
     """`intra.length %offsets[%row]`: the number of rows in a group."""
 
     name = "intra.length"
     offsets = operand_def(INDEX64)
     row = operand_def(IndexType)
+    assembly_format = f"$offsets `[` $row `]` {TYPED}"
 
 
-@irdl_op_definition
+@op_definition
 class FirstOp(IntraOp):
     """Row 0: where values of the unit domain lie."""
 
     name = "intra.first"
     result = result_def(IndexType)
     traits = traits_def(Pure())
+    assembly_format = RESULT
 
 
-@irdl_op_definition
+@op_definition
 class PositionOp(NumberOp):
     """A row's own number, or a look-up's."""
 
@@ -72,7 +59,7 @@ class PositionOp(NumberOp):
     row = operand_def(IndexType)
 
 
-@irdl_op_definition
+@op_definition
 class CountOp(NumberOp):
     """A size."""
 

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     lazy_traits_def,
     operand_def,
     opt_prop_def,
@@ -19,10 +18,9 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
 
+from ..assembly import KNOWN, op_definition
 from .arithmetic import ConstOp
 from .bindings import (
     INDEX64,
@@ -43,7 +41,7 @@ from .memory import LoadOp, StoreOp, TotalOp, need_number
 from .products import MatmulOp, OuterOp
 from .schedule import ScheduleAttr
 from .steps import Step, steps
-from .syntax import IntraOp, inside, need, parse_indexed, parse_value, print_indexed
+from .syntax import IntraOp, inside, need
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
 WRITERS = (StoreOp, TotalOp, OuterOp)
@@ -57,26 +55,17 @@ def defining(v: SSAValue) -> Operation | None:
     return v.op if isinstance(v, OpResult) else None
 
 
-def parse_loop_index(parser: Parser) -> Parser.Argument:
-    """`%i`, an index that the loop defines."""
-    return parser.parse_argument(expect_type=False).resolve(IndexType())
-
-
-def parse_keyed_body(parser: Parser, argument: Parser.Argument) -> Block:
-    """`{ .. }` with the loop index as its argument."""
-    return parser.parse_region([argument]).detach_block(0)
-
-
-@irdl_op_definition
+@op_definition
 class YieldOp(IntraOp):
     """What a segment reduces, or a stage hands on."""
 
     name = "intra.yield"
     values = var_operand_def()
+    assembly_format = f"$values {KNOWN} attr-dict"
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp, StageOp)))
 
 
-@irdl_op_definition
+@op_definition
 class SegmentOp(IntraOp):
     """Reduce the rows of one group.
 
@@ -98,6 +87,10 @@ class SegmentOp(IntraOp):
     results_ = var_result_def()
     body = region_def("single_block")
     traits = traits_def(Pure())
+    assembly_format = (
+        f"custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces), $body) {KNOWN} "
+        "attr-dict `:` type($results_)"
+    )
 
     @classmethod
     def build_op(
@@ -168,31 +161,6 @@ class SegmentOp(IntraOp):
                 "a table of rows takes no position: use intra.members or intra.member_map",
             )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        p = parse_loop_index(parser)
-        parser.parse_keyword("in")
-        offsets, row = parse_indexed(parser)
-        kinds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-        pieces = parser.parse_optional_keyword("in_pieces")
-        body = parse_keyed_body(parser, p)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        op = cls.build_op(offsets, row, kinds, types, body)
-        op.in_pieces = None if pieces is None else UnitAttr()
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.position)
-        printer.print_string(" in ")
-        print_indexed(printer, self.offsets, self.row)
-        pieces = "" if self.in_pieces is None else "in_pieces "
-        printer.print_string(" [" + ", ".join(f'"{k.data}"' for k in self.kinds) + "] " + pieces)
-        printer.print_region(self.body, print_entry_block_args=False)
-        printer.print_string(" : ")
-        printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
-
     def reads_row(self) -> bool:
         """Whether what the body computes belongs to the row of the nest, not to the group alone:
         it reads the row, or what no look-up of a group gives.
@@ -234,7 +202,7 @@ def outer_inputs(op: Operation) -> list[SSAValue]:
     return [x for o in op.walk() for x in o.operands if id(x) not in inner]
 
 
-@irdl_op_definition
+@op_definition
 class StageOp(IntraOp):
     """Part of a nest that runs over a block of rows before the next part does.
 
@@ -252,6 +220,7 @@ class StageOp(IntraOp):
     results_ = var_result_def()
     body = region_def("single_block")
     traits = lazy_traits_def(lambda: (HasParent(TraverseOp),))
+    assembly_format = "$body attr-dict (`:` type($results_)^)?"
 
     @classmethod
     def build_op(cls, types: Sequence[Attribute], body: Block) -> Self:
@@ -276,23 +245,8 @@ class StageOp(IntraOp):
         assert isinstance(nest, TraverseOp)
         nest.check_cut()
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        body = parser.parse_region([]).detach_block(0)
-        types: list[Attribute] = []
-        if parser.parse_optional_punctuation(":"):
-            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.build_op(types, body)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
-        if self.results:
-            printer.print_string(" : ")
-            printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
-
-
-@irdl_op_definition
+@op_definition
 class TraverseOp(IntraOp, Step):
     """A parallel loop over the stored rows of a domain.
 
@@ -308,6 +262,7 @@ class TraverseOp(IntraOp, Step):
     schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
+    assembly_format = f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule) attr-dict"
 
     @classmethod
     def build_op(cls, size: SSAValue, body: Block, schedule: ScheduleAttr | None = None) -> Self:
@@ -420,30 +375,6 @@ class TraverseOp(IntraOp, Step):
                     isinstance(table, PairIndexOp) or table.domain == size.domain,
                     f"{table.name} is of {table.domain}, the nest runs over {here}",
                 )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        i = parse_loop_index(parser)
-        parser.parse_keyword("in")
-        size = parse_value(parser)
-        body = parse_keyed_body(parser, i)
-        pos = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        schedule = attributes.pop("schedule", None)
-        if attributes or not isinstance(schedule, ScheduleAttr | None):
-            parser.raise_error("a nest has one property, `schedule = #intra.schedule<..>`", pos)
-        return cls.build_op(size, body, schedule)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.row)
-        printer.print_string(" in ")
-        printer.print_ssa_value(self.size)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
-        if self.schedule is not None:
-            printer.print_string(" ")
-            printer.print_attr_dict({"schedule": self.schedule})
 
 
 def nests(func: FuncOp) -> list[TraverseOp]:

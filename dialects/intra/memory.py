@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, i1
 from xdsl.ir import OpResult, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from ..assembly import KNOWN, TYPED, op_definition
 from .bindings import InputOp, TableOp, domain_text, known_domain, root
-from .syntax import IntraOp, element, need, parse_indexed, parse_value, print_indexed, row_of
+from .syntax import IntraOp, element, need, row_of
 
 TOTALS = ("sum", "max", "min", "mul")
 """What a reduction over all rows may be."""
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(IntraOp):
     """`intra.load %buffer[%row] (else %y)`: one row; `else` where the row is -1.
 
@@ -38,19 +34,7 @@ class LoadOp(IntraOp):
     otherwise = opt_operand_def()
     result = result_def()
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        operands: list[SSAValue | Sequence[SSAValue]] = [*parse_indexed(parser)]
-        with_else = parser.parse_optional_keyword("else") is not None
-        operands.append([parse_value(parser)] if with_else else [])
-        return operands
-
-    def print_operands(self, printer: Printer) -> None:
-        print_indexed(printer, self.buffer, self.row)
-        if self.otherwise is not None:
-            printer.print_string(" else ")
-            printer.print_ssa_value(self.otherwise)
+    assembly_format = f"$buffer `[` $row `]` (`else` $otherwise^)? {TYPED}"
 
     def verify_(self) -> None:
         want = row_of(self.buffer)
@@ -60,7 +44,7 @@ class LoadOp(IntraOp):
             need(have == want, f"`else` must be a row of the buffer, {want}, not {have}")
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(IntraOp):
     """`intra.store %value, %buffer[%row]`: write the nest's own row of a buffer.
 
@@ -71,24 +55,14 @@ class StoreOp(IntraOp):
     value = operand_def()
     buffer = operand_def(MemRefType)
     row = operand_def(IndexType)
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        value = parse_value(parser)
-        parser.parse_punctuation(",")
-        return [value, *parse_indexed(parser)]
-
-    def print_operands(self, printer: Printer) -> None:
-        printer.print_ssa_value(self.value)
-        printer.print_string(", ")
-        print_indexed(printer, self.buffer, self.row)
+    assembly_format = f"$value `,` $buffer `[` $row `]` {KNOWN} attr-dict"
 
     def verify_(self) -> None:
         need_row_of(self.buffer, self.value, "the value")
         need_writable(self.buffer)
 
 
-@irdl_op_definition
+@op_definition
 class TotalOp(IntraOp):
     """`intra.total %value, %buffer {kind = "sum"}`: reduce over all rows of the nest into row 0.
 
@@ -100,6 +74,7 @@ class TotalOp(IntraOp):
     value = operand_def()
     buffer = operand_def(MemRefType)
     kind = prop_def(StringAttr)
+    assembly_format = f"operands {KNOWN} attr-dict"
 
     def verify_(self) -> None:
         kind = self.kind.data

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -17,21 +15,20 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from ..assembly import KNOWN, TYPED, op_definition
 from .arithmetic import letter_sizes, need_floats
 from .bindings import IndexMapOp, MemberMapOp
 from .indices import LookupOp
 from .memory import need_single_row, need_writable
-from .syntax import IntraOp, buffer_dims, need, parse_value, row_dims
+from .syntax import IntraOp, buffer_dims, need, row_dims
 
 MATMUL = re.compile(r"^(l?b?k),([bkf]+)->(l?b?f)$")
 OUTER = re.compile(r"^(l?b?k),(l?b?f)->([bkf]+)$")
 
 
-@irdl_op_definition
+@op_definition
 class MatmulOp(IntraOp):
     """`intra.matmul %x, %W {spec = "k,kf->f"}`: a row times a matrix of the unit domain.
 
@@ -49,24 +46,7 @@ class MatmulOp(IntraOp):
     packed = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        x = parse_value(parser)
-        parser.parse_punctuation(",")
-        weight = parse_value(parser)
-        if parser.parse_optional_punctuation("[") is None:
-            return [x, weight, []]
-        index = parse_value(parser)
-        parser.parse_punctuation("]")
-        return [x, weight, [index]]
-
-    def print_operands(self, printer: Printer) -> None:
-        printer.print_list([self.x, self.weight], printer.print_ssa_value)
-        if self.index is not None:
-            printer.print_string("[")
-            printer.print_ssa_value(self.index)
-            printer.print_string("]")
+    assembly_format = f"$x `,` $weight (`[` $index^ `]`)? {TYPED}"
 
     def sizes(self) -> dict[str, int]:
         """Extent of each letter; absent l and b count 1."""
@@ -88,7 +68,7 @@ class MatmulOp(IntraOp):
             need_single_row(self.weight, "the matrix of a product")
 
 
-@irdl_op_definition
+@op_definition
 class OuterOp(IntraOp):
     """`intra.outer %a, %b, %sum {spec = "lbk,lbf->bkf"}`: outer products summed over all rows.
 
@@ -104,35 +84,12 @@ class OuterOp(IntraOp):
     buffer = operand_def(MemRefType)
     at = var_operand_def(IndexType)
     spec = prop_def(StringAttr)
+    assembly_format = f"$a `,` $b `,` $buffer custom<RowOf>($at) {KNOWN} attr-dict"
 
     @property
     def index(self) -> SSAValue | None:
         """The row of the output that a row adds to; None for the single one."""
         return self.at[0] if self.at else None
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        a = parse_value(parser)
-        parser.parse_punctuation(",")
-        b = parse_value(parser)
-        parser.parse_punctuation(",")
-        buffer = parse_value(parser)
-        if parser.parse_optional_punctuation("[") is None:
-            return [a, b, buffer, []]
-        index = parse_value(parser)
-        parser.parse_keyword("of")
-        count = parse_value(parser)
-        parser.parse_punctuation("]")
-        return [a, b, buffer, [index, count]]
-
-    def print_operands(self, printer: Printer) -> None:
-        printer.print_list([self.a, self.b, self.buffer], printer.print_ssa_value)
-        if self.at:
-            printer.print_string("[")
-            printer.print_ssa_value(self.at[0])
-            printer.print_string(" of ")
-            printer.print_ssa_value(self.at[1])
-            printer.print_string("]")
 
     def sizes(self) -> dict[str, int]:
         """Extent of each letter; absent l and b count 1."""

@@ -9,8 +9,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-
-from .syntax import need
+from xdsl.utils.exceptions import VerifyException
 
 VECTORS = (16, 32, 64)
 """Bytes that a vector may have."""
@@ -46,10 +45,12 @@ class ScheduleAttr(ParametrizedAttribute):
 
     def verify(self) -> None:
         width = self.vector_bytes.data
-        need(width in VECTORS, f"vectors have 16, 32 or 64 bytes, not {width}")
+        if width not in VECTORS:
+            raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")
         for key, value in self.numbers().items():
             least = 0 if key in ("row_cost", "prefetch") else 1
-            need(least <= value < 2**31, f"{key} of a schedule is {least} or more, not {value}")
+            if not least <= value < 2**31:
+                raise VerifyException(f"{key} of a schedule is {least} or more, not {value}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

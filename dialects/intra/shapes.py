@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, var_operand_def
 
+from ..assembly import op_definition
 from .arithmetic import broadcast_dims
 from .syntax import RowOp, need, need_row, one_element, row_dims
 
@@ -24,7 +25,7 @@ class ShapeOp(RowOp):
         one_element([self.x.type, self.result.type])
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(ShapeOp):
     """The same numbers in another row shape."""
 
@@ -37,7 +38,7 @@ class ReshapeOp(ShapeOp):
         self.check(b)
 
 
-@irdl_op_definition
+@op_definition
 class BroadcastOp(ShapeOp):
     """Repeat along new or size-1 dimensions, aligned right."""
 
@@ -49,7 +50,7 @@ class BroadcastOp(ShapeOp):
         self.check(b)
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(ShapeOp):
     """Permute row dimensions."""
 
@@ -64,7 +65,7 @@ class TransposeOp(ShapeOp):
         self.check(tuple(a[p] for p in perm))
 
 
-@irdl_op_definition
+@op_definition
 class SliceOp(ShapeOp):
     """`[lo, hi)` of one row dimension with a step."""
 
@@ -84,7 +85,7 @@ class SliceOp(ShapeOp):
         self.check(tuple(a))
 
 
-@irdl_op_definition
+@op_definition
 class ConcatOp(RowOp):
     """Rows side by side along one row dimension."""
 

@@ -1,18 +1,14 @@
-"""Assembly shared by the ops of `intra`: `mnemonic operands {properties} : result types`."""
+"""What the ops of `intra` share: types of rows and buffers, checks, the base of the ops."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Self, TypeGuard, cast
+from collections.abc import Sequence
+from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
-    IntAttr,
-    IntegerAttr,
     MemRefType,
-    UnitAttr,
     VectorType,
     f32,
     f64,
@@ -24,16 +20,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarOperandDef,
-    VerificationContext,
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import TYPED, Braces, FormattedOp, KnownTypes
 from ..limits import need_short_row
+from .directives import Group, IntraBraces, Loop, RowOf, Schedule
 
 FLOATS = (f32, f64)
 INTEGERS = (i32, i64)
@@ -127,106 +122,14 @@ def one_element(types: Sequence[Attribute]) -> Attribute:
     return found[0]
 
 
-# ---------------------------------------------------------------- parsing
-
-
-def parse_value(parser: Parser) -> SSAValue:
-    """An operand whose type is not spelled: it must be defined above."""
-    pos = parser.pos
-    return resolve(parser, parser.parse_unresolved_operand(), pos)
-
-
-def resolve(parser: Parser, operand: UnresolvedOperand, pos: int) -> SSAValue:
-    """The value that an operand names."""
-    values = parser.ssa_values.get(operand.operand_name)
-    index = operand.index or 0
-    if values is None or index >= len(values):
-        parser.raise_error(f"%{operand.operand_name} is used before its definition", pos)
-    return parser.resolve_operand(operand, values[index].type)
-
-
-def parse_values(parser: Parser) -> list[SSAValue]:
-    """Zero or more operands, separated by commas."""
-    pos = parser.pos
-    first = parser.parse_optional_unresolved_operand()
-    if first is None:
-        return []
-    out = [resolve(parser, first, pos)]
-    while parser.parse_optional_punctuation(","):
-        out.append(parse_value(parser))
-    return out
-
-
-def parse_indexed(parser: Parser) -> list[SSAValue]:
-    """`%buffer[%row]`"""
-    buffer = parse_value(parser)
-    with parser.in_square_brackets():
-        return [buffer, parse_value(parser)]
-
-
-def print_indexed(printer: Printer, buffer: SSAValue, row: SSAValue) -> None:
-    """`%buffer[%row]`"""
-    printer.print_ssa_value(buffer)
-    printer.print_string("[")
-    printer.print_ssa_value(row)
-    printer.print_string("]")
-
-
-def items(attribute: Attribute) -> tuple[Attribute, ...] | None:
-    """The entries of an array."""
-    if not isinstance(attribute, ArrayAttr):
-        return None
-    return cast("ArrayAttr[Attribute]", attribute).data
-
-
-def plain_int(attribute: Attribute) -> Attribute:
-    """`3` and `[1, 0]` in a dictionary, which the parser reads as i64 numbers, as plain ints."""
-    if (array := items(attribute)) is not None:
-        return ArrayAttr(plain_int(a) for a in array)
-    match attribute:
-        case IntegerAttr(value=IntAttr(data=number), type=t) if t == i64:
-            return IntAttr(number)
-        case _:
-            return attribute
-
-
-def print_property(printer: Printer, value: Attribute) -> None:
-    """A property as `parse` reads it: plain ints bare."""
-    array = items(value)
-    match value:
-        case IntAttr(data=number):
-            printer.print_string(str(number))
-        case _ if array:
-            with printer.in_square_brackets():
-                printer.print_list(array, lambda a: print_property(printer, a))
-        case _:
-            printer.print_attribute(value)
-
-
-def print_properties(printer: Printer, properties: Mapping[str, Attribute]) -> None:
-    """` {fn = "add"}`, nothing for no property."""
-    if not properties:
-        return
-    printer.print_string(" {")
-
-    def one(pair: tuple[str, Attribute]) -> None:
-        printer.print_string(pair[0])
-        if not isinstance(pair[1], UnitAttr):
-            printer.print_string(" = ")
-            print_property(printer, pair[1])
-
-    printer.print_list(list(properties.items()), one)
-    printer.print_string("}")
-
-
 # ---------------------------------------------------------------- ops
 
 
-class IntraOp(IRDLOperation):
-    """Base of the ops of `intra`.
+class IntraOp(FormattedOp):
+    """Base of the ops of `intra`, written `mnemonic BODY {properties} : result-type`."""
 
-    Subclasses replace `print_operands` and `parse_operands` where `%a, %b` does not do.
-    """
+    BRACES: ClassVar[type[Braces]] = IntraBraces
+    custom_directives = (KnownTypes, RowOf, Loop, Group, Schedule)
 
     @classmethod
     def make(
@@ -243,60 +146,13 @@ class IntraOp(IRDLOperation):
         IRDLOperation.__init__(op, operands=operands, result_types=types, properties=properties)
         return op
 
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> Sequence[SSAValue | Sequence[SSAValue]]:
-        """The operands in order of their definition, optional ones as lists."""
-        return parse_values(parser)
-
-    def print_operands(self, printer: Printer) -> None:
-        """Writes what `parse_operands` reads."""
-        printer.print_list(self.operands, printer.print_ssa_value)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        pos = parser.pos
-        operands = cls.parse_operands(parser)
-        names = cls.get_irdl_definition().properties
-        properties: dict[str, Attribute] = {}
-        for k, v in parser.parse_optional_attr_dict().items():
-            if k not in names:
-                parser.raise_error(f"{cls.name} has no property {k!r}: drop it", pos)
-            properties[k] = cls._as_declared(k, v)
-        types: list[Attribute] = []
-        if parser.parse_optional_punctuation(":"):
-            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        try:
-            return cls.make(operands, types, **properties)
-        except ValueError as error:  # xDSL's, for numbers of operands or results
-            parser.raise_error(f"{cls.name}: {error}", pos)
-
-    @classmethod
-    def _as_declared(cls, name: str, value: Attribute) -> Attribute:
-        """The value as plain ints where the property is declared so."""
-        constraint = cls.get_irdl_definition().properties[name].constr
-        try:
-            constraint.verify(value, VerificationContext())
-        except VerifyException:
-            return plain_int(value)
-        return value
-
-    def print(self, printer: Printer) -> None:
-        if self.operands:
-            printer.print_string(" ")
-            self.print_operands(printer)
-        hidden = ("operandSegmentSizes",)
-        shown = {k: v for k, v in self.properties.items() if k not in hidden}
-        print_properties(printer, shown)
-        if self.results:
-            printer.print_string(" : ")
-            printer.print_list(self.results, lambda r: printer.print_attribute(r.type))
-
 
 class RowOp(IntraOp):
     """A pure op on rows with one result."""
 
     result = result_def()
     traits = traits_def(Pure())
+    assembly_format = f"operands {TYPED}"
 
 
 def inside(op: Operation, parent: type[Operation]) -> Operation | None:

@@ -8,9 +8,10 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.interpreter import PythonValues, impl, register_impls
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from gnnc.dialects.assembly import KNOWN, op_definition
 from gnnc.dialects.intra.bindings import root
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import Step
@@ -28,7 +29,7 @@ class ExchangeOp(IntraOp, Step):
         return False
 
 
-@irdl_op_definition
+@op_definition
 class StartOp(ExchangeOp):
     """From here on `source` is read and `target` written."""
 
@@ -36,6 +37,7 @@ class StartOp(ExchangeOp):
     source = operand_def(MemRefType)
     target = operand_def(MemRefType)
     token = result_def(IndexType)
+    assembly_format = f"$source `,` $target {KNOWN} attr-dict `:` type($token)"
 
     def reads(self) -> set[SSAValue]:
         return {root(self.source)}
@@ -44,12 +46,13 @@ class StartOp(ExchangeOp):
         return {root(self.target)}
 
 
-@irdl_op_definition
+@op_definition
 class WaitOp(ExchangeOp):
     """Until here."""
 
     name = "exchange.wait"
     token = operand_def(IndexType)
+    assembly_format = f"$token {KNOWN} attr-dict"
 
     @property
     def start(self) -> StartOp:
