@@ -54,6 +54,14 @@ class Phase:
         }
 
 
+@dataclass(frozen=True)
+class Printed:
+    """A source text and the interfaces of its phases."""
+
+    source: str
+    phases: list[Phase]
+
+
 def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
     """One buffer of a phase as plain data."""
     v = op.results[0]

@@ -5,34 +5,22 @@ phase. Nests that do the same on other buffers share one (codegen/common/shared_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import IO
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import PassFailedException
-from xdsl.utils.target import Target
 
 from ...dialects.intra import bindings, rows
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import buffer_dims, element
 from ..common.c_types import ctype
-from ..common.host import Phase, bindings_of, describe, domain_of, readable_name
+from ..common.host import Phase, Printed, bindings_of, describe, domain_of, readable_name
 from ..common.launches import describe_nest
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
 from .kernel_code import KernelCode, is_size, nest_arguments
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A C source and the interfaces of its phases."""
-
-    source: str
-    phases: list[Phase]
 
 
 def prelude(vector_bytes: int) -> str:
@@ -180,13 +168,3 @@ def summary(nest: rows.TraverseOp) -> str:
         if any(isinstance(op, kind) for op in nest.walk())
     ]
     return "".join(f"_{w}" for w in seen or ["rows"])
-
-
-@dataclass(frozen=True)
-class OpenMPTarget(Target):
-    """Print the lowered module as C with OpenMP."""
-
-    name = "openmp"
-
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(print_module(module).source)

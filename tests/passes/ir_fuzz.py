@@ -30,6 +30,7 @@ from gnnc.frontend.located import LocatedParser
 from gnnc.passes import get_all_passes
 from gnnc.passes.driver.pipelines import passes_of, pipeline
 from gnnc.passes.driver.runner import PassRunner, module_text
+from gnnc.passes.targets.openmp import OPENMP
 
 from .programs import PROGRAMS as LAYERS
 from .random_programs import Drawer
@@ -76,7 +77,7 @@ def modules_of(path: Path) -> list[str]:
 def stages(text: str) -> list[str]:
     """A program after some of the passes that make a whole module of it."""
     module = parse_module(text)
-    passes = passes_of(pipeline(training=True, vector_bytes=32))
+    passes = passes_of(pipeline(training=True, target=OPENMP.on(32)))
     names = ("plan-saves", "split-phases", "lower-to-intra", "fuse-traversals", "plan-memory")
     out: list[str] = []
     for p in passes:
@@ -311,7 +312,7 @@ def in_time(seconds: float) -> Generator[None]:
 @cache
 def whole(training: bool) -> tuple[ModulePass, ...]:
     """All passes in order."""
-    return tuple(passes_of(pipeline(training=training, vector_bytes=32)))
+    return tuple(passes_of(pipeline(training=training, target=OPENMP.on(32))))
 
 
 def passes_for(text: str) -> tuple[ModulePass, ...]:
