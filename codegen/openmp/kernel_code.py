@@ -6,18 +6,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
+from ..common.scalars import START, ctype_of, start_text
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
-from .row_values import START, Memory, Place, Scalar, combine, ctype_of, start_text
+from .row_values import Memory, Place, Scalar, combine
 from .stages import Stage, crossing, depends_on_row, is_remade, split_stages, with_lookups
 
 
@@ -476,15 +477,3 @@ class KernelCode:
             self.out.line(f"{address}[0] = {code.text(v)};")
             return
         code.write(v, address)
-
-
-def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:
-    """Buffers and sizes that the nest reads from outside, in order of first use."""
-    inside = {id(r) for op in nest.walk() for r in op.results}
-    inside |= {id(a) for op in nest.walk() for g in op.regions for b in g.blocks for a in b.args}
-    used = [x for op in nest.walk() for x in op.operands if id(x) not in inside]
-    return list(dict.fromkeys(used))
-
-
-def is_size(v: SSAValue) -> bool:
-    return isinstance(v.type, IndexType)

@@ -6,10 +6,11 @@ from xdsl.utils.exceptions import PassFailedException
 
 from .openmp import OPENMP
 from .record import Nests, Target
+from .reference import REFERENCE
 
 __all__ = ["DEFAULT", "TARGETS", "Nests", "Target", "target_named", "target_of"]
 
-TARGETS: dict[str, Target] = {t.name: t for t in (OPENMP,)}
+TARGETS: dict[str, Target] = {t.name: t for t in (OPENMP, REFERENCE)}
 """Every target by name."""
 
 DEFAULT = OPENMP.name
