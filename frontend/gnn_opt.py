@@ -107,12 +107,15 @@ class GnnOptMain(xDSLOptMain):
         from ..passes.targets import DEFAULT, TARGETS
 
         passes, targets = get_all_passes(), get_all_targets()
+        width = max(map(len, targets))
         others = len(self.available_passes.keys() - passes.keys() - set(_COMMON))
         return "\n\n".join(
             (
                 "passes:\n" + _summaries(passes),
                 f"passes of xDSL: {', '.join(_COMMON)}, and {others} that xdsl-opt --help lists",
-                "targets:\n" + _summaries(targets) + "\n  mlir    The IR itself (the default).",
+                "targets:\n"
+                + _summaries(targets)
+                + f"\n  {'mlir':{width}}  The IR itself (the default).",
                 "what gnnc.compile runs for training, where vectors have 32 bytes:\n  "
                 + pipeline(training=True, target=TARGETS[DEFAULT].on(32)),
                 f"{DUMP_VARIABLE}=DIR in the environment writes the IR after every pass to DIR.",
