@@ -53,14 +53,12 @@ class NestCode:
                 self.loop([length(op.value)], ["f"], f"{self.stored(op.buffer)('f')} = {start};")
             elif isinstance(op, rows.OuterOp):
                 count = f"{self.text[op.at[1]]} * " if op.at else ""
-                with self.out.block(
-                    f"for (int64_t f = 0; f < {count}{_row_length(op.buffer)}; ++f)"
-                ):
-                    self.out.line(f"{self.text[op.buffer]}[f] = 0;")
+                self.out.line(f"for (int64_t f = 0; f < {count}{_row_length(op.buffer)}; ++f)")
+                self.out.line(f"    {self.text[op.buffer]}[f] = 0;")
 
     # ------------------------------------------------------------ rows
 
-    def declare(self, v: SSAValue) -> str:
+    def declare(self, v: SSAValue) -> None:
         """A variable for a row."""
         c, n = ctype_of(v), length(v)
         name = self.text[v] = self.out.name("v")
@@ -69,7 +67,6 @@ class NestCode:
             self.workspace += -(-n * c.bytes // ALIGN) * ALIGN
         else:
             self.out.line(f"{c.memory} {name}{'' if n == 1 else f'[{n}]'};")
-        return name
 
     def element(self, v: SSAValue) -> row_ops.Element:
         """The numbers of a row."""

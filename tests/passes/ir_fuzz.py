@@ -22,15 +22,16 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from gnnc.codegen.openmp.printer import print_module
 from gnnc.dialects.inter import Inter
 from gnnc.dialects.intra import Intra
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.frontend.located import LocatedParser
+from gnnc.frontend.targets import printed
 from gnnc.passes import get_all_passes
 from gnnc.passes.driver.pipelines import passes_of, pipeline
 from gnnc.passes.driver.runner import PassRunner, module_text
 from gnnc.passes.targets.openmp import OPENMP
+from gnnc.passes.targets.reference import REFERENCE
 
 from .programs import PROGRAMS as LAYERS
 from .random_programs import Drawer
@@ -352,7 +353,8 @@ def run(text: str, passes: Sequence[ModulePass]) -> str:
         where = "verifier"
         PassRunner(Context(), passes).run(module)
         where = "printer"
-        print_module(module)
+        for target in (REFERENCE, OPENMP):  # the first needs no schedule
+            printed(module, target)
     except (DiagnosticException, ParseError) as error:
         assert str(error).strip(), "a diagnostic says something"
         notes = [n.split("`")[1] for n in getattr(error, "__notes__", ()) if n.startswith(REPORTED)]
