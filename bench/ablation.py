@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..frontend.tools.children import Message
 from ..passes.driver.pipelines import passes_of, pipeline
 from ..passes.driver.runner import pipeline_text
+from ..passes.targets.openmp import OPENMP
 from ..runtime.cpu import toolchain
 from . import race
 from .graphs import COMPILED
@@ -21,7 +22,7 @@ TIDY = ("canonicalize", "cse", "dce-sets")
 
 
 def _optimising() -> tuple[str, ...]:
-    names = (p.name for p in passes_of(pipeline(True, 64)))
+    names = (p.name for p in passes_of(pipeline(True, OPENMP)))
     return tuple(dict.fromkeys(n for n in names if n not in (*NEEDED, *TIDY)))
 
 
@@ -62,7 +63,7 @@ def without(specification: str, *names: str) -> str:
 
 def variants(args: argparse.Namespace) -> dict[str, str | None]:
     """The pipelines to compare by what tables call them; None is the one of `gnnc.compile`."""
-    whole = pipeline(True, toolchain.vector_bytes())
+    whole = pipeline(True, OPENMP.on(toolchain.vector_bytes()))
     if args.pipelines is not None:
         return {n: without(whole, *HECTOR[n]) if n != AUTO else None for n in args.pipelines}
     return {FULL: None, **{f"no {name}": without(whole, name) for name in args.passes}}

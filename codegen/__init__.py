@@ -1,18 +1,3 @@
-"""Printers: intra IR -> source text. `get_all_targets` gives gnn-opt's targets without importing
-them.
+"""Printers: intra IR -> source text, a folder for each target. `frontend/targets.py` finds them by
+what the records of targets say (passes/targets).
 """
-
-from collections.abc import Callable
-
-from xdsl.utils.target import Target
-
-
-def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
-    """Target name -> factory of its class."""
-
-    def openmp() -> type[Target]:
-        from .openmp.printer import OpenMPTarget
-
-        return OpenMPTarget
-
-    return {"openmp": openmp}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.context import Context
@@ -17,9 +17,11 @@ from xdsl.utils.exceptions import DiagnosticException
 from ..codegen.common.artifact import build_artifact
 from ..passes.driver.pipelines import passes_of, pipeline
 from ..passes.driver.runner import VERIFY_VARIABLE, Dump, PassCrash, PassRunner, module_text
+from ..passes.targets import Target, target_named
 from ..runtime import cache
 from ..runtime.cpu import toolchain
 from ..runtime.program import Program
+from .targets import default_target, printed
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILER_FOLDERS = ("codegen", "dialects", "passes", "frontend")
@@ -37,6 +39,11 @@ class Options:
         profile: let the program measure the seconds of each kernel (`gnnc bench kernels`).
         denormals: keep denormal numbers, which kernels take for 0 by default: they are slow on x86.
             Of exp, log and their kin they may be 0 all the same.
+        target: what programs are printed for (passes/targets); `$GNNC_TARGET` where it is set,
+            else openmp.
+
+    Raises:
+        ValueError: there is no such target.
     """
 
     fullgraph: bool = False
@@ -45,6 +52,10 @@ class Options:
     sanitize: bool = False
     profile: bool = False
     denormals: bool = False
+    target: str = field(default_factory=default_target)
+
+    def __post_init__(self) -> None:
+        target_named(self.target)
 
 
 @functools.cache
@@ -69,18 +80,18 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
         PassCrash: a bug in a pass; the reproducer's path is in the message.
         NoCompiler, CompileError: from the tool chain.
     """
-    width = toolchain.vector_bytes(options.march)
-    specification = options.passes or pipeline(training, width)
-    target = toolchain.compiler(options.march).target
-    parts = (module_text(module), specification, target, own_hash())
+    found = toolchain.compiler(options.march)
+    target = target_named(options.target).on(found.vector_bytes)
+    specification = options.passes or pipeline(training, target)
+    parts = (module_text(module), specification, target.name, found.target, own_hash())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     dumps = Dump.from_environment("training" if training else "inference")
-    found = cache.get_bytes(key) if not dumps else None
-    if found is None:
-        artifact = run_pipeline(module, specification, dumps)
+    known = cache.get_bytes(key) if not dumps else None
+    if known is None:
+        artifact = run_pipeline(module, specification, target, dumps)
         cache.put_bytes(key, artifact.encode())
     else:
-        artifact = found.decode()
+        artifact = known.decode()
     program = Program(
         artifact,
         march=options.march,
@@ -93,8 +104,8 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     return program
 
 
-def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str:
-    """Run the passes and print the result as an artifact.
+def run_pipeline(module: ModuleOp, specification: str, target: Target, dumps: list[Dump]) -> str:
+    """Run the passes and print the result as an artifact for a target.
 
     Raises:
         DiagnosticException: a pass refused the program.
@@ -110,12 +121,21 @@ def run_pipeline(module: ModuleOp, specification: str, dumps: list[Dump]) -> str
         reproducer_folder=Path.cwd(),
     ).run(module)
     try:
-        return build_artifact(module)
+        return artifact_of(module, target)
     except DiagnosticException:
         raise
     except Exception as error:
         what = f"printing C raised {type(error).__name__}: {error}"
         raise PassCrash(what, "print", None) from error
+
+
+def artifact_of(module: ModuleOp, target: Target) -> str:
+    """A lowered module printed for a target, with all that the runtime needs to know of it.
+
+    Raises:
+        PassFailedException: the target cannot print it, or its structure has no steps.
+    """
+    return build_artifact(module, printed(module, target), target.name, target.runtime)
 
 
 def load_dialects(ctx: Context) -> None:

@@ -26,7 +26,6 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from .. import __version__
-from ..codegen import get_all_targets
 from ..dialects import get_all_dialects
 from ..passes import get_all_passes
 from ..passes.driver.runner import (
@@ -41,6 +40,7 @@ from ..passes.driver.runner import (
     reproducer_pipeline,
 )
 from .located import LocatedParser, located_errors
+from .targets import get_all_targets
 
 REFUSED = 1
 WRONG_USAGE = 2
@@ -104,16 +104,20 @@ class GnnOptMain(xDSLOptMain):
 
     def _lists(self) -> str:
         from ..passes.driver.pipelines import pipeline
+        from ..passes.targets import DEFAULT, TARGETS
 
         passes, targets = get_all_passes(), get_all_targets()
+        width = max(map(len, targets))
         others = len(self.available_passes.keys() - passes.keys() - set(_COMMON))
         return "\n\n".join(
             (
                 "passes:\n" + _summaries(passes),
                 f"passes of xDSL: {', '.join(_COMMON)}, and {others} that xdsl-opt --help lists",
-                "targets:\n" + _summaries(targets) + "\n  mlir    The IR itself (the default).",
+                "targets:\n"
+                + _summaries(targets)
+                + f"\n  {'mlir':{width}}  The IR itself (the default).",
                 "what gnnc.compile runs for training, where vectors have 32 bytes:\n  "
-                + pipeline(training=True, vector_bytes=32),
+                + pipeline(training=True, target=TARGETS[DEFAULT].on(32)),
                 f"{DUMP_VARIABLE}=DIR in the environment writes the IR after every pass to DIR.",
             )
         )

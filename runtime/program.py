@@ -24,6 +24,9 @@ from .sets.tables import Tables, contiguous
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
+RUNTIME = "cpu"
+"""Who runs programs here: buffers in memory of the host, and a C function a phase. Targets that are
+run otherwise say so in their artifacts."""
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
@@ -171,6 +174,7 @@ class Program:
     kernels, with `denormals` they do not take denormal numbers for 0.
 
     Raises:
+        ValueError: the artifact is for a target that is not run here.
         CompileError, NoCompiler: from the tool chain.
     """
 
@@ -184,6 +188,12 @@ class Program:
         denormals: bool = False,
     ) -> None:
         data = json.loads(artifact)
+        if data["runtime"] != RUNTIME:
+            raise ValueError(
+                f"this program is for the target {data['target']}, which {data['runtime']} runs: "
+                f"the one at hand is {RUNTIME}"
+            )
+        self.target: str = data["target"]
         chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
         self.source: str = chosen + data["source"]
         self.path = toolchain.compile_source(self.source, march=march, sanitize=sanitize)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from gnnc.frontend.targets import TARGET_VARIABLE
+
 
 @pytest.fixture(autouse=True, scope="session")
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -23,3 +25,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def openmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what openmp alone prints or does: they test it whatever ``GNNC_TARGET`` says."""
+    monkeypatch.setenv(TARGET_VARIABLE, "openmp")

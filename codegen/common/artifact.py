@@ -1,4 +1,4 @@
-"""What a compiled program is: C source and plain data, as JSON text that can be cached."""
+"""What a compiled program is: source text and plain data, as JSON text that can be cached."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from xdsl.dialects.func import FuncOp
 
 from ...dialects.attributes import COTANGENTS, GRADIENTS, NAME
 from ...dialects.inter.sets import SetEnv
-from ..openmp.printer import print_module
+from .host import Printed
 from .structure_plan import StructurePlan
 
-FORMAT = 2
+FORMAT = 3
 
 
-def build_artifact(module: ModuleOp) -> str:
-    """The artifact of a lowered, scheduled and planned module.
+def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str) -> str:
+    """The artifact of a lowered module and what a target's printer made of it.
 
-    A JSON object: `source` (C), `phases` (name -> interface, codegen/common/host.py), `structure`
-    (steps, the rows it hands on), `maps` (set -> map -> codomain), `gradients` (output of
-    @backward -> argument), `cotangents` (input of @backward -> result).
+    A JSON object: `target` and `runtime` (passes/targets), `source`, `phases` (name -> interface,
+    codegen/common/host.py), `structure` (steps, the rows it hands on), `maps` (set -> map ->
+    codomain), `gradients` (output of @backward -> argument), `cotangents` (input of @backward ->
+    result).
 
     Raises:
-        PassFailedException: the module cannot be printed, or its structure has no steps.
+        PassFailedException: its structure has no steps.
     """
-    printed = print_module(module)
     data: dict[str, Any] = {
         "format": FORMAT,
+        "target": target,
+        "runtime": runtime,
         "source": printed.source,
         "phases": {p.name: p.data() for p in printed.phases},
         "structure": {"steps": [], "rows": {}, "inputs": []},

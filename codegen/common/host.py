@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from ...dialects.intra import bindings
+from ...dialects.intra import bindings, rows
 from ...dialects.intra.syntax import buffer_dims, element
 from .c_types import ctype
 
@@ -52,6 +53,14 @@ class Phase:
             "launches": self.launches,
             "workspace": self.workspace,
         }
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A source text and the interfaces of its phases."""
+
+    source: str
+    phases: list[Phase]
 
 
 def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
@@ -152,3 +161,15 @@ def bindings_of(func: FuncOp) -> list[tuple[bindings.IntraOp, SSAValue]]:
         if isinstance(op, bindings.BindingOp | bindings.AllocOp):
             found.append((op, op.results[0]))
     return found
+
+
+def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:
+    """Buffers and sizes that the nest reads from outside, in order of first use."""
+    inside = {id(r) for op in nest.walk() for r in op.results}
+    inside |= {id(a) for op in nest.walk() for g in op.regions for b in g.blocks for a in b.args}
+    used = [x for op in nest.walk() for x in op.operands if id(x) not in inside]
+    return list(dict.fromkeys(used))
+
+
+def is_size(v: SSAValue) -> bool:
+    return isinstance(v.type, IndexType)

@@ -28,3 +28,18 @@ def describe_nest(kernel: str, nest: rows.TraverseOp) -> dict[str, Any]:
         if isinstance(op, rows.MatmulOp | rows.OuterOp)
     ]
     return {"kernel": kernel, "domain": domain, "products": products}
+
+
+def summary(nest: rows.TraverseOp) -> str:
+    """What a kernel does, for its name: `_segment_matmul`."""
+    seen: list[str] = [
+        word
+        for kind, word in (
+            (rows.SegmentOp, "segment"),
+            (rows.MatmulOp, "matmul"),
+            (rows.OuterOp, "outer"),
+            (rows.TotalOp, "total"),
+        )
+        if any(isinstance(op, kind) for op in nest.walk())
+    ]
+    return "".join(f"_{w}" for w in seen or ["rows"])

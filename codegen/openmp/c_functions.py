@@ -1,32 +1,19 @@
-"""The pointwise vocabulary in C, for scalars and for vector pieces.
+"""The pointwise vocabulary in C, for vector pieces.
 
-What a function is in C stands in its record (dialects/pointwise); here is what differs between
-single numbers and vectors, and between types. Exponentials and their kin are those of
+What a function is in C stands in its record (dialects/pointwise); here is what differs from single
+numbers (codegen/common/scalars.py). Exponentials and their kin are those of
 vector_math.h, which give a number the same bits in a scalar and in a lane, as does `pow` of f32
 (vector_power.h). That of f64, `sin` and `cos` go lane by lane through C's library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...dialects.pointwise import POINTWISE
-from ...dialects.pointwise.spelling import Spelling
-from ..common.c_types import F32, CType, Piece
-
-Params = Mapping[str, float]
-
-
-def number(x: float, c: CType) -> str:
-    """A literal that reads back exactly."""
-    if c.suffix == "i":
-        return str(int(x))
-    if x != x:
-        return "NAN"
-    if x in (float("inf"), float("-inf")):
-        return "INFINITY" if x > 0 else "(-INFINITY)"
-    return f"{float(x)!r}{c.suffix}" if c.suffix else repr(float(x))
+from ..common.c_types import CType, Piece
+from ..common.scalars import Params, Scalars, number, scalar
 
 
 def math(fn: str, x: str, c: CType, width: int = 1) -> str:
@@ -38,51 +25,7 @@ def math(fn: str, x: str, c: CType, width: int = 1) -> str:
 
 
 @dataclass(frozen=True)
-class _Scalar(Spelling):
-    """Single numbers of a type."""
-
-    c: CType
-
-    @property
-    def is_integer(self) -> bool:
-        return self.c.suffix == "i"
-
-    @property
-    def is_single(self) -> bool:
-        return self.c is F32
-
-    @property
-    def is_scalar(self) -> bool:
-        return True
-
-    def number(self, x: float) -> str:
-        return number(x, self.c)
-
-    def wrapping(self, operator: str, a: str, b: str) -> str:
-        t = self.c.name
-        return f"(({t})((u{t}){a} {operator} (u{t}){b}))"
-
-    def select(self, mask: str, yes: str, no: str) -> str:
-        return f"({mask} ? {yes} : {no})"
-
-    def math(self, fn: str, *xs: str) -> str:
-        return math(fn, ", ".join(xs), self.c)
-
-    def each(self, fn: str, *xs: str) -> str:
-        return f"{fn}{self.c.suffix}({', '.join(xs)})"
-
-    def both(self, a: str, b: str) -> str:
-        return f"({a} && {b})"
-
-    def either(self, a: str, b: str) -> str:
-        return f"({a} || {b})"
-
-    def negated(self, a: str) -> str:
-        return f"(!{a})"
-
-
-@dataclass(frozen=True)
-class _Vector(_Scalar):
+class _Vector(Scalars):
     """Vector pieces; truth values are integer vectors of the operands' lane width."""
 
     piece: Piece
@@ -113,13 +56,6 @@ class _Vector(_Scalar):
 
     def negated(self, a: str) -> str:
         return f"(~{a})"
-
-
-def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
-    """The C expression of `fn` on scalars; `c` is the type of the operands (of the branches for
-    `where`).
-    """
-    return POINTWISE[fn].c(_Scalar(tuple(xs), params, c))
 
 
 def vector(fn: str, xs: Sequence[str], c: CType, piece: Piece, params: Params) -> str:

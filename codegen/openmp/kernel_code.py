@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
+from ..common.scalars import START, ctype_of, start_text
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
-from .row_values import START, Memory, Place, Scalar, combine, ctype_of, start_text
+from .row_values import Memory, Place, Scalar, combine
 
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
@@ -439,15 +439,3 @@ def with_makers(segment: rows.SegmentOp) -> list[Operation]:
             before.insert(0, op)
         op = op.prev_op
     return before
-
-
-def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:
-    """Buffers and sizes that the nest reads from outside, in order of first use."""
-    inside = {id(r) for op in nest.walk() for r in op.results}
-    inside |= {id(a) for op in nest.walk() for g in op.regions for b in g.blocks for a in b.args}
-    used = [x for op in nest.walk() for x in op.operands if id(x) not in inside]
-    return list(dict.fromkeys(used))
-
-
-def is_size(v: SSAValue) -> bool:
-    return isinstance(v.type, IndexType)

@@ -10,7 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I1, CType
-from .row_values import ctype_of, repeats
+from ..common.scalars import ctype_of
+from .row_values import repeats
 
 
 def featurewise(op: Operation) -> int | None:

@@ -13,8 +13,9 @@ from xdsl.ir import SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import row_dims
 from ..common.c_types import F32, F64, CType, Piece, pieces
+from ..common.scalars import ctype_of
 from .memory_rows import result
-from .row_values import Registers, add_product, combine, ctype_of
+from .row_values import Registers, add_product, combine
 
 if TYPE_CHECKING:
     from .row_code import RowCode

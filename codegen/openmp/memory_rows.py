@@ -13,20 +13,9 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import I1
-from .c_functions import number, scalar
+from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
 from .large_dots import SMALL_DOT, LoopOrder
-from .row_values import (
-    START,
-    Memory,
-    Scalar,
-    add_product,
-    combine,
-    const_value,
-    ctype_of,
-    params_of,
-    start_text,
-    strides,
-)
+from .row_values import Memory, Scalar, add_product, combine, params_of
 
 if TYPE_CHECKING:
     from .row_code import RowCode

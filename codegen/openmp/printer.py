@@ -4,35 +4,20 @@ phase. Nests that do the same on other buffers share one (codegen/common/shared_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import IO
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import PassFailedException
-from xdsl.utils.target import Target
 
-from ...dialects.intra import bindings, rows
+from ...dialects.intra import rows
 from ...dialects.intra.steps import phases, steps
-from ...dialects.intra.syntax import buffer_dims, element
-from ..common.c_types import ctype
-from ..common.host import Phase, bindings_of, describe, domain_of, readable_name
-from ..common.launches import describe_nest
+from ..common.host import Phase, Printed, is_size, nest_arguments
+from ..common.launches import describe_nest, summary
+from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
-from .kernel_code import KernelCode, is_size, nest_arguments
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A C source and the interfaces of its phases."""
-
-    source: str
-    phases: list[Phase]
+from .kernel_code import KernelCode
 
 
 def prelude(vector_bytes: int) -> str:
@@ -76,14 +61,10 @@ class PhasePrinter:
     def __init__(self, func: FuncOp, functions: Functions) -> None:
         self.func = func
         self.functions = functions
-        self.phase = Phase(func.sym_name.data)
-        self.used: set[str] = set()
-        self.names: dict[SSAValue, str] = {}
+        host = PhaseHost(func)
+        self.phase, self.names, self.host = host.phase, host.names, host.out
         self.widths: set[int] = set()
-        self.host = Writer(1)
         self.kernels: list[str] = []
-        for op, v in bindings_of(func):
-            self.bind(op, v)
         for step in steps(func):
             if not isinstance(step, rows.TraverseOp):
                 raise PassFailedException(
@@ -103,46 +84,6 @@ class PhasePrinter:
             out.line("(void)threads, (void)ws, (void)n, (void)b;")
         return "\n".join([*self.kernels, out.text()])
 
-    def bind(self, op: object, v: SSAValue) -> None:
-        """A local variable of the host function for a size or a buffer."""
-        name = readable_name(op, self.used)
-        self.names[v] = name
-        match op:
-            case bindings.SizeOp():
-                if op.domain is None:
-                    self.host.line(f"const int64_t {name} = 1;")
-                else:
-                    self.host.line(f"const int64_t {name} = n[{len(self.phase.sizes)}];")
-                    self.phase.sizes.append([op.domain.set_name.data, list(op.domain.key_names)])
-            case bindings.PiecesOp():
-                self.host.line(f"const int64_t {name} = {op.count.data};")
-            case bindings.ViewOp():
-                self.host.line(f"{self.pointer(v)}{name} = {self.names[op.buffer]};")
-                if (required := op.required()) is not None:
-                    self.phase.required.append([domain_of(required[0]), required[1]])
-            case bindings.SumSizesOp():
-                self.host.line(
-                    f"const int64_t {name} = {self.names[op.left]} + {self.names[op.right]};"
-                )
-            case bindings.PartOp():
-                n = 1
-                for d in buffer_dims(op.result):
-                    n *= d
-                offset = "0" if op.offset is None else self.names[op.offset]
-                self.host.line(
-                    f"{self.pointer(v)}{name} = {self.names[op.buffer]} + {offset} * {n};"
-                )
-            case bindings.BindingOp() | bindings.AllocOp():
-                k = len(self.phase.buffers)
-                self.host.line(f"{self.pointer(v)}{name} = b[{k}];")
-                self.phase.buffers.append(describe(op))
-            case _:
-                raise AssertionError(op)
-
-    @staticmethod
-    def pointer(v: SSAValue) -> str:
-        return f"{ctype(element(v.type)).memory} *"
-
     def kernel(self, nest: rows.TraverseOp) -> None:
         name = f"{self.phase.name}_{len(self.phase.kernels)}{summary(nest)}"
         arguments = nest_arguments(nest)
@@ -153,7 +94,7 @@ class PhasePrinter:
         parameters = [("int ", "threads"), ("char *", "ws")]
         for v in arguments:
             const = "" if v in written else "const "
-            kind = "const int64_t " if is_size(v) else f"{const}{self.pointer(v)}restrict "
+            kind = "const int64_t " if is_size(v) else f"{const}{pointer(v)}restrict "
             parameters.append((kind, self.names[v]))
         known = self.functions.same(name, parameters, body)
         if known == name:
@@ -165,28 +106,3 @@ class PhasePrinter:
         self.phase.kernels.append(name)
         self.phase.launches.append(describe_nest(name, nest))
         self.phase.workspace = max(self.phase.workspace, code.workspace.bytes)
-
-
-def summary(nest: rows.TraverseOp) -> str:
-    """What a kernel does, for its name: `_segment_matmul`."""
-    seen: Sequence[str] = [
-        word
-        for kind, word in (
-            (rows.SegmentOp, "segment"),
-            (rows.MatmulOp, "matmul"),
-            (rows.OuterOp, "outer"),
-            (rows.TotalOp, "total"),
-        )
-        if any(isinstance(op, kind) for op in nest.walk())
-    ]
-    return "".join(f"_{w}" for w in seen or ["rows"])
-
-
-@dataclass(frozen=True)
-class OpenMPTarget(Target):
-    """Print the lowered module as C with OpenMP."""
-
-    name = "openmp"
-
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(print_module(module).source)

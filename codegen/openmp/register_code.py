@@ -10,21 +10,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece
+from ..common.scalars import START, const_value, ctype_of, start_text
 from .c_functions import vector
 from .lane_groups import repeated
-from .row_values import (
-    START,
-    Memory,
-    Registers,
-    Scalar,
-    add_product,
-    combine,
-    const_value,
-    ctype_of,
-    factors,
-    params_of,
-    start_text,
-)
+from .row_values import Memory, Registers, Scalar, add_product, combine, factors, params_of
 
 if TYPE_CHECKING:
     from .row_code import RowCode

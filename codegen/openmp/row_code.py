@@ -18,24 +18,12 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import buffer_dims, length
 from ..common.c_types import CType, Piece, ctype, pieces
+from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text
 from ..common.writer import Writer
 from . import lane_reductions, memory_rows
-from .c_functions import number, scalar
 from .lane_groups import featurewise, float_type, repeated
 from .register_code import Window, load_piece, splat, store_piece
-from .row_values import (
-    START,
-    Memory,
-    Place,
-    Registers,
-    Scalar,
-    cast_text,
-    combine,
-    const_value,
-    ctype_of,
-    params_of,
-    start_text,
-)
+from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, params_of
 
 REGISTER_PIECES = 8
 """Pieces of one row kept in registers at a time."""

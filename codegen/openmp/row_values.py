@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
-from ...dialects.intra.syntax import element, length
+from ...dialects.intra.syntax import length
 from ...dialects.pointwise.folds import FOLDS
-from ..common.c_types import F32, F64, I1, CType, Piece, ctype
+from ..common.c_types import F32, F64, I1, CType, Piece
+from ..common.scalars import ctype_of, scalar
 from .c_functions import math as called
-from .c_functions import number, scalar, vector
+from .c_functions import vector
 
 
 @dataclass
@@ -38,24 +39,6 @@ class Memory:
 
 
 Place = Scalar | Registers | Memory
-
-
-def ctype_of(v: SSAValue) -> CType:
-    return ctype(element(v.type))
-
-
-def strides(dims: tuple[int, ...], into: tuple[int, ...]) -> list[int]:
-    """Stride of each dimension of `into` for a row `dims` broadcast to it (0 where it repeats)."""
-    padded = (1,) * (len(into) - len(dims)) + dims
-    out: list[int] = []
-    step = 1
-    for n in reversed(padded):
-        out.append(step if n != 1 else 0)
-        step *= n
-    return out[::-1]
-
-
-START = {kind: fold.start for kind, fold in FOLDS.items()}
 
 
 def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -> str:
@@ -85,14 +68,6 @@ def add_product(a: str, b: str, acc: str, c: CType, width: int = 1) -> str:
     return called("muladd", f"{a}, {b}, {acc}", c, width)
 
 
-def const_value(op: rows.ConstOp) -> float:
-    v = op.value
-    if isinstance(v, FloatAttr):
-        return float(v.value.data)
-    assert isinstance(v, IntegerAttr)
-    return float(v.value.data)
-
-
 def params_of(op: rows.ApplyOp) -> dict[str, float]:
     if op.params is None:
         return {}
@@ -106,12 +81,6 @@ def params_of(op: rows.ApplyOp) -> dict[str, float]:
 def cast_text(op: rows.CastOp, x: str) -> str:
     c = ctype_of(op.result)
     return f"({x} != 0)" if c is I1 else f"(({c.name}){x})"
-
-
-def start_text(value: float, c: CType) -> str:
-    if c.suffix == "i" and value in (float("inf"), float("-inf")):
-        return {4: "INT32", 8: "INT64", 1: "INT8"}[c.bytes] + ("_MAX" if value > 0 else "_MIN")
-    return number(value, c)
 
 
 def repeats(dims: tuple[int, ...], into: tuple[int, ...]) -> int | None:

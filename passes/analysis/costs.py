@@ -1,8 +1,8 @@
-"""What the passes assume of a machine and of graphs, where they weigh one program against another.
+"""What the passes assume of graphs, where they weigh one program against another. What they assume
+of a machine stands in the record of its target (passes/targets).
 
-The numbers decide only ratios: how many edges a node has, how many additions a byte from memory is
-worth. Measured on a two-core AVX-512 machine; `bench` shows them for others. Every pass that uses
-one has an option for it, so IR tests do not depend on this file.
+Every pass that uses one of the numbers has an option for it, so IR tests do not depend on this
+file.
 
 A function may carry `inter.stats = {N = 1000 : i64, g = 5000 : i64}`: the sizes of its sets in the
 graph at hand. Where it is silent, and no op fixes a size, the defaults below stand in. `note_sizes`
@@ -29,19 +29,9 @@ NODES = 100_000
 """Rows of a set that nothing is known of."""
 DEGREE = 8.0
 """Rows of an edge set for one row of a set it maps into."""
-GEMM_FLOPS = 250e9
-"""Multiplications and additions a second in a product of tall matrices."""
-GATHER_BYTES = 20e9
-"""Bytes a second when whole rows are read in an order given by an index."""
-STREAM_BYTES = 30e9
-"""Bytes a second when rows are read or written in order."""
-
 FEW = 4.0
 """A set has few rows where it reads values that are so many times more: these are computed at its
 rows then."""
-
-LINE_BYTES = 64
-"""What memory is read in."""
 
 STEP = 8.0
 """Sizes are noted as multiples of those expected by powers of it: graphs alike share a program."""

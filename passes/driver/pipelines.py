@@ -6,6 +6,7 @@ from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 
 from .. import get_all_passes
+from ..targets import DEFAULT, Target
 
 CLEAN = ("canonicalize", "cse")
 IMPORT = (*CLEAN, "unify-sets", *CLEAN)
@@ -29,12 +30,15 @@ DIFFERENTIATE = (
 """Add the backward program and decide what it keeps."""
 
 PHASES = ("hoist-invariants", "split-phases")
-LOWER = ("lower-to-intra", "fuse-traversals", "split-long-rows", "update-in-place")
+WEIGH = ("reorder-linear", "lower-to-intra")
+"""Passes before a target's own that ask its record."""
 
 
-def pipeline(training: bool, vector_bytes: int) -> str:
-    """The whole pipeline from an imported module to one that prints, as a gnn-opt specification."""
-    schedule = f"schedule{{target=openmp vector-bytes={vector_bytes}}}"
+def pipeline(training: bool, target: Target) -> str:
+    """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
+    specification. A target that is the default of its passes' options is not spelled.
+    """
+    aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *IMPORT,
         "raise",
@@ -44,12 +48,10 @@ def pipeline(training: bool, vector_bytes: int) -> str:
         "widen-domains",
         *(DIFFERENTIATE if training else ()),
         *PHASES,
-        *LOWER,
-        schedule,
-        "cut-stages",
-        "plan-memory",
+        "lower-to-intra",
     ]
-    return ",".join(stages)
+    aimed = [stage + aim if stage in WEIGH else stage for stage in stages]
+    return ",".join([*aimed, *target.tail_passes()])
 
 
 def passes_of(specification: str) -> list[ModulePass]:

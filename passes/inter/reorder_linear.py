@@ -25,6 +25,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ..analysis.costs import DEGREE
+from ..targets import DEFAULT, TARGETS, Target, target_of
 from .linear.added import join_products
 from .linear.aggregation import move_product
 from .linear.chains import rebracket
@@ -62,9 +63,14 @@ _ROUNDS = 50
 """More than any program needs; a rule that undid another would not end."""
 
 
-def reorder_linear(func: FuncOp, degree: float = DEGREE, hoist_inputs: bool = False) -> None:
+def reorder_linear(
+    func: FuncOp,
+    degree: float = DEGREE,
+    hoist_inputs: bool = False,
+    target: Target = TARGETS[DEFAULT],
+) -> None:
     """Reorders `func` until nothing changes any more."""
-    fn = LinearFunction(func, degree, hoist_inputs)
+    fn = LinearFunction(func, degree, hoist_inputs, target)
     for _ in range(_ROUNDS):
         changed = False
         for op in value_ops(func):
@@ -84,8 +90,10 @@ class ReorderLinearPass(ModulePass):
 
     degree: float = DEGREE
     hoist_inputs: bool = False
+    target: str = DEFAULT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(self.name, self.target)
         for func in op.walk():
             if isinstance(func, FuncOp) and func.body.blocks:
-                reorder_linear(func, self.degree, self.hoist_inputs)
+                reorder_linear(func, self.degree, self.hoist_inputs, target)

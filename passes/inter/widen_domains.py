@@ -8,7 +8,7 @@ relation joins. Where a set has `few` times fewer rows than the values that it r
 - their results are stored once a row of the set, `rows<g, ..>`, not `rows<g[src], ..>`, which has
   a row for every node, and so is what follows from them.
 
-The sizes are those of the first graph (`inter.stats`, see machine.py), so a program that was
+The sizes are those of the first graph (`inter.stats`, see analysis/costs.py), so a program that was
 compiled for a graph with many edges has nothing to widen. The other direction is infer-domains.
 """
 

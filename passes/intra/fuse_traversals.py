@@ -21,6 +21,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.intra.steps import phases
+from ..targets import DEFAULT, Nests, target_of
 from .fusion.inline import inline_producers
 from .fusion.merge import merge_nests
 from .fusion.quotients import keep_quotients
@@ -33,9 +34,12 @@ class FuseTraversalsPass(ModulePass):
 
     name = "fuse-traversals"
 
+    target: str = DEFAULT
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        limits = target_of(self.name, self.target).nests
         for func in phases(op):
-            fuse(func)
+            fuse(func, limits)
         CommonSubexpressionElimination().apply(ctx, op)
         keep_quotients(op)
         for func in phases(op):
@@ -43,14 +47,14 @@ class FuseTraversalsPass(ModulePass):
             region_dce(func.body)
 
 
-def fuse(func: FuncOp) -> None:
+def fuse(func: FuncOp, limits: Nests) -> None:
     """Inline and merge until nothing changes. Inlining goes to its end each time: a merged nest
     does too much to be inlined.
     """
     changed = True
     while changed:
         changed = False
-        while inline_producers(func):
+        while inline_producers(func, limits):
             simplify(func)
             changed = True
         changed |= merge_nests(func)

@@ -21,24 +21,7 @@ from ...dialects.intra.bindings import PiecesOp
 from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import element, element_bytes, length
-
-PANEL = {16: 3, 32: 3, 64: 4}
-"""Vectors of a matrix's panel by their bytes, for 16 and 32 vector registers: a tile of products
-keeps as many sums for each of its rows."""
-CACHE_BYTES = 96 * 1024
-"""What the block-local rows of one nest may take of the caches near the core. They need not all fit
-the first level: a tile of outer products is loaded and stored once a block, which costs more in
-short blocks than rows from the second level do.
-"""
-STACK_BYTES = 256 * 1024
-"""What they may take of a thread's stack, however wide they are."""
-PARTIAL_BYTES = 16 * 1024 * 1024
-"""What the partial sums of all chunks of one nest may take."""
-NEAR_PARTIAL_BYTES = 1024 * 1024
-"""What they take at most of the second level while enough chunks remain to share among threads:
-every chunk clears its own and all are read in the end."""
-ENOUGH_CHUNKS = 64
-"""For some tens of threads, with chunks of different cost."""
+from ..targets import DEFAULT, Target, target_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +30,7 @@ class SchedulePass(ModulePass):
 
     name = "schedule"
 
-    target: str = "openmp"
+    target: str = DEFAULT
     vector_bytes: int = 64
     block: int = 48
     grain: int = 8192
@@ -56,8 +39,7 @@ class SchedulePass(ModulePass):
     prefetch: int = 32
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target != "openmp":
-            raise PassFailedException(f"schedule: no target {self.target!r}; there is openmp")
+        target = target_of(self.name, self.target)
         if self.vector_bytes not in (16, 32, 64):
             raise PassFailedException(
                 f"schedule: vector-bytes is 16, 32 or 64, not {self.vector_bytes}"
@@ -71,27 +53,27 @@ class SchedulePass(ModulePass):
                 )
         for nest in op.walk():
             if isinstance(nest, TraverseOp):
-                nest.properties["schedule"] = self.of(nest)
+                nest.properties["schedule"] = self.of(nest, target)
 
-    def of(self, nest: TraverseOp) -> ScheduleAttr:
+    def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:
         """The schedule of one nest."""
         return ScheduleAttr.of(
             vector_bytes=self.vector_bytes,
-            block=self.block_rows(nest),
+            block=self.block_rows(nest, target),
             grain=self.grain * (2 if sums_by_group(nest) else 1),
-            chunks=self.most_chunks(nest),
+            chunks=self.most_chunks(nest, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
-            panel=PANEL[self.vector_bytes],
+            panel=target.nests.panels[self.vector_bytes],
         )
 
-    def block_rows(self, nest: TraverseOp) -> int:
+    def block_rows(self, nest: TraverseOp, target: Target) -> int:
         """As many rows as the cache holds, at most `block`; halved, so that tiles divide it."""
         per_row = self.local_bytes(nest)
         rows = self.block
-        while rows > 6 and rows * per_row > CACHE_BYTES:
+        while rows > 6 and rows * per_row > target.caches.block:
             rows //= 2
-        while rows > 1 and rows * per_row > STACK_BYTES:
+        while rows > 1 and rows * per_row > target.caches.stack:
             rows //= 2
         return rows
 
@@ -113,7 +95,7 @@ class SchedulePass(ModulePass):
                 local[v] = max(local.get(v, 0), 0 if lies and whole else size)
         return sum(local.values())
 
-    def most_chunks(self, nest: TraverseOp) -> int:
+    def most_chunks(self, nest: TraverseOp, target: Target) -> int:
         """Fewer chunks where each keeps a large partial sum; at least 4, for as many threads."""
         partial = 0
         for op in nest.body.block.ops:
@@ -121,8 +103,9 @@ class SchedulePass(ModulePass):
                 partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
             elif isinstance(op, TotalOp):
                 partial += element_bytes(element(op.value.type)) * length(op.value)
-        near = max(ENOUGH_CHUNKS, NEAR_PARTIAL_BYTES // max(partial, 1))
-        return max(4, min(self.chunks, near, PARTIAL_BYTES // max(partial, 1)))
+        caches, sums = target.caches, max(partial, 1)
+        near = max(target.nests.enough_chunks, caches.near_partials // sums)
+        return max(4, min(self.chunks, near, caches.partials // sums))
 
 
 def sums_by_group(nest: TraverseOp) -> bool:

@@ -40,12 +40,7 @@ from ...dialects.intra.rows import (
 )
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import buffer_type, element, length, row_dims, row_of, row_type
-
-LONG = 16384
-"""Numbers of a row that are worth a nest of their own: below that threads wait for each other
-longer than they compute."""
-PIECE = 4096
-"""Numbers of a piece at most: a few pieces for each thread, which come from the near caches."""
+from ..targets import DEFAULT, Nests, target_of
 
 POINTWISE = (ApplyOp, BroadcastOp, CastOp, ConstOp, LoadOp)
 SHORT = (*POINTWISE, FirstOp, ReshapeOp, SliceOp)
@@ -65,13 +60,14 @@ class Work:
         return reads, {root(op.buffer) for op in self.stores}
 
 
-def piece_length(count: int) -> int:
-    """The longest piece that divides a row of `count` numbers; 0 where pieces would be short."""
-    longest = max(n for n in range(1, min(PIECE, count) + 1) if count % n == 0)
-    return longest if longest >= math.sqrt(PIECE) else 0
+def piece_length(count: int, most: int) -> int:
+    """The longest piece, of `most` numbers or fewer, that divides a row of `count`; 0 where pieces
+    would be short."""
+    longest = max(n for n in range(1, min(most, count) + 1) if count % n == 0)
+    return longest if longest >= math.sqrt(most) else 0
 
 
-def work_of(nest: TraverseOp, stores: list[StoreOp]) -> Work | None:
+def work_of(nest: TraverseOp, stores: list[StoreOp], piece: int) -> Work | None:
     """What computes the stored rows, if all of it is pointwise."""
     dims = row_dims(stores[0].value.type)
     needed: set[Operation] = set()
@@ -81,7 +77,9 @@ def work_of(nest: TraverseOp, stores: list[StoreOp]) -> Work | None:
         if not isinstance(op, Operation) or op.parent is not nest.body.block:  # a row, a buffer
             continue
         wide = any(row_dims(r.type) == dims for r in op.results)
-        if not isinstance(op, POINTWISE if wide else SHORT) or not fits(op, nest, wide, dims):
+        if not isinstance(op, POINTWISE if wide else SHORT) or not fits(
+            op, nest, dims if wide else None, piece
+        ):
             return None
         if op not in needed:
             needed.add(op)
@@ -89,25 +87,27 @@ def work_of(nest: TraverseOp, stores: list[StoreOp]) -> Work | None:
     return Work(nest, stores, [op for op in nest.body.block.ops if op in needed])
 
 
-def fits(op: Operation, nest: TraverseOp, wide: bool, dims: tuple[int, ...]) -> bool:
+def fits(op: Operation, nest: TraverseOp, dims: tuple[int, ...] | None, piece: int) -> bool:
     """Whether an op does the same to a piece as to the whole row: a load is of the row itself, and
-    operands of a wide op are as wide or a single number."""
+    operands of a wide op, whose rows have `dims`, are as wide or a single number."""
     if isinstance(op, LoadOp):
         return op.otherwise is None and (op.row is nest.row or isinstance(op.row.owner, FirstOp))
     rows = [x for x in op.operands if not isinstance(x.type, IndexType)]
-    if wide:
+    if dims is not None:
         return all(row_dims(x.type) == dims or length(x) == 1 for x in rows)
-    return all(length(x) <= PIECE for x in (*rows, *op.results) if x.type != IndexType())
+    return all(length(x) <= piece for x in (*rows, *op.results) if x.type != IndexType())
 
 
-def spreadable(nest: TraverseOp) -> Iterable[Work]:
+def spreadable(nest: TraverseOp, limits: Nests) -> Iterable[Work]:
     """The parts of a nest over the single row that can be done in pieces."""
     by_shape: dict[tuple[int, ...], list[StoreOp]] = defaultdict(list)
     for op in nest.body.block.ops:
-        if isinstance(op, StoreOp) and length(op.value) >= LONG and piece_length(length(op.value)):
+        if not isinstance(op, StoreOp) or (count := length(op.value)) < limits.long_row:
+            continue
+        if piece_length(count, limits.piece):
             by_shape[row_dims(op.value.type)].append(op)
     for stores in by_shape.values():
-        work = work_of(nest, stores)
+        work = work_of(nest, stores, limits.piece)
         if work is not None and independent(nest, work):
             yield work
 
@@ -121,10 +121,10 @@ def independent(nest: TraverseOp, work: Work) -> bool:
     return not (reads & (kept | writes)) and not (writes & (loads | kept))
 
 
-def spread(work: Work) -> None:
-    """Move a part of a nest to a nest over pieces in front of it."""
+def spread(work: Work, most: int) -> None:
+    """Move a part of a nest to a nest over pieces, of `most` numbers or fewer, in front of it."""
     count = length(work.stores[0].value)
-    size = piece_length(count)
+    size = piece_length(count, most)
     dims = row_dims(work.stores[0].value.type)
     before = InsertPoint.before(work.nest)
     pieces = PiecesOp.make([], [IndexType()], count=IntAttr(count // size))
@@ -169,13 +169,13 @@ def spread(work: Work) -> None:
     Rewriter.insert_op(TraverseOp.build_op(pieces.result, body), before)
 
 
-def split_long_rows(func: FuncOp) -> None:
+def split_long_rows(func: FuncOp, limits: Nests) -> None:
     """Spreads what can be of all nests of a phase, and drops nests that are left empty."""
     for nest in nests(func):
         if not isinstance(nest.size.owner, SizeOp) or nest.size.owner.domain is not None:
             continue
-        for work in list(spreadable(nest)):
-            spread(work)
+        for work in list(spreadable(nest, limits)):
+            spread(work, limits.piece)
         region_dce(nest.body)
         if not nest.body.block.ops:
             nest.detach()
@@ -188,7 +188,10 @@ class SplitLongRowsPass(ModulePass):
 
     name = "split-long-rows"
 
+    target: str = DEFAULT
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        limits = target_of(self.name, self.target).nests
         for func in phases(op):
-            split_long_rows(func)
+            split_long_rows(func, limits)
             region_dce(func.body)

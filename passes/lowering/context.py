@@ -14,6 +14,7 @@ from ...dialects.inter import values
 from ...dialects.inter.types import Dom, rows, set_name
 from ...dialects.intra import rows as intra
 from ..analysis.costs import Sizes
+from ..targets import Target
 from .nests import Host, Nest
 
 INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
@@ -21,11 +22,12 @@ INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
 
 
 class Lowering:
-    """Lowers the rows ops of one function into a host block."""
+    """Lowers the rows ops of one function into a host block, for a target."""
 
-    def __init__(self, host: Host, sizes: Sizes) -> None:
+    def __init__(self, host: Host, sizes: Sizes, target: Target) -> None:
         self.host = host
         self.sizes = sizes
+        self.target = target
         self.env = host.env
         self.buffers: dict[SSAValue, SSAValue] = {}
 

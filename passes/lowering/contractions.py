@@ -16,16 +16,6 @@ from .context import Lowering
 from .nests import Nest
 from .products import Product, Roles, extent, is_matmul, outer_roles
 
-GROUP_BYTES = 256 * 1024
-"""What the matrix of a group of rows may take."""
-
-
-LANES = 16
-"""Numbers of the longest vector."""
-FEW_NUMBERS = 256
-"""Sums of so many numbers stay in registers: where groups are short, a loop over the group's
-members does without a block.
-"""
 FEW_GROUPS = 1024
 """So many groups are long ones: relations or types, not nodes."""
 
@@ -47,7 +37,7 @@ def lower_contract(low: Lowering, op: Operation) -> None:
         low.rowwise(op, lambda nest: product.emit(nest, low.read(nest, a)))
         return
     for x, w, text in ((op.a, op.b, op.spec.data), (op.b, op.a, f"{lb},{la}->{out}")):
-        if is_grouped_product(t.dom, x, w, text):
+        if is_grouped_product(low, t.dom, x, w, text):
             return lower_grouped_product(low, op, x, w, text)
     for x, by, long, short in ((op.a, op.b, la, lb), (op.b, op.a, lb, la)):
         if long == out and out.startswith(short):
@@ -83,20 +73,20 @@ def multiplied(nest: Nest, x: SSAValue, by: SSAValue) -> SSAValue:
     return nest.apply("mul", x, nest.reshape(by, (*dims, *[1] * missing)))
 
 
-def is_grouped_product(dom: Dom, x: SSAValue, w: SSAValue, spec: str) -> bool:
+def is_grouped_product(low: Lowering, dom: Dom, x: SSAValue, w: SSAValue, spec: str) -> bool:
     """Rows of `dom` times matrices that many of them share: a matrix a relation, or a node type."""
     keys = rows(w).dom.keys
     shared = len(keys) == 1 and rows(w).dom.set == dom.set and len(dom.keys) != 1
-    return shared and rows(x).dom != ONE and is_matmul(spec) and is_small(rows(w))
+    return shared and rows(x).dom != ONE and is_matmul(spec) and is_small(low, rows(w))
 
 
-def is_small(t: RowsType) -> bool:
+def is_small(low: Lowering, t: RowsType) -> bool:
     """Whether a matrix for a group of rows stays in the second-level cache and on a thread's stack,
     whichever of its dimensions is padded to whole vectors.
     """
-    numbers = math.prod(t.dims)
-    padded = max(numbers // n * (n + LANES - 1) for n in t.dims)
-    return padded * element_bytes(t) <= GROUP_BYTES
+    numbers, lanes = math.prod(t.dims), low.target.vector_bytes // 4
+    padded = max(numbers // n * (n + lanes - 1) for n in t.dims)
+    return padded * element_bytes(t) <= low.target.nests.group_matrix
 
 
 def lower_grouped_product(
@@ -138,7 +128,8 @@ def sums_outer(low: Lowering, op: reduce.ReduceOp, products: RowsType) -> bool:
     if not op.along_keys:
         return True
     several = op.kind.data == "sum" and len(op.along_keys) == 1 and len(op.over.keys) != 1
-    if not several or not is_small(products):
+    if not several or not is_small(low, products):
         return False
     long_groups = low.sizes.set(low.env.codomain(op.over.set, op.along_keys[0])) <= FEW_GROUPS
-    return long_groups or FEW_NUMBERS < math.prod(products.dims)
+    # where groups are short, a loop over the group's members does without a block
+    return long_groups or low.target.nests.register_sums < math.prod(products.dims)

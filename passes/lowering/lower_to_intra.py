@@ -45,6 +45,7 @@ from ..signature import (
     result_attributes,
     return_of,
 )
+from ..targets import DEFAULT, Target, target_of
 from .context import INLINE, Lowering
 from .nests import Host
 from .rules import lower
@@ -58,7 +59,10 @@ class LowerToIntraPass(ModulePass):
 
     name = "lower-to-intra"
 
+    target: str = DEFAULT
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(self.name, self.target)
         functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks]
         if not any(f.sym_name.data == "forward" for f in functions):
             raise PassFailedException(
@@ -73,7 +77,7 @@ class LowerToIntraPass(ModulePass):
         structure, exported = split_structure(prepare, given_sets(functions))
         op.body.block.insert_op_before(structure, functions[0])
         for func in functions:
-            lowered = lower_function(func, exported if func is prepare else {})
+            lowered = lower_function(func, exported if func is prepare else {}, target)
             op.body.block.insert_op_before(lowered, func)
             func.detach()
             func.erase()
@@ -174,10 +178,10 @@ def structure_closure(func: FuncOp) -> set[Operation]:
 # ---------------------------------------------------------------- phases
 
 
-def lower_function(func: FuncOp, exported: dict[SSAValue, str]) -> FuncOp:
+def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) -> FuncOp:
     """One phase; `exported` are the values that @structure computes, by the name it gives them."""
     env = SetEnv.of(func)
-    low = Lowering(Host(env), Sizes.of(func, env))
+    low = Lowering(Host(env), Sizes.of(func, env), target)
     for name, arg in arguments(func).items():
         if isinstance(arg.type, RowsType):
             low.buffers[arg] = low.host.input(name, arg.type)

@@ -22,11 +22,12 @@ from gnnc.bench.relations import draw
 from gnnc.bench.tasks import PlainTask, Task, relational_task
 from gnnc.frontend.tools.datasets import power_law
 from gnnc.passes.driver.pipelines import passes_of, pipeline
+from gnnc.passes.targets.openmp import OPENMP
 from gnnc.runtime.cpu import toolchain
 
 
 def test_without_drops_every_occurrence_and_keeps_options():
-    whole = pipeline(True, 32)
+    whole = pipeline(True, OPENMP.on(32))
     names = [p.name for p in passes_of(whole)]
     found = passes_of(without(whole, "reorder-linear"))
     assert names.count("reorder-linear") == 2
@@ -35,7 +36,7 @@ def test_without_drops_every_occurrence_and_keeps_options():
 
 
 def test_every_pass_is_in_the_pipeline():
-    assert set(PASSES) <= {p.name for p in passes_of(pipeline(True, 32))}
+    assert set(PASSES) <= {p.name for p in passes_of(pipeline(True, OPENMP.on(32)))}
 
 
 def pipelines(*words: str) -> dict[str, list[str] | None]:
@@ -84,7 +85,7 @@ def test_same_model_without(name: str):
     drawn = power_law("small", 40, 200, 8, 3)
     x, edge_index, y = map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y))
     task = PlainTask("gcn", [8, 6, 3], y, x, edge_index)
-    same(task, without(pipeline(True, toolchain.vector_bytes()), name))
+    same(task, without(pipeline(True, OPENMP.on(toolchain.vector_bytes())), name))
 
 
 @pytest.mark.parametrize("model", ["rgat", pytest.param("hgt-typed", marks=pytest.mark.long)])
@@ -92,7 +93,7 @@ def test_same_model_without(name: str):
 def test_same_relational_model(name: str, model: str):
     graph = draw({"a": 12, "b": 5}, {("a", "x", "b"): 30, ("b", "y", "a"): 20}, "a")
     task = relational_task(model, [6, 4], graph)
-    same(task, without(pipeline(True, toolchain.vector_bytes()), *HECTOR[name]))
+    same(task, without(pipeline(True, OPENMP.on(toolchain.vector_bytes())), *HECTOR[name]))
 
 
 @pytest.mark.parametrize("model", ["rgat", pytest.param("hgt-typed", marks=pytest.mark.long)])
@@ -101,7 +102,10 @@ def test_the_whole_pipeline_takes_no_more_memory_than_compaction_alone(model: st
     kinds = {("a", "x", "b"): edges, ("b", "y", "a"): edges // 2, ("a", "z", "a"): edges}
     task = relational_task(model, [16, 16], draw({"a": 120, "b": 50}, kinds, "a"))
     peaks: list[int] = []
-    for passes in (without(pipeline(True, toolchain.vector_bytes()), *HECTOR["C"]), None):
+    for passes in (
+        without(pipeline(True, OPENMP.on(toolchain.vector_bytes())), *HECTOR["C"]),
+        None,
+    ):
         options = {} if passes is None else {"passes": passes, "fullgraph": True}
         prepared = gnnc(task, **options)
         prepared.loss().backward()

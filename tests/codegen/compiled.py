@@ -12,13 +12,15 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from gnnc.codegen.common.artifact import build_artifact
 from gnnc.dialects.inter.types import SetType, set_type
 from gnnc.dialects.meaning import SetVal
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.lowered import STRUCTURE, random_values, results_by_name
 from gnnc.dialects.meaning.phases import PHASES, argument_names, functions
+from gnnc.frontend.compiler import artifact_of
+from gnnc.frontend.targets import default_target
 from gnnc.passes.driver.pipelines import passes_of
+from gnnc.passes.targets import target_named
 from gnnc.runtime.program import DTYPES, PhaseOnGraph, Program
 from gnnc.runtime.sets.sets import MapData, SetData
 from gnnc.runtime.sets.tables import Tables
@@ -72,13 +74,17 @@ class Case:
         vector_bytes: int = 64,
         march: str | None = None,
         sanitize: bool = False,
+        target: str | None = None,
     ) -> Case:
-        """Compile a program. Raises what the passes and the tool chain raise."""
+        """Compile a program, for the target of the session where none is named. Raises what the
+        passes and the tool chain raise.
+        """
         split = after(text, phases)
         lowered = after(split, "lower-to-intra")
         plan = schedule.format(bytes=vector_bytes)
         final = after(lowered, f"fuse-traversals,{plan},cut-stages,plan-memory")
-        program = Program(build_artifact(final), march=march, sanitize=sanitize)
+        artifact = artifact_of(final, target_named(target or default_target()))
+        program = Program(artifact, march=march, sanitize=sanitize)
         return Case(split, lowered, program)
 
     def values(self, seed: int, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:

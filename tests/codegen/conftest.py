@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from gnnc.runtime.cpu import toolchain
+from gnnc.tests.session import openmp
+
+__all__ = ["march", "openmp"]
 
 INSTRUCTIONS = {"native": {"sse2"}, "x86-64-v3": {"avx2", "fma", "bmi2"}, "x86-64": {"sse2"}}
 """What -march may be here, and the processor's flags that it needs."""

@@ -16,7 +16,7 @@ from .races import FOLDER, Recorder, build, replay, report
 from .random_rows import random_program
 from .shared import LAYERS, SMALL
 
-pytestmark = pytest.mark.sanitize
+pytestmark = [pytest.mark.sanitize, pytest.mark.usefixtures("openmp")]
 
 SPLIT = "unify-sets,split-phases"
 PROGRAMS = {

@@ -57,6 +57,7 @@ def test_all_programs(first):
     check(list(PROGRAMS)[first::PARTS])
 
 
+@pytest.mark.usefixtures("openmp")
 def test_a_wrong_access_is_seen():
     """A load behind the last row stops the process: the check can fail."""
     result = run(["-c", WRONG])

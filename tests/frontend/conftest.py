@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from gnnc.passes.driver.runner import VERIFY_VARIABLE
-from gnnc.tests.session import one_thread, session_cache
+from gnnc.tests.session import one_thread, openmp, session_cache
 
-__all__ = ["one_thread", "session_cache", "verification"]
+__all__ = ["one_thread", "openmp", "session_cache", "verification"]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -42,12 +42,12 @@ def in_pass(patch: pytest.MonkeyPatch) -> None:
 
 
 def in_printer(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compiler, "build_artifact", broken)
+    patch.setattr(compiler, "artifact_of", broken)
 
 
 def in_c(patch: pytest.MonkeyPatch) -> None:
-    artifact = compiler.build_artifact
-    patch.setattr(compiler, "build_artifact", lambda m: artifact(m).replace("void", "vold"))
+    artifact = compiler.artifact_of
+    patch.setattr(compiler, "artifact_of", lambda *args: artifact(*args).replace("void", "vold"))
 
 
 @pytest.fixture(autouse=True)

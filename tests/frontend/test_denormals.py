@@ -13,6 +13,7 @@ def summed(x: Tensor, e: Tensor) -> Tensor:
     return torch.zeros(x.size(0), x.size(1)).index_add(0, e[1], x[e[0]] * 0.5)
 
 
+@pytest.mark.usefixtures("openmp")
 @pytest.mark.parametrize("kept", [False, True])
 def test_denormals(kept: bool) -> None:
     x, e = torch.full((3, 5), TINY), torch.arange(3).repeat(2, 1)

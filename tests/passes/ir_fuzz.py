@@ -22,14 +22,16 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from gnnc.codegen.openmp.printer import print_module
 from gnnc.dialects.inter import Inter
 from gnnc.dialects.intra import Intra
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.frontend.located import LocatedParser
+from gnnc.frontend.targets import printed
 from gnnc.passes import get_all_passes
 from gnnc.passes.driver.pipelines import passes_of, pipeline
 from gnnc.passes.driver.runner import PassRunner, module_text
+from gnnc.passes.targets.openmp import OPENMP
+from gnnc.passes.targets.reference import REFERENCE
 
 from .programs import PROGRAMS as LAYERS
 from .random_programs import Drawer
@@ -76,7 +78,7 @@ def modules_of(path: Path) -> list[str]:
 def stages(text: str) -> list[str]:
     """A program after some of the passes that make a whole module of it."""
     module = parse_module(text)
-    passes = passes_of(pipeline(training=True, vector_bytes=32))
+    passes = passes_of(pipeline(training=True, target=OPENMP.on(32)))
     names = ("plan-saves", "split-phases", "lower-to-intra", "fuse-traversals", "plan-memory")
     out: list[str] = []
     for p in passes:
@@ -311,7 +313,7 @@ def in_time(seconds: float) -> Generator[None]:
 @cache
 def whole(training: bool) -> tuple[ModulePass, ...]:
     """All passes in order."""
-    return tuple(passes_of(pipeline(training=training, vector_bytes=32)))
+    return tuple(passes_of(pipeline(training=training, target=OPENMP.on(32))))
 
 
 def passes_for(text: str) -> tuple[ModulePass, ...]:
@@ -351,7 +353,8 @@ def run(text: str, passes: Sequence[ModulePass]) -> str:
         where = "verifier"
         PassRunner(Context(), passes).run(module)
         where = "printer"
-        print_module(module)
+        for target in (REFERENCE, OPENMP):  # the first needs no schedule
+            printed(module, target)
     except (DiagnosticException, ParseError) as error:
         assert str(error).strip(), "a diagnostic says something"
         notes = [n.split("`")[1] for n in getattr(error, "__notes__", ()) if n.startswith(REPORTED)]

@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
-from gnnc.codegen.openmp.printer import print_module
 from gnnc.dialects.intra.bindings import AllocOp, InputOp
 from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import sections, steps
 from gnnc.dialects.meaning.intra import run_phase
 from gnnc.dialects.meaning.lowered import random_values, run_lowered, structure
+from gnnc.frontend.targets import printed
+from gnnc.passes.targets import TARGETS
 
 from .exchange import ExchangeFunctions, StartOp, WaitOp, exchange
 from .lowered import INFER, after, nests, phase
@@ -126,10 +127,12 @@ def test_an_argument_is_not_overwritten_while_it_is_sent() -> None:
     assert not in_place(exchanging(UPDATE, 0, 2))
 
 
-def test_a_printer_names_the_step_that_it_does_not_know() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_without_the_step_names_it(target: str) -> None:
     module = after(exchanging(), "fuse-traversals,plan-memory,schedule,cut-stages")
-    with pytest.raises(PassFailedException, match=r"exchange\.start in @forward"):
-        print_module(module)
+    message = rf"exchange\.start in @forward: the target {target} has no such step"
+    with pytest.raises(PassFailedException, match=message):
+        printed(module, TARGETS[target])
 
 
 def test_an_interpreter_names_the_step_that_it_does_not_know() -> None:

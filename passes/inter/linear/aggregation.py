@@ -215,6 +215,7 @@ def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderC
     root_grad = a.root in need
     sources, edges = fn.sizes.rows(rows(a.root).dom), sum(fn.sizes.rows(r.over) for r in a.reduces)
     return OrderCosts(
+        fn.target,
         n=edges if FEW * edges <= sources else sources,  # as widen-domains would have it
         m=fn.sizes.rows(rows(a.top).dom),
         edges=edges,

@@ -17,7 +17,7 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
-from ...analysis.costs import GATHER_BYTES, GEMM_FLOPS, element_bytes
+from ...analysis.costs import element_bytes
 from .factors import only_ones
 from .function import LinearFunction, is_product, is_unit, width
 
@@ -75,17 +75,17 @@ def _parts(v: SSAValue, low: int, negative: bool) -> list[Part]:
 
 def _pays(fn: LinearFunction, op: ContractOp, x: SSAValue, parts: list[Part]) -> bool:
     size, out = element_bytes(op.type), width(op.results[0])
-    count = fn.sizes.rows(fn.least(x))
+    count, speeds = fn.sizes.rows(fn.least(x)), fn.target.speeds
     leaves = {p.value: p.high - p.low for p in parts}
     few = {v for v in leaves if fn.sizes.rows(fn.least(v)) < count}
     if not few:
         return False
 
     def gemm(rows_: float, k: int) -> float:
-        return 2.0 * rows_ * k * out / GEMM_FLOPS
+        return 2.0 * rows_ * k * out / speeds.gemm_flops
 
     def gather(numbers: int) -> float:
-        return count * numbers * size / GATHER_BYTES
+        return count * numbers * size / speeds.gather_bytes
 
     old = gemm(count, width(x)) + gather(sum(leaves[v] for v in few))
     new = sum(gemm(fn.sizes.rows(fn.least(v)), k) for v, k in leaves.items())

@@ -28,6 +28,7 @@ from ...analysis.costs import DEGREE, Sizes
 from ...analysis.dependence import closure, has_backward, invariant_arguments
 from ...analysis.value_facts import Facts
 from ...signature import body_ops
+from ...targets import DEFAULT, TARGETS, Target
 
 ROW_WISE = (
     PointwiseOp,
@@ -45,8 +46,15 @@ ROW_WISE = (
 class LinearFunction:
     """One function while reorder-linear works on it."""
 
-    def __init__(self, func: FuncOp, degree: float = DEGREE, hoist_inputs: bool = False):
+    def __init__(
+        self,
+        func: FuncOp,
+        degree: float = DEGREE,
+        hoist_inputs: bool = False,
+        target: Target = TARGETS[DEFAULT],
+    ):
         self.func = func
+        self.target = target
         self.hoist_inputs = hoist_inputs
         self.env = SetEnv.of(func)
         self.sizes = Sizes.of(func, self.env, degree)

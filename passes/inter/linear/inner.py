@@ -26,7 +26,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
-from ...analysis.costs import GATHER_BYTES, STREAM_BYTES, element_bytes
+from ...analysis.costs import element_bytes
 from .factors import Factor, Place, aligned, factorise, multiply, only_ones, placed, through_ones
 from .function import LinearFunction, at_key, is_product, linear_reduce, plain_at, value_ops, width
 from .order_costs import line_bytes
@@ -151,12 +151,13 @@ def _addends(v: SSAValue, place: Place, negative: bool) -> Iterator[Term]:
 
 def _pays(fn: LinearFunction, op: ContractOp, endings: list[Ending]) -> bool:
     size, edges = element_bytes(op.type), fn.sizes.rows(op.type.dom)
+    speeds, line = fn.target.speeds, fn.target.caches.line
 
     def gather(n: int) -> float:
-        return edges * line_bytes(n * size) / GATHER_BYTES
+        return edges * line_bytes(n * size, line) / speeds.gather_bytes
 
     result = width(op.results[0])
-    old = sum(gather(width(x)) for x in op.operands) + edges * result * size / STREAM_BYTES
+    old = sum(gather(width(x)) for x in op.operands) + edges * result * size / speeds.stream_bytes
     new = 0.0
     for ending in endings:
         old += gather(result)
@@ -165,7 +166,7 @@ def _pays(fn: LinearFunction, op: ContractOp, endings: list[Ending]) -> bool:
         if numbers > width(inner) or not _is_read_beside(fn, ending, inner):
             new += gather(numbers)
         groups = fn.sizes.rows(ending.reduce.type.dom)
-        new += 3 * groups * numbers * size / STREAM_BYTES  # written, fetched for it, read
+        new += 3 * groups * numbers * size / speeds.stream_bytes  # written, fetched for it, read
     return new < MARGIN * old
 
 

@@ -19,17 +19,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ...analysis.costs import GATHER_BYTES, GEMM_FLOPS, LINE_BYTES, STREAM_BYTES
+from ...targets import Target
 
 
 @dataclass(frozen=True)
 class OrderCosts:
-    """The two orders of one product and one aggregation.
+    """The two orders of one product and one aggregation, on a target.
 
     `stored`: x lies in memory whatever the order. `hoisted`: aggregating x costs nothing, as it is
     done once per graph. `training`: the matrix needs a gradient; `root_grad`: x does.
     """
 
+    target: Target
     n: float
     m: float
     edges: float
@@ -71,16 +72,17 @@ class OrderCosts:
         return write + gather + self._product(self.m)
 
     def _product(self, rows: float) -> float:
-        return 2.0 * rows * self.k * self.f / GEMM_FLOPS
+        return 2.0 * rows * self.k * self.f / self.target.speeds.gemm_flops
 
     def _stream(self, rows: float, width: int) -> float:
-        return rows * width * self.number_bytes / STREAM_BYTES
+        return rows * width * self.number_bytes / self.target.speeds.stream_bytes
 
     def _gather(self, width: int) -> float:
-        return self.edges * line_bytes(width * self.number_bytes) / GATHER_BYTES
+        row = line_bytes(width * self.number_bytes, self.target.caches.line)
+        return self.edges * row / self.target.speeds.gather_bytes
 
 
-def line_bytes(row: int) -> int:
+def line_bytes(row: int, line: int) -> int:
     """What a row of so many bytes takes of cache lines, on average over the rows of a buffer; of
     rows shorter than a line, several are used once one is fetched."""
-    return row if row < LINE_BYTES else row + LINE_BYTES - math.gcd(row, LINE_BYTES)
+    return row if row < line else row + line - math.gcd(row, line)

@@ -38,6 +38,7 @@ from ....dialects.intra.rows import (
 from ....dialects.intra.steps import Step, sections, steps
 from ....dialects.intra.syntax import inside, length
 from ....dialects.pointwise import POINTWISE
+from ...targets import Nests
 
 MOVES = (
     LookupOp,
@@ -57,18 +58,9 @@ MOVES = (
 CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
 
 
-REPLAYED_LOADS = 3
-REPLAYED_NUMBERS = 16
-"""What a row per edge is made again from, for each who reads it, rather than stored: reads of at
-most a cache line each, and one heavy function of a vector."""
-
-
-NARROW = 4
-"""A row of so few numbers is read as a scalar is."""
-
-
-def inline_producers(func: FuncOp) -> bool:
-    """Dissolve nests into the nests that read them; whether any was."""
+def inline_producers(func: FuncOp, limits: Nests) -> bool:
+    """Dissolve nests into the nests that read them; whether any was. `limits` are those of the
+    target."""
     changed = False
     order = steps(func)
     place = {step: (k, section) for k, (step, section) in enumerate(sections(order).items())}
@@ -79,8 +71,8 @@ def inline_producers(func: FuncOp) -> bool:
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
         here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, place)]
-        wanted = [op for op in here if may_inline(nest, op, len(loads))]
-        if len(wanted) < len(loads) and joins_its_row(nest):
+        wanted = [op for op in here if may_inline(nest, op, len(loads), limits)]
+        if len(wanted) < len(loads) and joins_its_row(nest, limits):
             continue
         for load in wanted:
             inline(nest, store, load)
@@ -104,12 +96,12 @@ def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]
     return made < read and section == other
 
 
-def joins_its_row(nest: TraverseOp) -> bool:
+def joins_its_row(nest: TraverseOp, limits: Nests) -> bool:
     """Whether a row is made of several that lie at its own place. As long as it is stored for
     anybody, to read it is less than to read those, which need not be stored then.
     """
     body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
-    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > limits.narrow]
     return len(wide) > 1 and all(op.row is nest.row for op in wide)
 
 
@@ -124,7 +116,7 @@ def only_store(nest: TraverseOp) -> StoreOp | None:
     return stores[0] if isinstance(root(stores[0].buffer), OpResult) else None
 
 
-def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
+def may_inline(nest: TraverseOp, load: LoadOp, readers: int, limits: Nests) -> bool:
     """Whether reading the row by computing it costs no more than reading it."""
     body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
     if load.otherwise is not None or inside(load, TraverseOp) is nest:
@@ -133,12 +125,14 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int) -> bool:
         load, SegmentOp
     ):
         return False
-    if all(isinstance(op, MOVES) for op in body) or expands(nest) or multiplies_out(nest):
+    if all(isinstance(op, MOVES) for op in body) or expands(nest, limits):
+        return True
+    if multiplies_out(nest):
         return True
     if not reads_each_row_once(nest, load):
         return False
     heavy = any(isinstance(op, FoldOp | DotOp) or is_heavy(op) for op in body)
-    return not heavy or readers == 1 or replays(nest)
+    return not heavy or readers == 1 or replays(nest, limits)
 
 
 def is_heavy(op: Operation) -> bool:
@@ -146,26 +140,26 @@ def is_heavy(op: Operation) -> bool:
     return isinstance(op, ApplyOp) and POINTWISE[op.fn.data].heavy
 
 
-def replays(nest: TraverseOp) -> bool:
+def replays(nest: TraverseOp, limits: Nests) -> bool:
     """Whether a row is made again for no more than storing it and reading it elsewhere costs: the
     exp of an attention score from its parts at both ends, of which a reader has one anyway.
     """
     ops = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
     loads = [op for op in ops if isinstance(op, LoadOp)]
     heavy = [op for op in ops if is_heavy(op)]
-    narrow = all(length(op.results[0]) <= REPLAYED_NUMBERS for op in (*loads, *heavy))
+    narrow = all(length(op.results[0]) <= limits.replayed_numbers for op in (*loads, *heavy))
     simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) for op in ops)
     gathers = any(op.row is not nest.row for op in loads)
-    few = len(heavy) <= 1 and len(loads) <= REPLAYED_LOADS
+    few = len(heavy) <= 1 and len(loads) <= limits.replayed_loads
     return simple and narrow and gathers and few
 
 
-def expands(nest: TraverseOp) -> bool:
+def expands(nest: TraverseOp, limits: Nests) -> bool:
     """Whether a nest scales rows that it gathers: its wide rows are those of a smaller buffer, and
     one multiplication does it. Reading these again costs less than a buffer of copies.
     """
     body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
-    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > NARROW]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > limits.narrow]
     work = [op for op in body if not isinstance(op, MOVES)]
     gathers = bool(wide) and all(op.row is not nest.row for op in wide)
     return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"

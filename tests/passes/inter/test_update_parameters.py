@@ -8,6 +8,7 @@ from gnnc.dialects.meaning.inter import run
 from gnnc.dialects.meaning.world import SetVal
 from gnnc.passes.driver.pipelines import pipeline
 from gnnc.passes.inter.optimizers import COUNT, RULES
+from gnnc.passes.targets.openmp import OPENMP
 
 from ..lowered import after, phase
 
@@ -84,7 +85,7 @@ def test_rules_are_those_of_torch(rule: str) -> None:
 @pytest.mark.parametrize("dims", ["3", "8x5", "40x32x16"])
 def test_the_whole_pipeline_keeps_the_meaning(rule: str, dims: str) -> None:
     """Also of rows that split-long-rows cuts into pieces."""
-    stages = pipeline(True, 64).split("lower-to-intra")
+    stages = pipeline(True, OPENMP).split("lower-to-intra")
     whole = after(program(rule, dims), "autodiff,update-parameters")
     split = after(program(rule, dims), stages[0].rstrip(","))
     same_meaning(whole, split, seeds=range(2))
@@ -92,7 +93,7 @@ def test_the_whole_pipeline_keeps_the_meaning(rule: str, dims: str) -> None:
 
 
 def test_nothing_is_left_for_a_backward_phase() -> None:
-    module = after(program("adam"), pipeline(True, 64))
+    module = after(program("adam"), pipeline(True, OPENMP))
     names = {f.sym_name.data for f in module.body.block.ops}  # type: ignore[attr-defined]
     assert names == {"structure", "prepare", "forward"}
     assert "new_W" in str(phase(module))

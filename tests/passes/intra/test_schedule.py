@@ -5,7 +5,8 @@ from xdsl.context import Context
 from xdsl.utils.exceptions import PassFailedException
 
 from gnnc.dialects.meaning.check import same_meaning
-from gnnc.passes.intra.schedule import ENOUGH_CHUNKS, PARTIAL_BYTES, SchedulePass
+from gnnc.passes.intra.schedule import SchedulePass
+from gnnc.passes.targets.openmp import OPENMP
 
 from ..lowered import INFER, TRAIN, after, nests
 from ..programs import PROGRAMS as LAYERS
@@ -46,7 +47,7 @@ def test_large_partial_sums_mean_fewer_chunks():
     """The partial sums of all chunks of a nest stay within their bound."""
     for width in (16, 256, 1024):
         (one,) = schedules(linear(width), phases=TRAIN, name="backward")
-        most = max(4, PARTIAL_BYTES // (4 * width * width))
+        most = max(4, OPENMP.caches.partials // (4 * width * width))
         assert 4 <= one["chunks"] <= min(256, most)
 
 
@@ -55,7 +56,7 @@ def test_chunks_that_still_suffice_keep_partial_sums_near():
         schedules(linear(width), phases=TRAIN, name="backward")[0]["chunks"] for width in (16, 64)
     )
     assert narrow == 256
-    assert wide == ENOUGH_CHUNKS
+    assert wide == OPENMP.nests.enough_chunks
 
 
 def test_options_are_kept():

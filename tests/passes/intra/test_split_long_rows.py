@@ -6,7 +6,8 @@ from gnnc.dialects.intra.bindings import PiecesOp
 from gnnc.dialects.intra.rows import LoadOp
 from gnnc.dialects.intra.syntax import length
 from gnnc.dialects.meaning.check import same_meaning
-from gnnc.passes.intra.split_long_rows import LONG, PIECE, piece_length
+from gnnc.passes.intra.split_long_rows import piece_length
+from gnnc.passes.targets.openmp import OPENMP
 
 from ..lowered import TRAIN, after, nests
 
@@ -35,7 +36,7 @@ def test_keeps_values(width: int) -> None:
     spread = after(before, "split-long-rows")
     same_meaning(before, spread, seeds=range(2))
     cut = [op for op in spread.walk() if isinstance(op, PiecesOp)]
-    assert bool(cut) == (256 * width >= LONG)
+    assert bool(cut) == (256 * width >= OPENMP.nests.long_row)
 
 
 def test_pieces_hold_no_long_row() -> None:
@@ -46,7 +47,7 @@ def test_pieces_hold_no_long_row() -> None:
             if isinstance(nest.size.owner, PiecesOp):
                 loads = [op for op in nest.walk() if isinstance(op, LoadOp)]
                 assert loads
-                assert all(length(op.result) <= PIECE for op in loads)
+                assert all(length(op.result) <= OPENMP.nests.piece for op in loads)
 
 
 def test_spreading_twice_changes_nothing() -> None:
@@ -60,4 +61,4 @@ def test_spreading_twice_changes_nothing() -> None:
 )
 def test_pieces_divide_the_row(count: int, piece: int) -> None:
     """16411 is a prime."""
-    assert piece_length(count) == piece
+    assert piece_length(count, 4096) == piece

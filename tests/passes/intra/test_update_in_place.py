@@ -6,11 +6,12 @@ from gnnc.dialects.intra.bindings import InputOp
 from gnnc.dialects.meaning.check import same_meaning
 from gnnc.passes.driver.pipelines import pipeline
 from gnnc.passes.inter.optimizers import RULES
+from gnnc.passes.targets.openmp import OPENMP
 
 from ..inter.test_update_parameters import program
 from ..lowered import after
 
-BEFORE, AFTER = pipeline(True, 64).split(",update-in-place")
+BEFORE, AFTER = pipeline(True, OPENMP).split(",update-in-place")
 
 RUNNING = """
 func.func @main(%N : !inter.set<N>, %x : !inter.rows<N, 3xf64>, %g : !inter.set<g, src: N, dst: N>,
@@ -57,14 +58,14 @@ def test_steps_of_optimizers(rule: str, dims: str) -> None:
 
 
 def test_arguments_that_others_read() -> None:
-    before = after(RUNNING, pipeline(False, 64).split(",update-in-place")[0])
+    before = after(RUNNING, pipeline(False, OPENMP).split(",update-in-place")[0])
     shared = after(before, "update-in-place")
     same_meaning(before, shared, seeds=range(4))
     assert in_place(shared) == {"m"}
 
 
 def test_products_that_are_summed_later() -> None:
-    before = after(SUMMED, pipeline(False, 64).split(",update-in-place")[0])
+    before = after(SUMMED, pipeline(False, OPENMP).split(",update-in-place")[0])
     shared = after(before, "update-in-place")
     same_meaning(before, shared, seeds=range(4))
     assert in_place(shared) == set()

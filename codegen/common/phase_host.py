@@ -1,0 +1,70 @@
+"""The part of a phase outside its steps: a local variable for each size and buffer, and what the
+caller must know of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from ...dialects.intra import bindings
+from ...dialects.intra.syntax import buffer_dims
+from .host import Phase, bindings_of, describe, domain_of, readable_name
+from .scalars import ctype_of
+from .writer import Writer
+
+
+def pointer(v: SSAValue) -> str:
+    """The C type of a buffer."""
+    return f"{ctype_of(v).memory} *"
+
+
+class PhaseHost:
+    """Names and lines for what the host-level ops of a phase bind."""
+
+    def __init__(self, func: FuncOp) -> None:
+        self.phase = Phase(func.sym_name.data)
+        self.names: dict[SSAValue, str] = {}
+        self.out = Writer(1)
+        used: set[str] = set()
+        for op, v in bindings_of(func):
+            self.names[v] = readable_name(op, used)
+            if isinstance(op, bindings.ViewOp) and (required := op.required()) is not None:
+                self.phase.required.append([domain_of(required[0]), required[1]])
+            kind = pointer(v) if isinstance(op, _BUFFERS) else "const int64_t "
+            self.out.line(f"{kind}{self.names[v]} = {self.value(op)};")
+
+    def value(self, op: bindings.IntraOp) -> str:
+        """What a binding is in C; sizes and buffers take the next place of the caller's arrays."""
+        match op:
+            case bindings.SizeOp(domain=None):
+                return "1"
+            case bindings.SizeOp():
+                self.phase.sizes.append(domain_of(op.domain) or [])
+                return f"n[{len(self.phase.sizes) - 1}]"
+            case bindings.PiecesOp():
+                return str(op.count.data)
+            case bindings.SumSizesOp():
+                return f"{self.names[op.left]} + {self.names[op.right]}"
+            case bindings.ViewOp():
+                return self.names[op.buffer]
+            case bindings.PartOp():
+                offset = "0" if op.offset is None else self.names[op.offset]
+                return f"{self.names[op.buffer]} + {offset} * {math.prod(buffer_dims(op.result))}"
+            case bindings.BindingOp() | bindings.AllocOp():
+                self.phase.buffers.append(describe(op))
+                return f"b[{len(self.phase.buffers) - 1}]"
+            case _:
+                raise AssertionError(op)
+
+
+_BUFFERS = (
+    bindings.NamedBuffer,
+    bindings.AllocOp,
+    bindings.TableOp,
+    bindings.TableOfDomain,
+    bindings.ViewOp,
+    bindings.PartOp,
+)

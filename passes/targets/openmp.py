@@ -1,0 +1,44 @@
+"""C with OpenMP for processors with vectors of 16, 32 or 64 bytes. Its figures were measured on a
+two-core machine with AVX-512; `gnnc bench` shows them for others.
+"""
+
+from .record import Caches, Nests, Speeds, Target
+
+OPENMP = Target(
+    name="openmp",
+    about="C with OpenMP: threads, vectors, blocks of rows",
+    printer="gnnc.codegen.openmp.printer",
+    runtime="cpu",
+    vector_bytes=64,
+    steps=("intra.traverse",),
+    tail=(
+        "fuse-traversals",
+        "split-long-rows",
+        "update-in-place",
+        "schedule{target=openmp vector-bytes={vector_bytes}}",
+        "cut-stages",
+        "plan-memory",
+    ),
+    speeds=Speeds(gemm_flops=250e9, gather_bytes=20e9, stream_bytes=30e9),
+    caches=Caches(
+        line=64,
+        # they need not all fit the first level: a tile of outer products is loaded and stored once
+        # a block, which costs more in short blocks than rows from the second level do
+        block=96 * 1024,
+        stack=256 * 1024,
+        partials=16 * 1024 * 1024,
+        # of the second level: every chunk clears its own and all are read in the end
+        near_partials=1024 * 1024,
+    ),
+    nests=Nests(
+        group_matrix=256 * 1024,  # the second-level cache and a thread's stack
+        register_sums=256,
+        replayed_loads=3,
+        replayed_numbers=16,  # a cache line
+        narrow=4,
+        long_row=16384,  # below that threads wait for each other longer than they compute
+        piece=4096,  # a few pieces for each thread, which come from the near caches
+        panels={16: 3, 32: 3, 64: 4},  # 16 vector registers, and 32 of the longest
+        enough_chunks=64,  # for some tens of threads
+    ),
+)
