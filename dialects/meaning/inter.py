@@ -395,8 +395,11 @@ class InterFunctions(InterpreterFunctions):
     def dropout(
         self, interp: Interpreter, op: reduction.DropoutOp, args: tuple[Any, ...]
     ) -> PythonValues:
-        x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
-        return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability),)
+        w, d = self.world(interp, op), op.type.dom
+        x = self.operand(w, op.x, args[0], d)
+        numbers = op.numbers
+        row = np.arange(len(x)) if numbers is None else self.operand(w, numbers, args[-1], d)
+        return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability, row),)
 
 
 PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, tuple[Any, ...]], PythonValues]
