@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     FloatAttr,
     IntegerAttr,
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 NAME = "inter.name"
 """What the caller calls an argument or a result; else it is what the text calls it."""
@@ -33,6 +35,12 @@ OPTIMIZER = "inter.optimizer"
 STATE_OF = "inter.state_of"
 """An argument that belongs to the update of the argument of this name. What the rule keeps comes
 first, in its order, then the numbers of the step."""
+
+GLOBAL_ROWS = "inter.global_rows"
+"""An argument with the number that each row of its set has in the whole graph (global-rows)."""
+GLOBAL_COUNT = "inter.global_count"
+"""An argument with the number of rows in the whole graph: [set], or of each group [set, maps ..]
+(global-rows)."""
 
 UPDATE = "inter.update"
 """A result that is the new value of the argument of this name."""
@@ -71,7 +79,8 @@ FUNCTIONS: Known = {
     **dict.fromkeys((STATS, GRADIENTS, COTANGENTS, UPDATES), DictionaryAttr),
 }
 ARGUMENTS: Known = {
-    **dict.fromkeys((NEEDS_GRAD, CONSTANT), UnitAttr),
+    **dict.fromkeys((NEEDS_GRAD, CONSTANT, GLOBAL_ROWS), UnitAttr),
+    GLOBAL_COUNT: ArrayAttr,
     COTANGENT: (StringAttr, UnitAttr),
     **dict.fromkeys((NAME, OPTIMIZER, STATE_OF), StringAttr),
 }
@@ -81,7 +90,7 @@ ENTRIES: Known = {
     STATS: (IntegerAttr, FloatAttr),
     **dict.fromkeys((GRADIENTS, COTANGENTS, UPDATES), StringAttr),
 }
-"""What the dictionaries hold."""
+"""What the dictionaries hold; lists hold names."""
 
 DIALECTS = ("inter.", "intra.")
 
@@ -117,5 +126,7 @@ def _check(what: str, name: str, value: Attribute, known: Known) -> None:
     wrong = [value] if not isinstance(value, known[name]) else []
     if not wrong and isinstance(value, DictionaryAttr):
         wrong = [v for v in value.data.values() if not isinstance(v, ENTRIES[name])]
+    if known[name] is ArrayAttr and not isa(value, ArrayAttr[StringAttr]):
+        wrong = [value]
     if wrong:
         raise VerifyException(f"{name} of {what} cannot hold {wrong[0]}")

@@ -13,6 +13,7 @@ _CLASSES = {
     "unify-sets": ("inter.unify_sets", "UnifySetsPass"),
     "dce-sets": ("inter.dce_sets", "DceSetsPass"),
     "raise": ("inter.raise_", "RaisePass"),
+    "global-rows": ("inter.global_rows", "GlobalRowsPass"),
     "reorder-linear": ("inter.reorder_linear", "ReorderLinearPass"),
     "infer-domains": ("inter.infer_domains", "InferDomainsPass"),
     "widen-domains": ("inter.widen_domains", "WidenDomainsPass"),

@@ -10,7 +10,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import pointwise, reduce, shapes, structure, values
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.types import UNIT, Dom, RowsType, SetType, rows, set_name, set_type, unstrs
+from ...dialects.inter.structure import attach_type
+from ...dialects.inter.types import FLAGS, UNIT, Dom, RowsType, SetType, rows, set_name, set_type
 
 StepData = tuple[str, list[str], list[str], dict[str, Any]]
 
@@ -116,11 +117,14 @@ class StructurePlan:
 
     def attach(self, op: structure.AttachOp) -> None:
         s = set_name(op.set)
-        labels = list(unstrs(op.labels))
-        maps = set_type(op.results[0]).map_dict()
-        codomains = [maps[k].codomain for k in labels]
-        inputs = [s, *(self.on(x, Dom(s)) for x in op.xs), *codomains]
-        self.step("attach", inputs, op.results[0], maps=labels)
+        maps, t = op.new_maps(), op.set_type
+        inputs = [s, *(self.on(x, Dom(s)) for x in op.xs), *(m.codomain for m in maps.values())]
+        flags = {f: [k for k, m in maps.items() if f in m.flags] for f in FLAGS}
+        known = {*attach_type(t.label, set_type(op.set), maps).equations, *op.known_equations()}
+        if claimed := [f"{a} = {b}" for a, b in t.equations if not {(a, b), (b, a)} & known]:
+            raise PassFailedException(f"set {t.label}: nothing checks that {claimed[0]}")
+        declared = {f: ks for f, ks in flags.items() if ks}
+        self.step("attach", inputs, op.results[0], maps=list(maps), **declared)
 
     def rows_op(self, op: Operation, result: SSAValue) -> None:
         t = rows(result)
@@ -147,10 +151,11 @@ class StructurePlan:
             case values.PartOp():
                 u = set_name(op.set)
                 self.step("part", [u, self.on(op.x, Dom(u))], result, index=op.index.data)
-            case values.AsRowsOp() | values.AsUnitOp():
+            case values.AsRowsOp():
+                self.step("as_rows", [set_name(op.set), self.names[op.x]], result)
+            case values.AsUnitOp():
                 s = set_name(op.set)
-                x = self.names[op.x] if isinstance(op, values.AsRowsOp) else self.on(op.x, Dom(s))
-                self.step(op.name.removeprefix("inter."), [s, x], result)
+                self.step("as_unit", [s, self.on(op.x, Dom(s))], result, rows=t.dims[0])
             case values.CastOp():
                 self.step("cast", [self.on(op.x, at)], result, elem=str(t.elem))
             case values.StopOp():
@@ -191,7 +196,7 @@ class StructurePlan:
     def at(self, op: values.AtOp, result: SSAValue) -> None:
         s, path, x = set_name(op.set), op.path.data, rows(op.x).dom
         dom = rows(result).dom
-        if x.set == UNIT:
+        if op.otherwise is None and x.set == UNIT:
             self.names[result] = self.names[op.x]
             return
         if op.otherwise is None and self.is_same_key(s, path, x, dom):

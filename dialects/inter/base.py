@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import Braces, FormattedOp, KnownTypes
 from .sets import KnowsEquations, SetEnv
-from .syntax import Attached, Constant, Count, Groups, InterBraces, Ints, Keys, Name, Numbers
+from .syntax import SHORT_FORMS, InterBraces
 from .types import UNIT, Dom, RowsType, SetType, row_text, rows, set_type
 
 Operands = Sequence[SSAValue | Sequence[SSAValue]]
@@ -31,7 +31,7 @@ class InterOp(FormattedOp):
     """An op written `mnemonic BODY {properties} : result-type`."""
 
     BRACES: ClassVar[type[Braces]] = InterBraces
-    custom_directives = (KnownTypes, Name, Keys, Groups, Count, Ints, Constant, Numbers, Attached)
+    custom_directives = (KnownTypes, *SHORT_FORMS)
 
     def check_sets(self, env: SetEnv) -> None:
         """What can be checked only with the function's sets at hand; raises VerifyException."""

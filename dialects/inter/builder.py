@@ -351,11 +351,14 @@ class Builder:
         over: SSAValue | str | None,
         p: float,
         site: int,
+        numbers: SSAValue | None = None,
     ) -> SSAValue:
-        """Dropout keyed by (key, site, row of `over`, column); `over` None: a single row."""
+        """Dropout keyed by (key, site, row, column): the row in `over` (None: a single row), or
+        what `numbers` says it is."""
         props = {"p": FloatAttr(p, f64), "site": IntegerAttr(site, i64)}
-        sets = [] if over is None else [self.set(over)]
-        return self.emit(DropoutOp, [x, key, sets], props)
+        where = [] if over is None else [self.set(over)]
+        where += [] if numbers is None else [numbers]
+        return self.emit(DropoutOp, [x, key, where], props)
 
     def _over(self, over: Dom | SSAValue | str) -> Dom:
         if isinstance(over, Dom):

@@ -10,12 +10,14 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -172,22 +174,33 @@ class CountOp(OverAlong):
 
 @op_definition
 class DropoutOp(FixedOp):
-    """`inter.dropout %x, %key over %N {p = 0.5, site = 0}`: each number is 0 with probability p,
-    else it is divided by 1 - p.
+    """`inter.dropout %x, %key over %N as %i {p = 0.5, site = 0}`: each number is 0 with probability
+    p, else it is divided by 1 - p.
 
     Which ones are dropped is a function of the key (rows<unit, i64>), the site, the number of the
-    row in %N and the number's place in the row; dialects/meaning/philox.py spells it out. Without
-    `over` the operand is a single row, number 0.
+    row and the number's place in the row; dialects/meaning/philox.py spells it out. The number of a
+    row is its %i (one i64 a row), or without `as` its number in %N. Without `over` the operand is a
+    single row, number 0.
     """
 
     name = "inter.dropout"
     x = operand_def(RowsType)
     key = operand_def(RowsType)
-    set = opt_operand_def(SetType)
+    where = var_operand_def(SetType | RowsType)  # a set and numbers of rows: either, both, none
     p = prop_def(FloatAttr)
     site = prop_def(IntegerAttr)
     traits = traits_def(Pure(), Total())
-    assembly_format = f"$x `,` $key (`over` $set^)? {TYPED}"
+    assembly_format = f"$x `,` $key custom<Where>($where) {TYPED}"
+
+    @property
+    def set(self) -> SSAValue | None:
+        """The set of the rows; None where the operand is a single row."""
+        return next((v for v in self.where if isinstance(v.type, SetType)), None)
+
+    @property
+    def numbers(self) -> SSAValue | None:
+        """The number of each row where it is not the one in its set."""
+        return next((v for v in self.where if isinstance(v.type, RowsType)), None)
 
     @property
     def probability(self) -> float:
@@ -202,9 +215,15 @@ class DropoutOp(FixedOp):
     def infer(self, env: SetEnv) -> Dom:
         d = ONE if self.set is None else Dom(set_name(self.set))
         env.readable(rows(self.x).dom, d)
+        if self.numbers is not None:
+            env.readable(rows(self.numbers).dom, d, "the number of a row")
         return d
 
     def row(self) -> Row:
+        if [v for v in (self.set, self.numbers) if v is not None] != list(self.where):
+            raise VerifyException("dropout is over at most one set, as at most one number a row")
+        if self.numbers is not None and row_of(self.numbers) != Row((), i64):
+            raise VerifyException(f"the number of a row is one i64, not {self.numbers.type}")
         key = rows(self.key)
         if key.dom.set != UNIT or key.dims or key.elem != i64:
             raise VerifyException(f"the key is rows<unit, i64>, not {key}")

@@ -30,7 +30,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from ..assembly import Braces
-from .types import is_bool, rows, strs, unstrs
+from .types import SetType, is_bool, rows, strs, unstrs
 
 NumberAttr = FloatAttr | IntegerAttr
 """A constant: a double for float elements, an i64 for integer ones and i1."""
@@ -219,6 +219,26 @@ class Attached(CustomDirective):
             for i, (label, x) in enumerate(zip(labels, self.xs.get(op), strict=True)):
                 printer.print_string(f"{', ' if i else ''}{label} = ")
                 printer.print_ssa_value(x)
+
+
+@irdl_custom_directive
+class Where(CustomDirective):
+    """`over %N as %i`, or a part of it"""
+
+    xs: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        words = (k for k in ("over", "as") if parser.parse_optional_keyword(k))
+        self.xs.set(state, [parser.parse_unresolved_operand() for _ in words])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        for x in self.xs.get(op):
+            printer.print_string(" over " if isinstance(x.type, SetType) else " as ")
+            printer.print_ssa_value(x)
+
+
+SHORT_FORMS = (Name, Keys, Groups, Count, Ints, Constant, Numbers, Attached, Where)
+"""The directives of the formats."""
 
 
 # ---------------------------------------------------------------- braces

@@ -206,18 +206,21 @@ def need_floats(types: Sequence[Attribute]) -> None:
 
 @op_definition
 class DropoutOp(RowOp):
-    """Counter-based dropout: the mask is a function of (key, site, row, column)."""
+    """`intra.dropout %x, %key, %row`: the mask is a function of (key, site, row, column). The row
+    is that of the nest, or any number."""
 
     name = "intra.dropout"
     x = operand_def()
     key = operand_def(i64)
-    row = operand_def(IndexType)
+    row = operand_def()
     p = prop_def(FloatAttr)
     site = prop_def(IntegerAttr)
 
     def verify_(self) -> None:
         need_floats([self.x.type])
         need(self.result.type == self.x.type, f"dropout keeps the row's type {self.x.type}")
+        t = self.row.type
+        need(t in (IndexType(), i64), f"the row is an index or an i64, not {t}")
         p, site = self.p.value.data, self.site.value.data
         need(0 <= p <= 1, f"p is a probability, not {p}")
         need(0 <= site < 2**32, f"site is a number of 32 bits, not {site}")

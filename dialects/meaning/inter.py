@@ -1,4 +1,8 @@
-"""What inter means, in NumPy (float64, int64, bool), on xDSL's interpreter framework."""
+"""What inter means, in NumPy (float64, int64, bool), on xDSL's interpreter framework.
+
+This is the oracle. Ops that make sets, and rows that sets depend on, have a fast meaning besides,
+that of runtime/sets/{set_steps,row_steps}.py: tests/runtime/test_structure_meaning.py compares.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +51,8 @@ def dtype_of(elem: Attribute) -> type[np.float64] | type[np.int64] | type[np.boo
 
 
 def as_elements(x: Any, elem: Attribute) -> Array:
-    """Numbers of an element type; those of i32 wrap around, in int64."""
-    out = np.asarray(x, dtype_of(elem))
-    return out.astype(np.int32).astype(np.int64) if elem == i32 else out
+    """Numbers of an element type; those of i32, which wrap around, are given in int64."""
+    return np.asarray(x, np.int32 if elem == i32 else None).astype(dtype_of(elem), copy=False)
 
 
 def aligned(xs: Sequence[Array]) -> list[Array]:
@@ -281,8 +284,7 @@ class InterFunctions(InterpreterFunctions):
         if is_bool(op.type.elem):
             return (x != 0,)
         with np.errstate(invalid="ignore"):
-            x = x.astype(dtype_of(op.type.elem))
-        return (x.astype(np.int32).astype(np.int64) if op.type.elem == i32 else x,)
+            return (as_elements(x, op.type.elem),)
 
     @impl(values.StopOp)
     def stop(self, interp: Interpreter, op: values.StopOp, args: tuple[Any, ...]) -> PythonValues:
@@ -395,8 +397,11 @@ class InterFunctions(InterpreterFunctions):
     def dropout(
         self, interp: Interpreter, op: reduction.DropoutOp, args: tuple[Any, ...]
     ) -> PythonValues:
-        x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
-        return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability),)
+        w, d = self.world(interp, op), op.type.dom
+        x = self.operand(w, op.x, args[0], d)
+        numbers = op.numbers
+        row = np.arange(len(x)) if numbers is None else self.operand(w, numbers, args[-1], d)
+        return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability, row),)
 
 
 PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, tuple[Any, ...]], PythonValues]

@@ -296,7 +296,7 @@ class IntraFunctions(InterpreterFunctions):
     def dropout(self, interp: Interpreter, op: arithmetic.DropoutOp, args: Any) -> PythonValues:
         x, key, row = args
         site, p = op.site.value.data, op.p.value.data
-        return (philox.dropout(np.asarray(x)[None], int(key), site, p, row)[0],)
+        return (philox.dropout(np.asarray(x)[None], int(key), site, p, [row])[0],)
 
     # ------------------------------------------------------------ shapes
 

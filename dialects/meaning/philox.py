@@ -8,8 +8,8 @@ Which number decides over which entry:
 
 * key words: k0 = key mod 2^32, k1 = (key >> 32) mod 2^32 of the int64 key (two's complement);
 * counter words: c0 = column // 4, c1 = row mod 2^32, c2 = (row >> 32) mod 2^32, c3 = site, where
-  `row` is the number of the row in the op's set (0 without a set) and `column` the place in the
-  row's numbers, C order;
+  `row` is the number of the row in the op's set (0 without a set), or the one that the op is given
+  for it (two's complement), and `column` the place in the row's numbers, C order;
 * output word column mod 4 of the four is u; the entry is kept iff u >= threshold(p), with
   threshold(p) = ceil(p * 2^32), that is iff u * 2^-32 >= p, and then multiplied by 1 / (1 - p).
 
@@ -19,6 +19,7 @@ One block serves four columns of one row.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ ROUNDS = 10
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
+Rows = Sequence[int] | NDArray[np.int64]
 Words = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
 
 
@@ -54,14 +56,14 @@ def philox4x32(counter: Words, key: tuple[int, int]) -> Words:
     return c0, c1, c2, c3
 
 
-def words(key: int, site: int, rows: int, columns: int, first: int = 0) -> NDArray[np.uint64]:
-    """The deciding 32-bit number of every entry of `rows` x `columns`, from row `first` on."""
+def words(key: int, site: int, rows: Rows, columns: int) -> NDArray[np.uint64]:
+    """The deciding 32-bit number of every entry of the rows of these numbers."""
     blocks = -(-columns // 4)
-    row = np.repeat(np.arange(first, first + rows, dtype=np.uint64), blocks)
-    block = np.tile(np.arange(blocks, dtype=np.uint64), rows)
+    row = np.repeat(np.asarray(rows, np.int64).astype(np.uint64), blocks)
+    block = np.tile(np.arange(blocks, dtype=np.uint64), len(rows))
     counter = (block, row & _LOW, row >> _32, np.full_like(row, site))
     out = philox4x32(counter, (key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF))
-    return np.stack(out, 1).reshape(rows, blocks * 4)[:, :columns]
+    return np.stack(out, 1).reshape(len(rows), blocks * 4)[:, :columns]
 
 
 def threshold(p: float) -> int:
@@ -69,19 +71,16 @@ def threshold(p: float) -> int:
     return math.ceil(p * 2.0**32)
 
 
-def keep(
-    key: int, site: int, p: float, rows: int, columns: int, first: int = 0
-) -> NDArray[np.bool_]:
-    """Which entries of `rows` x `columns` are kept, from row `first` on."""
-    return words(key, site, rows, columns, first) >= np.uint64(threshold(p))
+def keep(key: int, site: int, p: float, rows: Rows, columns: int) -> NDArray[np.bool_]:
+    """Which entries of the rows of these numbers are kept."""
+    return words(key, site, rows, columns) >= np.uint64(threshold(p))
 
 
-def dropout(x: NDArray[Any], key: int, site: int, p: float, first: int = 0) -> NDArray[Any]:
-    """`x` (rows first, from row `first` of its set on) with entries dropped and the others divided
-    by 1 - p; p = 1 drops all."""
-    n = x.shape[0]
+def dropout(x: NDArray[Any], key: int, site: int, p: float, rows: Rows) -> NDArray[Any]:
+    """`x`, whose first axis are the rows of these numbers, with entries dropped and the others
+    divided by 1 - p; p = 1 drops all."""
     columns = math.prod(x.shape[1:])
     if p == 1.0:
         return np.zeros_like(x)
-    kept = keep(key, site, p, n, columns, first).reshape(x.shape)
+    kept = keep(key, site, p, rows, columns).reshape(x.shape)
     return np.where(kept, x * (1.0 / (1.0 - p)), 0.0)

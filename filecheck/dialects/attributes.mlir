@@ -49,3 +49,10 @@ func.func @of_an_op(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32>) -> !inter.ro
 func.func @foreign(%N : !inter.set<N> {other.mark}) {
   func.return
 }
+
+// -----
+
+// CHECK: inter.global_count of an argument of @a_list cannot hold ["g", 1 : i64]
+func.func @a_list(%n : !inter.rows<unit, i64> {inter.global_count = ["g", 1 : i64]}) {
+  func.return
+}

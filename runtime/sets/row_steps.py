@@ -1,4 +1,8 @@
-"""Steps on rows of integers and truth values, and on the floats that masks are made from."""
+"""Steps on rows of integers and truth values, and on the floats that masks are made from.
+
+These are the fast meaning of the ops, that of dialects/meaning is the oracle: tests/runtime/
+test_structure_meaning.py compares the two op by op.
+"""
 
 from __future__ import annotations
 
@@ -91,8 +95,11 @@ def _as_rows(inputs: Sequence[Any], attrs: Attrs) -> Value:
 
 
 def _as_unit(inputs: Sequence[Any], attrs: Attrs) -> Value:
-    """as_unit (R, x): the rows of R as the first dimension of a unit value."""
-    return on_rows(inputs[1], inputs[0].size)[None]
+    """as_unit (R, x) {rows}: the rows of R, so many, as the first dimension of a unit value."""
+    owner, x = inputs
+    if owner.size != attrs["rows"]:
+        raise ValueError(f"a set of {owner.size} rows cannot be a value of {attrs['rows']} rows")
+    return on_rows(x, owner.size)[None]
 
 
 def _reduce(inputs: Sequence[Any], attrs: Attrs) -> Value:
@@ -210,20 +217,15 @@ def _aligned(values: Sequence[Array]) -> list[Array]:
 
 def _pointwise(function: Callable[..., Any]) -> Rule:
     def rule(inputs: Sequence[Any], attrs: Attrs) -> Value:
-        return np.asarray(function(*_aligned(inputs)))
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*_aligned(inputs)))
 
     return rule
 
 
-def _divides(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Integer division that raises for a zero divisor, as torch does, where NumPy only warns."""
-
-    def checked(a: Array, b: Array) -> Array:
-        if b.dtype.kind != "f" and np.any(b == 0) and a.size:
-            raise ZeroDivisionError("integer division by zero")
-        return function(a, b)
-
-    return checked
+def _sign(x: Array) -> Array:
+    """0 of NaN, as torch has it and NumPy not."""
+    return np.where(x == x, np.sign(x), 0).astype(x.dtype)
 
 
 POINTWISE: dict[str, Callable[..., Any]] = {
@@ -231,11 +233,11 @@ POINTWISE: dict[str, Callable[..., Any]] = {
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.true_divide,
-    "floordiv": _divides(np.floor_divide),
-    "mod": _divides(np.mod),
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
     "neg": np.negative,
     "abs": np.abs,
-    "sign": np.sign,
+    "sign": _sign,
     "floor": np.floor,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -251,7 +253,8 @@ POINTWISE: dict[str, Callable[..., Any]] = {
     "where": np.where,
 }
 """The pointwise steps, on operands of one element type (`where`: a mask and two values); row shapes
-broadcast, aligned right.
+broadcast, aligned right. Integers divided by 0 give 0, as in kernels; torch raises for that, so no
+program of torch comes here with such a divisor.
 """
 
 ROW_STEPS: dict[str, Rule] = {

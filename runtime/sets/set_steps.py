@@ -2,6 +2,9 @@
 
 A value on ``g[keys]`` has one row for every row of the key's codomain where there is one key, and
 one for every distinct tuple, in lexicographic order of the keys as given, where there are several.
+
+These are the fast meaning of the ops, that of dialects/meaning is the oracle: tests/runtime/
+test_structure_meaning.py compares the two op by op.
 """
 
 from __future__ import annotations
@@ -78,11 +81,12 @@ def _joined(name: str, maps: Sequence[MapData]) -> MapData:
 
 
 def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:
-    """attach (S, values.., codomains..) {maps, what}: the rows of S with integer rows as maps;
-    `parent` leads to S.
+    """attach (S, values.., codomains..) {maps, what, partial, mono, onto}: the rows of S with
+    integer rows as maps; `parent` leads to S.
 
     `maps` names them; the codomains are sets. `what` (same length, optional) names the arguments in
-    errors. Every value is checked now.
+    errors. `partial`, `mono` and `onto` (optional) name the maps that are declared so. Every value
+    is checked now.
     """
     names: list[str] = attrs["maps"]
     base: SetData = inputs[0]
@@ -91,10 +95,22 @@ def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:
     for name, what, value, codomain in zip(
         names, attrs.get("what", names), values, codomains, strict=True
     ):
-        maps[name] = MapData.of(on_rows(value, base.size), codomain.size, what=what)
+        rows, partial = on_rows(value, base.size), name in attrs.get("partial", ())
+        maps[name] = MapData.of(rows, codomain.size, what=what, partial=partial)
     result = base.with_maps(maps)
     result.check()
+    for name in attrs.get("mono", ()):
+        if np.any(_images(maps[name]) > 1):
+            raise ValueError(f"map {name} is declared mono, but two rows have the same image")
+    for name in attrs.get("onto", ()):
+        if np.any(_images(maps[name]) == 0):
+            raise ValueError(f"map {name} is declared onto, but misses rows")
     return result
+
+
+def _images(m: MapData) -> Array:
+    """How many rows lead to each row of the codomain."""
+    return np.bincount(m.array[m.array >= 0], minlength=m.codomain)
 
 
 def _range(inputs: Sequence[Any], attrs: Attrs) -> Value:

@@ -78,7 +78,7 @@ def run_plan(
     for i, step in enumerate(plan):
         try:
             result = _run(step, values)
-        except (IndexError, ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+        except (IndexError, ValueError, TypeError, KeyError) as error:
             inputs = ", ".join(step.inputs)
             error.add_note(f"in structure step {i}: {step.outputs[0]} = {step.name}({inputs})")
             raise

@@ -39,7 +39,7 @@ def test_every_width_drops_the_same_numbers(format_, elem):
         got = case.run(values)
         for site, w in enumerate(WIDTHS):
             x = values[f"x{w}"].astype(np.float32 if elem == "f32" else np.float64)
-            want = dropout(x, key, site, 0.3)
+            want = dropout(x, key, site, 0.3, range(len(x)))
             assert 0.5 < (want != 0).mean() < 0.9
             np.testing.assert_array_equal(got[f"y{w}"] == 0, want == 0, err_msg=f"width {w}")
             np.testing.assert_allclose(got[f"y{w}"], want, rtol=1e-6)

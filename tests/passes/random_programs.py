@@ -176,7 +176,8 @@ class Drawer:
             return self.b.softmax(x, "g", ("dst",))
         if what == "dropout":
             self.sites += 1
-            return self.b.dropout(x, self.key_value, "g", 0.4, self.sites)
+            numbers = self.r.choice((None, self.b.index("g", "src")))
+            return self.b.dropout(x, self.key_value, "g", 0.4, self.sites, numbers)
         count = self.b.count("g", (self.r.choice(("src", "dst")),), f64)
         if what == "norm":
             return self.b.pointwise("rsqrt", count, zero=0.0)

@@ -211,6 +211,19 @@ PROGRAMS["dropout on nodes"] = program(
     "%y = inter.dropout %x, %key over %N {p = 0.4, site = 7} : !inter.rows<N, 3xf64>",
 )
 
+PROGRAMS["dropout as other rows"] = program(
+    f"{E}, %i : !inter.rows<N, i64>, %key : !inter.rows<unit, i64>",
+    f"%y : {rows('g', '3xf64')}",
+    """
+%s = inter.at %g[src], %i : !inter.rows<g, i64>
+%r = inter.index %g[rel] : !inter.rows<g, i64>
+%n = inter.add %s, %r : !inter.rows<g, i64>
+%d = inter.dropout %e, %key over %g as %n {p = 0.4, site = 7} : !inter.rows<g, 3xf64>
+%f = inter.mul %d, %e : !inter.rows<g, 3xf64>
+%y = inter.dropout %f, %key over %g as %s {p = 0.4, site = 8} : !inter.rows<g, 3xf64>
+""",
+)
+
 PROGRAMS["statistics of all rows"] = program(
     X,
     "%y : !inter.rows<N, 3xf64>; %v : !inter.rows<unit, 3xf64>",

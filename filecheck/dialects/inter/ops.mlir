@@ -112,7 +112,7 @@ func.func @shapes(%N : !inter.set<N>, %x : !inter.rows<N, 2x4xf32>, %W : !inter.
 }
 
 // CHECK-LABEL: func.func @reductions
-func.func @reductions(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src) (dst, rel)>, %x : !inter.rows<g, 4xf32>, %y : !inter.rows<g[rel, src], f32>, %key : !inter.rows<unit, i64>, %z : !inter.rows<N, 4xf32>) {
+func.func @reductions(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src) (dst, rel)>, %x : !inter.rows<g, 4xf32>, %y : !inter.rows<g[rel, src], f32>, %key : !inter.rows<unit, i64>, %z : !inter.rows<N, 4xf32>, %i : !inter.rows<N, i64>) {
   // CHECK: %a = inter.reduce sum %x over %g along dst : !inter.rows<N, 4xf32>
   // CHECK-GENERIC: "inter.reduce"(%{{.*}}) <{kind = "sum", over_keys = [], along = ["dst"]}>
   %a = inter.reduce sum %x over %g along dst : !inter.rows<N, 4xf32>
@@ -136,6 +136,11 @@ func.func @reductions(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g,
   %o = inter.dropout %z, %key over %N {p = 0.5, site = 2} : !inter.rows<N, 4xf32>
   // CHECK-NEXT: %w = inter.dropout %b, %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
   %w = inter.dropout %b, %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
+  // CHECK-NEXT: %q = inter.dropout %z, %key over %N as %i {p = 0.5, site = 2} : !inter.rows<N, 4xf32>
+  // CHECK-GENERIC: "inter.dropout"(%z, %key, %N, %i) <{p = 5.000000e-01 : f64, site = 2 : i64}>
+  %q = inter.dropout %z, %key over %N as %i {p = 0.5, site = 2} : !inter.rows<N, 4xf32>
+  // CHECK-NEXT: %r = inter.dropout %b, %key as %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
+  %r = inter.dropout %b, %key as %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
   func.return
 }
 

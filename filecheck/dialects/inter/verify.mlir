@@ -433,3 +433,19 @@ func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %b 
   %a = inter.dropout %x, %k over %g {p = 1.5, site = 0} : !inter.rows<g, 4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: the number of a row is one i64, not !inter.rows<g, i32>
+func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i : !inter.rows<N, i64>, %j : !inter.rows<g, i32>, %k : !inter.rows<unit, i64>) {
+  %a = inter.dropout %x, %k over %g as %j {p = 0.5, site = 0} : !inter.rows<g, 4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: dropout is over at most one set, as at most one number a row
+func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i : !inter.rows<N, i64>, %j : !inter.rows<g, i32>, %k : !inter.rows<unit, i64>) {
+  %a = "inter.dropout"(%x, %k, %k, %g) <{p = 0.5 : f64, site = 0 : i64}> : (!inter.rows<g, 4xf32>, !inter.rows<unit, i64>, !inter.rows<unit, i64>, !inter.set<g, src: N, dst: N>) -> !inter.rows<g, 4xf32>
+  func.return
+}

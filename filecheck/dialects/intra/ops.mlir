@@ -117,6 +117,8 @@ func.func @rows() attributes {intra.phase} {
     %dd = intra.dot %ff, %ss {spec = "k,k->"} : f64
     // CHECK-NEXT: %oo = intra.dropout %g, %k, %r {p = 5.000000e-01 : f64, site = 0 : i64} : vector<2x3xf64>
     %oo = intra.dropout %g, %k, %r {p = 0.5 : f64, site = 0 : i64} : vector<2x3xf64>
+    // CHECK-NEXT: %on = intra.dropout %g, %k, %k {p = 5.000000e-01 : f64, site = 0 : i64} : vector<2x3xf64>
+    %on = intra.dropout %g, %k, %k {p = 0.5 : f64, site = 0 : i64} : vector<2x3xf64>
     // CHECK-NEXT: %m, %m2 = intra.segment %p in %offsets[%r] ["sum", "max"] {
     // CHECK-GENERIC: %m, %m2 = "intra.segment"(%offsets, %r) <{kinds = ["sum", "max"]}> ({
     // CHECK-GENERIC-NEXT: ^bb0(%p: index):

@@ -43,11 +43,12 @@ func.func @dropped(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key 
 
 // -----
 
-// Kept: no such sum before; a sum along another map; another dropout.
+// Kept: no such sum before; a sum along another map; another dropout; other numbers of its rows.
 // CHECK-LABEL: func.func @kept
 // CHECK: inter.reduce sum %pd over %g along dst : !inter.rows<N, f32>
 // CHECK: inter.reduce sum %qd over %g along dst : !inter.rows<N, f32>
-func.func @kept(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key : !inter.rows<unit, i64>, %p : !inter.rows<g, f32>, %z : !inter.rows<N, 3xf32>, %G : !inter.rows<N, 3xf32>) -> (!inter.rows<N, 3xf32>, !inter.rows<N, 3xf32>, !inter.rows<N, f32>, !inter.rows<N, f32>) {
+// CHECK: inter.reduce sum %qi over %g along dst : !inter.rows<N, f32>
+func.func @kept(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %i : !inter.rows<g, i64>, %key : !inter.rows<unit, i64>, %p : !inter.rows<g, f32>, %z : !inter.rows<N, 3xf32>, %G : !inter.rows<N, 3xf32>) -> (!inter.rows<N, 3xf32>, !inter.rows<N, 3xf32>, !inter.rows<N, f32>, !inter.rows<N, f32>, !inter.rows<N, f32>) {
   %zs = inter.at %g[src], %z : !inter.rows<g[src], 3xf32>
   %Gd = inter.at %g[dst], %G : !inter.rows<g[dst], 3xf32>
   %pc = inter.reshape %p : !inter.rows<g, 1xf32>
@@ -63,5 +64,8 @@ func.func @kept(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key : !
   %dc = inter.dropout %c, %key over %g {p = 0.5, site = 1} : !inter.rows<g, f32>
   %qd = inter.mul %dc, %p : !inter.rows<g, f32>
   %u = inter.reduce sum %qd over %g along dst : !inter.rows<N, f32>
-  func.return %o, %t, %s, %u : !inter.rows<N, 3xf32>, !inter.rows<N, 3xf32>, !inter.rows<N, f32>, !inter.rows<N, f32>
+  %di = inter.dropout %c, %key over %g as %i {p = 0.5, site = 0} : !inter.rows<g, f32>
+  %qi = inter.mul %di, %p : !inter.rows<g, f32>
+  %v = inter.reduce sum %qi over %g along dst : !inter.rows<N, f32>
+  func.return %o, %t, %s, %u, %v : !inter.rows<N, 3xf32>, !inter.rows<N, 3xf32>, !inter.rows<N, f32>, !inter.rows<N, f32>, !inter.rows<N, f32>
 }

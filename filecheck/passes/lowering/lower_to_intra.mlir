@@ -64,3 +64,20 @@ func.func @forward(%N : !inter.set<N>, %l : !inter.set<l, src: N mono onto, dst:
   %y = inter.neg %deg : !inter.rows<N, f32>
   func.return %y : !inter.rows<N, f32>
 }
+
+// -----
+
+// A dropout hashes the row of its nest, or the number that it is given for it.
+// CHECK: %[[X:.*]] = intra.input {buffer = "x"
+// CHECK: %[[KEY:.*]] = intra.input {buffer = "key"}
+// CHECK: %[[NUMBERS:.*]] = intra.input {buffer = "i"
+// CHECK: intra.traverse %[[A:.*]] in
+// CHECK: intra.dropout %{{.*}}, %{{.*}}, %[[A]] {p = {{.*}}, site = 0 : i64} : vector<3xf32>
+// CHECK: intra.traverse %[[B:.*]] in
+// CHECK: %[[N:.*]] = intra.load %[[NUMBERS]][%[[B]]] : i64
+// CHECK-NEXT: intra.dropout %{{.*}}, %{{.*}}, %[[N]] {p = {{.*}}, site = 1 : i64} : vector<3xf32>
+func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32>, %key : !inter.rows<unit, i64>, %i : !inter.rows<N, i64>) -> !inter.rows<N, 3xf32> {
+  %y = inter.dropout %x, %key over %N {p = 0.5, site = 0} : !inter.rows<N, 3xf32>
+  %z = inter.dropout %y, %key over %N as %i {p = 0.5, site = 1} : !inter.rows<N, 3xf32>
+  func.return %z : !inter.rows<N, 3xf32>
+}

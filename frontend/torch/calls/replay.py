@@ -198,12 +198,12 @@ def kept(x: Tensor, p: float, mask: Mask, key: int) -> Tensor:
     """The factors of a compiled dropout of `x` with probability `p`: 0 or 1 / (1 - p)."""
     axis = mask.row_axis
     if axis is None:
-        keep = torch.from_numpy(philox.keep(key, mask.site, p, 1, x.numel()))
+        keep = torch.from_numpy(philox.keep(key, mask.site, p, range(1), x.numel()))
     else:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         factors = [mask.merge] if mask.merge > 1 else []
         rows, shape = x.shape[axis] // mask.merge, (*before, *factors, *after)
-        keep = torch.from_numpy(philox.keep(key, mask.site, p, rows, math.prod(shape)))
+        keep = torch.from_numpy(philox.keep(key, mask.site, p, range(rows), math.prod(shape)))
         keep = keep.reshape(rows, *shape).movedim(0, axis + len(factors))
     return keep.reshape(x.shape).to(x.dtype) * (1.0 / (1.0 - p))
 

@@ -395,6 +395,6 @@ def _dropout(r: Reverse, op: reductions.DropoutOp) -> None:
     d = r.cotangent(op.results[0])
 
     def same_mask() -> SSAValue:
-        return r.b.dropout(d, op.key, op.set, op.probability, op.site_number)
+        return r.b.dropout(d, op.key, op.set, op.probability, op.site_number, op.numbers)
 
     r.put(op.x, same_mask, op.type.dom)

@@ -70,8 +70,7 @@ def _product_of(f: Factor, rest: list[Factor]) -> tuple[ContractOp, list[Factor]
 def _same_dropout(op: Operation, other: DropoutOp) -> bool:
     return (
         isinstance(op, DropoutOp)
-        and op.key is other.key
-        and op.set is other.set
+        and op.operands[1:] == other.operands[1:]
         and op.properties == other.properties
     )
 

@@ -103,6 +103,9 @@ CASES |= {
     "dropout": edge(
         "  %z = inter.dropout %xs, %key over %g {p = 0.4, site = 3} : !inter.rows<g, 3xf64>"
     ),
+    "dropout_as_other_rows": edge("""
+  %i = inter.index %g[src] : !inter.rows<g, i64>
+  %z = inter.dropout %xs, %key over %g as %i {p = 0.4, site = 3} : !inter.rows<g, 3xf64>"""),
     "dropout_of_a_row": edge("""
   %p = inter.dropout %b, %key {p = 0.4, site = 3} : !inter.rows<unit, 3xf64>
   %z = inter.mul %xs, %p : !inter.rows<g, 3xf64>"""),
