@@ -81,7 +81,7 @@ class Braces(FormatDirective, ABC):
 
 
 class FormattedOp(IRDLOperation):
-    """An op that has an assembly format (`op_definition`), or spells itself."""
+    """An op whose class has an assembly format (`op_definition`)."""
 
     BRACES: ClassVar[type[Braces]]
     irdl_options = (ParsePropInAttrDict(),)

@@ -28,8 +28,8 @@ from .sets import SetEnv, Total
 from .types import ONE, UNIT, Dom, RowsType, SetType, is_bool, is_float, rows, set_name, unstrs
 
 REDUCE_KINDS = ("sum", "mean", "max", "min", "mul", "last")
-
 OVER = "`over` $set `` custom<Keys>($over_keys) `along` custom<Groups>($along)"
+"""The rows that an op visits, and its groups."""
 
 
 class OverAlong(ValueOp):
