@@ -146,6 +146,7 @@ def test_parameters_in_any_layout() -> None:
     assert in_one_program(step)
 
 
+@pytest.mark.usefixtures("openmp")
 def test_a_large_table_is_updated_in_pieces() -> None:
     class Wide(nn.Module):
         def __init__(self) -> None:
