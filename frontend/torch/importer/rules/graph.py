@@ -86,11 +86,11 @@ def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
     nodes = c.ctx.sizes.set_of(size_expr(size))
     fill = values.const(2.0 if improved and weight is not None else 1.0, elem)
     if weight is None:
-        weight = Arr([edges.home], values.const(1.0, elem))
+        weight = Arr([edges.rows], values.const(1.0, elem))
     if loops:
         total = expression(c.example[0].shape[1])
         edges, weight = _remaining_loops(c, edges, weight, nodes, fill, total)
-    over = c.ctx.sizes.unify(edges.home, weight.home)
+    over = c.ctx.sizes.unify(edges.rows, weight.rows)
     src, dst = (e.v for e in _ends(c, edges))
     into = dst if flow == "source_to_target" else src
     degree = values.reduce("sum", weight.v, over, into, nodes)
@@ -106,7 +106,7 @@ def _remaining_loops(
     """The edges without loops, then one loop a node with its old weight, or `fill`."""
     values, sizes = c.ctx.values, c.ctx.sizes
     src, dst = (e.v for e in _ends(c, edges))
-    home = sizes.unify(edges.home, weight.home)
+    home = sizes.unify(edges.rows, weight.rows)
     mask = c.ctx.compare("ne", *_ends(c, edges))
     kept = sizes.born(Filter(home, mask.v), sympy.Symbol(f"_kept{mask.v.number}"))
     loops = sizes.born(Loops(nodes, home, src, dst), nodes.expr)
@@ -174,7 +174,7 @@ def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr,
 def _typed_linear(c: Call) -> Arr:
     x, kind = c.tensor("x"), c.tensor("types")
     weight, bias = c.tensor("weight"), c.optional("bias")
-    home = c.ctx.sizes.unify(x.home, kind.home)
+    home = c.ctx.sizes.unify(x.rows, kind.rows)
     w = take(c, weight, kind.v)
     letter = "h" if isinstance(x.dims[0], Merge) else ""
     y = c.ctx.values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)

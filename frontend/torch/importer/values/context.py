@@ -25,7 +25,7 @@ from .tensors import (
     elem_of_number,
     numbers,
 )
-from .values import FLOATS, Elem, Filter, Node, Set, Union, Values, depends_on_floats
+from .values import FLOATS, Elem, Filter, Node, Set, Union, Values, depends_on_floats, is_const
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,15 @@ class Held:
     raised: type[Exception] = AssertionError
 
 
+@dataclass(frozen=True)
+class Bound:
+    """One number at each row of `rows`, or one for all of them, that is to be in 0 .. size - 1."""
+
+    number: Node
+    rows: Set
+    size: int
+
+
 @dataclass
 class Context:
     """What rules work with: the sets and values of one graph. Without `float_masks`, rows cannot be
@@ -46,7 +55,7 @@ class Context:
     sizes: Sizes
     float_masks: bool = True
     items: dict[str, Node] = field(default_factory=dict)
-    bounds: list[tuple[Node, int]] = field(default_factory=list)
+    bounds: list[Bound] = field(default_factory=list)
     assertions: list[Held] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -57,7 +66,9 @@ class Context:
         ones (not those that follow from floats). For rules that compare where torch would index.
         """
         if x.home is not None and not depends_on_floats(x.v) and math.prod(x.v.shape) == 1:
-            self.bounds.append((self.values.reshape(x.v, ()), size))
+            number = self.values.reshape(x.v, ())
+            if not (is_const(number) and 0 <= number.attrs["value"] < size):
+                self.bounds.append(Bound(number, x.home, size))
 
     # ------------------------------------------------------------ scalars
 
@@ -300,7 +311,7 @@ class Context:
                 "a mask that depends on float values: which rows there are has to follow from "
                 "integers and booleans (multiply by the mask to keep all rows)"
             )
-        home = self.sizes.unify(x.home, mask.home)
+        home = self.sizes.unify(x.home, mask.rows)
         kept = self.sizes.born(Filter(home, mask.v), size)
         dims = [kept if isinstance(d, Set) else d for d in x.dims]
         return Arr(dims, self.values.parent(x.v, kept))

@@ -102,6 +102,17 @@ class Arr:
         return d.find() if isinstance(d, Set) else d.set.find()
 
     @property
+    def rows(self) -> Set:
+        """The set that the row axis is of.
+
+        Raises:
+            NoRule: there is none.
+        """
+        if self.home is None:
+            raise NoRule("a tensor of constant size where one row for each of a set is needed")
+        return self.home
+
+    @property
     def merged(self) -> bool:
         a = self.axis
         return a is not None and isinstance(self.dims[a], Merge)
