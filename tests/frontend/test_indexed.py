@@ -71,6 +71,22 @@ def test_sums_in_place() -> None:
     check(put, drawn(EDGES, WIDTH), index(), drawn(NODES, WIDTH, seed=1))
 
 
+def test_items_by_several_numbers_and_slices() -> None:
+    def put(x: Tensor) -> list[Tensor]:
+        wide, total = (x * 2).view(-1, 2, 2), x.sum(0)
+        wide[:, 1, 0] = x[:, 3]
+        wide[..., 1] += total[:2]
+        flat = x.sin()
+        flat[:, 1:3] = x[:, :1]
+        flat[..., 3:1] = 5.0
+        small = x.new_zeros(3, WIDTH)
+        small[1:, 0] = total[0]
+        small[-1, 2:] = 0.5
+        return [wide, flat, small * total]
+
+    check(put, drawn(NODES, WIDTH))
+
+
 def by_mask(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
     y[kinds == k] = x[kinds == k] * (k + 1)
 

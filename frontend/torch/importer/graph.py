@@ -25,9 +25,9 @@ from .memory.attached import Unknown, attachments, attachments_of_program
 from .memory.history import check_edits, takes_part
 from .memory.saved import read_in_backward
 from .outputs import Returned
-from .values.context import Held
+from .values.held import Held
+from .values.nodes import Node
 from .values.tensors import Arr, Merge
-from .values.values import Node
 from .walk import Walk
 
 ROWS = "gnnc_rows"

@@ -19,8 +19,8 @@ from .....dialects.inter.builder import Builder
 from .....dialects.inter.sets import SetEnv
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
-from ..values.context import Bound
-from ..values.values import Filter, Loops, Node, Set, Sized, Union
+from ..values.held import Bound
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union
 from .arguments import Signature
 from .maps import (
     MapKey,

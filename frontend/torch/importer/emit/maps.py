@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..values.elements import INTEGERS
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union, is_const
 from ..values.sizes import Sizes, sets_behind
-from ..values.values import INTEGERS, Filter, Loops, Node, Set, Sized, Union, is_const
 
 MapKey = tuple[int, int]
 """(number of the index node, number of the codomain)"""

@@ -14,7 +14,8 @@ import torch
 from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, Max, Min, ToFloat
 
 from ..errors import NoRule
-from .values import Elem, Node, Set
+from .elements import Elem
+from .nodes import Node, Set
 
 ELEMS: dict[torch.dtype, Elem] = {
     torch.float32: "f32",
