@@ -158,6 +158,16 @@ def test_modules_that_run_eagerly_beside_a_call_stay_as_they_are():
         assert torch.equal(conv(*args), wanted)
 
 
+def test_every_leaf_has_a_rule():
+    """The importer knows no library: whoever imports the leaves has entered their rules."""
+    from gnnc.frontend.torch.importer.rules import RULES
+    from gnnc.frontend.torch.libraries.pyg import leaves  # noqa: F401
+
+    names = torch._C._dispatch_get_all_op_names()
+    found = {n.replace("::", ".") for n in names if n.startswith("gnnc::")}
+    assert found and found == {op for op in RULES if op.startswith("gnnc.")}
+
+
 def test_instances_have_limits_of_their_own(monkeypatch: pytest.MonkeyPatch):
     hit_limit_at(monkeypatch, 2)
     told: list[str] = []

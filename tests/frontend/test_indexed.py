@@ -71,6 +71,22 @@ def test_sums_in_place() -> None:
     check(put, drawn(EDGES, WIDTH), index(), drawn(NODES, WIDTH, seed=1))
 
 
+def test_items_by_several_numbers_and_slices() -> None:
+    def put(x: Tensor) -> list[Tensor]:
+        wide, total = (x * 2).view(-1, 2, 2), x.sum(0)
+        wide[:, 1, 0] = x[:, 3]
+        wide[..., 1] += total[:2]
+        flat = x.sin()
+        flat[:, 1:3] = x[:, :1]
+        flat[..., 3:1] = 5.0
+        small = x.new_zeros(3, WIDTH)
+        small[1:, 0] = total[0]
+        small[-1, 2:] = 0.5
+        return [wide, flat, small * total]
+
+    check(put, drawn(NODES, WIDTH))
+
+
 def by_mask(y: Tensor, kinds: Tensor, k: int, x: Tensor) -> None:
     y[kinds == k] = x[kinds == k] * (k + 1)
 
@@ -163,7 +179,53 @@ def test_bools_in_a_list_are_a_mask() -> None:
     assert torch.allclose(compiled(x, y), (x @ y)[:, [0, 2, 3]])
 
 
+def test_rows_that_their_own_numbers_index() -> None:
+    """A map of a set into itself, beside another map of the set."""
+
+    def added(x: Tensor) -> list[Tensor]:
+        own = torch.arange(x.size(0))
+        once = x.new_zeros(x.size(0), WIDTH).index_add(0, own, x)
+        twice = torch.zeros_like(x).index_add(0, own, once + x)
+        kinds = x.new_zeros(3, WIDTH).index_add(0, own % 3, once)
+        return [twice, kinds, kinds[own % 3] * once[own]]
+
+    check(added, drawn(NODES, WIDTH))
+
+
 # ---------------------------------------------------------------- reads
+
+
+@pytest.mark.parametrize("k", [0, 2, WIDTH])
+def test_one_number_as_the_index_of_all_rows(k: int) -> None:
+    """It is checked like one a row, and not where there is no row."""
+
+    def literal(x: Tensor) -> list[Tensor]:
+        return [(2 * x).gather(1, torch.full((x.size(0), 1), k)), 3 * x]
+
+    def given(x: Tensor, j: Tensor) -> list[Tensor]:
+        return [(2 * x).gather(1, j.expand(x.size(0)).unsqueeze(-1)), 3 * x]
+
+    for f, others in ((literal, ()), (given, (torch.tensor([k]),))):
+        if k < WIDTH:
+            check(f, drawn(EDGES, WIDTH), *others)
+            continue
+        compiled = gnnc.compile(f)
+        with pytest.raises(RuntimeError, match=f"index {k} is out of bounds"):
+            compiled(drawn(EDGES, WIDTH), *others)
+        assert compiled(torch.empty(0, WIDTH), *others)[0].shape == (0, 1)
+        assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_edges_of_a_constant_number_are_left_to_torch() -> None:
+    def normalised(x: Tensor) -> Tensor:
+        edges = torch.tensor([[0, 1, 1], [1, 1, 2]])
+        weight = gcn_norm(edges, None, x.size(0), dtype=x.dtype)[1]
+        return x.exp().sum() * weight
+
+    compiled = gnnc.compile(normalised)
+    x = drawn(NODES, WIDTH)
+    assert torch.allclose(compiled(x), normalised(x))
+    assert any("gcn_norm: a tensor of constant size" in f for f in gnnc.explain(compiled).fallbacks)
 
 
 def test_numbers_beside_an_index_tensor() -> None:

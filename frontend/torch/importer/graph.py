@@ -25,9 +25,9 @@ from .memory.attached import Unknown, attachments, attachments_of_program
 from .memory.history import check_edits, takes_part
 from .memory.saved import read_in_backward
 from .outputs import Returned
-from .values.context import Held
+from .values.held import Held
+from .values.nodes import Node
 from .values.tensors import Arr, Merge
-from .values.values import Node
 from .walk import Walk
 
 ROWS = "gnnc_rows"
@@ -90,15 +90,16 @@ class _Assembly:
         self.returned = Returned(walk, self.signature.bind_size)
         held = [a.condition for a in walk.context.assertions]
         wanted = [*(x for x, _ in self.returned.wanted), *held, *walk.updates.values()]
-        homes = [x.home for x in wanted if x.home is not None]
         context = walk.context
         edited = {x.v.number for node, x in walk.inputs.items() if node in walk.updates}
         self.bounds = [
-            (v, size)
-            for v, size in context.bounds
-            if not any(x.number in edited for x in row_wise_operands(v))  # no longer that input
+            bound
+            for bound in context.bounds
+            # no longer that input
+            if not any(x.number in edited for x in row_wise_operands(bound.number))
         ]
-        roots = [x.v for x in wanted] + [v for v, _ in self.bounds]
+        roots = [x.v for x in wanted] + [b.number for b in self.bounds]
+        homes = [x.home for x in wanted if x.home is not None] + [b.rows for b in self.bounds]
         self.program = Program(context.sizes, context.items, roots, homes)
         self.block = Block()
         self.emitter = Emitter(self.program, self.signature, self.block)
@@ -110,8 +111,8 @@ class _Assembly:
         for v in self.program.nodes:
             if self.wanted(v):
                 self.emitter.value(v)
-        for v, size in self.bounds:
-            self.emitter.check_below(v, size)
+        for bound in self.bounds:
+            self.emitter.check(bound)
         for x, order in self.returned.wanted:
             self.add_result(x, order)
         assertions = tuple(self.assertion(a) for a in self.walk.context.assertions)

@@ -33,10 +33,11 @@ from .memory.effects import (
 from .memory.history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
 from .parts.live import live_nodes
 from .rules import RULES, Call
-from .values.context import Context, Held
+from .values.context import Context
+from .values.held import Held
+from .values.nodes import Set
 from .values.sizes import Sizes, example, expression
 from .values.tensors import Arr, Merge, Sym, elem_of, numbers
-from .values.values import Set
 
 NOISE = {
     "_assert_scalar",
@@ -279,7 +280,7 @@ class Walk:
         if self.modes.at[node]:
             return result
         if isinstance(result, Arr):
-            return Arr(result.dims, self.context.values.stop(result.v))
+            return self.context.flat(result)
         if isinstance(result, tuple):
             return tuple(self.detached(node, r) for r in result)
         return result

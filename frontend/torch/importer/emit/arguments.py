@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, fx
 from torch.utils._sympy.printers import PythonPrinter
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr, f32, f64, i1, i32, i64
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue, TypeAttribute
 
 from .....dialects.attributes import NAME, NEEDS_GRAD
 from .....dialects.inter.sets import SetEnv
 from .....dialects.inter.types import ONE, Dom, Map, RowsType, SetType, set_name
 from ..binding import DropoutKey, FromSize, FromTensor, MapBinding, RowsBinding, SetBinding, Size
 from ..errors import NoRule
+from ..values.nodes import Filter, Loops, Node, Set, Union
 from ..values.sizes import expression, is_unbacked
 from ..values.tensors import elem_of_number
-from ..values.values import Filter, Loops, Node, Set, Union
 from .maps import Column, MapKey, Program, Use, column_of, named
 
-_ELEMENTS = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+ELEMENTS: dict[str, TypeAttribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
 
 
 def argument_name(placeholder: str) -> str:
@@ -202,7 +202,7 @@ class Signature:
         grad = self.gives_gradient(v)
         binding = RowsBinding(name, FromTensor(where, axis), v.shape, v.elem, grad)
         dom = ONE if home is None else Dom(set_name(home))
-        return self.add(block, v.number, binding, RowsType.get(dom, v.shape, _ELEMENTS[v.elem]))
+        return self.add(block, v.number, binding, RowsType.get(dom, v.shape, ELEMENTS[v.elem]))
 
     def label(self, v: Node) -> str:
         """The name of the placeholder that an input is."""
@@ -219,7 +219,7 @@ class Signature:
             return self.arguments[key]
         elem = elem_of_number(expr)
         binding = RowsBinding(self.unique("size"), FromSize(self.bind_size(expr)), (), elem, False)
-        return self.add(block, key, binding, RowsType.get(ONE, (), _ELEMENTS[elem]))
+        return self.add(block, key, binding, RowsType.get(ONE, (), ELEMENTS[elem]))
 
     def key(self, block: Block) -> SSAValue:
         """The key of the dropouts of one call."""

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import sympy
-from xdsl.dialects.builtin import f32, f64, i1, i32, i64
-from xdsl.ir import SSAValue, TypeAttribute
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
 
+from .....dialects.inter.builder import Builder
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
+from ..values.elements import FLOATS, INTEGERS
+from ..values.nodes import Node
 from ..values.tensors import ARITHMETIC, elem_of_number
-from ..values.values import FLOATS, INTEGERS, Node
+from .arguments import ELEMENTS
 from .emit_sets import SetEmitter
 from .maps import plain_index
 
-ELEMENTS: dict[str, TypeAttribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+ROW_WISE: dict[str, Callable[[Builder, Node, Sequence[SSAValue]], SSAValue]] = {
+    "pointwise": lambda b, v, xs: b.pointwise(v.attrs["name"], *xs, **v.attrs["params"]),
+    "cast": lambda b, v, xs: b.cast(*xs, ELEMENTS[v.elem]),
+    "stop": lambda b, v, xs: b.stop(*xs),
+    "reshape": lambda b, v, xs: b.reshape(*xs, v.shape),
+    "broadcast": lambda b, v, xs: b.broadcast(*xs, v.shape),
+    "transpose": lambda b, v, xs: b.transpose(*xs, v.attrs["order"]),
+    "slice": lambda b, v, xs: b.slice(*xs, *(v.attrs[k] for k in ("dim", "lo", "hi", "step"))),
+    "concat": lambda b, v, xs: b.concat(xs, v.attrs["dim"]),
+    "row_reduce": lambda b, v, xs: b.row_reduce(v.attrs["kind"], *xs, v.attrs["dims"]),
+    "contract": lambda b, v, xs: b.contract(v.attrs["spec"], *xs),
+}
+"""Ops on the operands' rows, each by itself."""
 
 
 class Emitter(SetEmitter):
@@ -41,6 +56,9 @@ class Emitter(SetEmitter):
             return known
         if 0 in v.shape:
             raise NoRule("a tensor with a dimension of size 0")
+        if v.op in ROW_WISE:
+            xs, stage = self.rowwise(v.args)
+            return ROW_WISE[v.op](self.b, v, xs), stage
         return getattr(self, f"emit_{v.op}")(v)
 
     def known_map(self, v: Node) -> tuple[SSAValue, int] | None:
@@ -105,48 +123,7 @@ class Emitter(SetEmitter):
             return out
         raise NoRule(f"the size {expr}, which depends on data")
 
-    # row-wise ops
-
-    def emit_pointwise(self, v: Node) -> tuple[SSAValue, int]:
-        xs, stage = self.rowwise(v.args)
-        return self.b.pointwise(v.attrs["name"], *xs, **v.attrs["params"]), stage
-
-    def emit_cast(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.cast(x, ELEMENTS[v.elem]), stage
-
-    def emit_stop(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.stop(x), stage
-
-    def emit_reshape(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.reshape(x, v.shape), stage
-
-    def emit_broadcast(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.broadcast(x, v.shape), stage
-
-    def emit_transpose(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.transpose(x, v.attrs["order"]), stage
-
-    def emit_slice(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        a = v.attrs
-        return self.b.slice(x, a["dim"], a["lo"], a["hi"], a["step"]), stage
-
-    def emit_concat(self, v: Node) -> tuple[SSAValue, int]:
-        xs, stage = self.rowwise(v.args)
-        return self.b.concat(xs, v.attrs["dim"]), stage
-
-    def emit_row_reduce(self, v: Node) -> tuple[SSAValue, int]:
-        (x,), stage = self.rowwise(v.args)
-        return self.b.row_reduce(v.attrs["kind"], x, v.attrs["dims"]), stage
-
-    def emit_contract(self, v: Node) -> tuple[SSAValue, int]:
-        xs, stage = self.rowwise(v.args)
-        return self.b.contract(v.attrs["spec"], *xs), stage
+    # numbers drawn for each row
 
     def emit_dropout(self, v: Node) -> tuple[SSAValue, int]:
         x, key = v.args

@@ -19,12 +19,14 @@ from .....dialects.inter.builder import Builder
 from .....dialects.inter.sets import SetEnv
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
-from ..values.values import Filter, Loops, Node, Set, Sized, Union
+from ..values.held import Bound
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union
 from .arguments import Signature
 from .maps import (
     MapKey,
     Program,
     Use,
+    indices_of,
     inherits,
     named,
     plain_index,
@@ -252,18 +254,18 @@ class SetEmitter(ABC):
         # named among all, so that what is attached first does not take the label of another
         others = (use for key, use in uses.items() if key not in stages.maps)
         labels = named(others, (*taken, *self.program.reserved(s)))
-        new = {}
+        new, places = {}, {}
         for (use, value), target in zip(values, codomains, strict=True):
-            label = labels[use.index.number, use.codomain.number]
-            new[label] = (value, set_name(target.values[-1]))
+            key = (use.index.number, use.codomain.number)
+            new[labels[key]] = (value, set_name(target.values[-1]))
+            # a map of the set into itself leads to the stage before this one
+            places[key] = MapPlace(labels[key], stages.last + 1, target.last)
         known = {key: place.label for key, place in stages.maps.items()}
         known |= {k: label for k, label in labels.items() if label in new}
         pairs = relation_pairs({label: uses[k].roles for k, label in known.items() if k in uses})
         hint = self.signature.name_of(s)
         stages.values.append(self.b.attach(stages.values[-1], new, pairs=pairs, name=hint))
-        for use, target in zip(ready, codomains, strict=True):
-            key = (use.index.number, use.codomain.number)
-            stages.maps[key] = MapPlace(labels[key], stages.last, target.last)
+        stages.maps |= places
 
     def depends(self, v: Node, s: Set) -> bool:
         """Whether a value needs a map of `s` that is not there yet."""
@@ -275,22 +277,22 @@ class SetEmitter(ABC):
                 continue
             seen.add(x.number)
             todo.extend(x.args)
-            over = x.attrs.get("over")
-            if isinstance(over, Set) and over.find() is s and x.op != "dropout":
-                for i in x.args[1:]:
-                    if not any(k[0] == plain_index(i).number for k in stages.maps):
-                        return True
+            for index, codomain, _ in indices_of(x):
+                key = (plain_index(index).number, codomain.number)
+                if x.attrs["over"].find() is s and key not in stages.maps:
+                    return True
         return False
 
-    def check_below(self, v: Node, size: int) -> None:
-        """Integers are checked to be in 0 .. size - 1, as a map that nobody needs to read."""
-        value, stage = self.value(v)
-        codomain = self.b.range(size)
-        name = next((self.signature.label(x) for x in row_wise_operands(v) if x.op == "input"), "")
+    def check(self, bound: Bound) -> None:
+        """Integers are checked to be in bounds, as a map that nobody needs to read."""
+        value, stage = self.value(bound.number)
+        codomain = self.b.range(bound.size)
+        inputs = (x for x in row_wise_operands(bound.number) if x.op == "input")
+        name = next(map(self.signature.label, inputs), "index")
         self.b.attach(
-            self.set(v.set).values[stage],
-            {name or "index": (value, set_name(codomain))},
-            name=f"{name or 'index'}_checked",
+            self.set(bound.rows).values[stage],
+            {name: (value, set_name(codomain))},
+            name=f"{name}_checked",
             checked=True,
         )
 

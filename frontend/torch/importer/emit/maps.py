@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..values.elements import INTEGERS
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union, is_const
 from ..values.sizes import Sizes, sets_behind
-from ..values.values import INTEGERS, Filter, Loops, Node, Set, Sized, Union, is_const
 
 MapKey = tuple[int, int]
 """(number of the index node, number of the codomain)"""
@@ -120,6 +121,23 @@ def sets_of(v: Node) -> Iterator[Set]:
             yield from (y.find() for y in x if isinstance(y, Set))
 
 
+def indices_of(v: Node) -> Iterator[tuple[Node, Set, str]]:
+    """The indices on the set `over` that a node goes through, where they lead, and their roles."""
+    match v.op:
+        case "at":
+            table = v.attrs["codomain"].find().expr.is_Integer
+            yield v.args[1], v.attrs["codomain"].find(), "table" if table else "gather"
+        case "reduce" if len(v.args) == 2:
+            yield v.args[1], v.home, "reduce"
+        case "softmax":
+            yield v.args[1], v.attrs["codomain"].find(), "reduce"
+        case "mean_per_pair":
+            for index, s, role in zip(v.args[1:], v.attrs["codomains"], ("reduce", "relation")):
+                yield index, s.find(), role
+        case _:
+            pass
+
+
 def nodes_of(s: Set) -> Iterator[Node]:
     """The values that a set's birth needs."""
     if isinstance(s.origin, Filter):
@@ -145,7 +163,8 @@ class Program:
             self._reach_set(s, todo)
         self._reach(todo)
         for v in self.nodes:
-            self._uses_of(v)
+            for index, codomain, role in indices_of(v):
+                self.use(v.attrs["over"], index, codomain, role)
         for s in list(self.sets.values()):
             if isinstance(s.origin, Loops):
                 self.use(s.origin.of.find(), s.origin.src, s.origin.nodes, "src")
@@ -202,20 +221,6 @@ class Program:
         return isinstance(s.origin, Sized) and not any(
             self.sizes.is_unknown(x) for x in s.expr.free_symbols
         )
-
-    def _uses_of(self, v: Node) -> None:
-        if v.op == "at":
-            table = v.attrs["codomain"].find().expr.is_Integer
-            role = "table" if table else "gather"
-            self.use(v.attrs["over"], v.args[1], v.attrs["codomain"], role)
-        elif v.op == "reduce" and len(v.args) == 2:
-            self.use(v.attrs["over"], v.args[1], v.set, "reduce")
-        elif v.op == "softmax":
-            self.use(v.attrs["over"], v.args[1], v.attrs["codomain"], "reduce")
-        elif v.op == "mean_per_pair":
-            nodes, relations = v.attrs["codomains"]
-            self.use(v.attrs["over"], v.args[1], nodes, "reduce")
-            self.use(v.attrs["over"], v.args[2], relations, "relation")
 
     def use(self, s: Set, index: Node, codomain: Set, role: str) -> None:
         """Notes a use, and those that follow on the sets that `s` is made from."""

@@ -4,58 +4,20 @@ memory belongs to; every other view of it is made again when it is read next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import fx
 
 from ..errors import NoRule, Reject, node_name
 from ..rules import Call
-from ..rules.shapes import view
-from ..values.context import Context
+from ..values.elements import FLOATS
+from ..values.nodes import Node
 from ..values.sizes import example
 from ..values.tensors import Arr
-from ..values.values import FLOATS, Node
+from ..values.views import WHOLE, put, spelled_out, view
 from .aliases import Aliases, same_place
 from .effects import call_of, written
-
-Index = tuple[Any, ...]
-WHOLE = slice(None, None, None)
-
-
-def put(ctx: Context, base: Arr, index: Index, value: Arr, dim: int = 0) -> Arr:
-    """`base` with `value` in the place of `base[index]`, whose shape it has: whole dimensions,
-    numbers and slices of columns."""
-    while dim < len(index) and index[dim] == WHOLE:
-        dim += 1
-    if dim >= len(index):
-        return value
-    i, size = index[dim], base.dims[dim]
-    if not isinstance(size, int):
-        raise NoRule("an edit of some rows of a set, by their numbers")
-    if isinstance(i, int) and not isinstance(i, bool):
-        lo = i % size
-        hi = lo + 1
-        rest = (*index[:dim], *index[dim + 1 :])
-        inner = put(ctx, ctx.select(base, dim, lo), rest, value, dim)
-        piece = ctx.unsqueeze(inner, dim)
-    elif isinstance(i, slice) and i.step in (None, 1) and _is_constant(i):
-        lo, hi, _ = i.indices(size)
-        piece = put(ctx, ctx.narrow(base, dim, lo, hi), index, value, dim + 1)
-    else:
-        raise NoRule("an edit of columns that are chosen by more than a number or a plain slice")
-    pieces = [piece]
-    if lo > 0:
-        pieces.insert(0, ctx.narrow(base, dim, 0, lo))
-    if hi < size:
-        pieces.append(ctx.narrow(base, dim, hi, size))
-    return ctx.concat(pieces, dim)
-
-
-def _is_constant(i: slice) -> bool:
-    return all(b is None or type(b) is int for b in (i.start, i.stop))
-
 
 # ------------------------------------------------------------------- views undone
 
@@ -94,7 +56,7 @@ def _undo_shape(c: Call, old: Arr, new: Arr) -> Arr:
     assert isinstance(like, torch.Tensor)
     if like.dtype != c.out.dtype:
         raise NoRule("an edit through a view as another dtype")
-    return view(c, new, like)
+    return view(c.ctx, new, like)
 
 
 def _undo_transpose(c: Call, old: Arr, new: Arr) -> Arr:
@@ -131,7 +93,7 @@ def _undo_narrow(c: Call, old: Arr, new: Arr) -> Arr:
 def _undo_getitem(c: Call, old: Arr, new: Arr) -> Arr:
     given = c.arg("index")
     given = given if isinstance(given, tuple) else (given,)
-    index = _spelled_out(given, old.rank)
+    index = spelled_out(given, old.rank)
     kept = [i for i in index if i is None or isinstance(i, slice)]
     kept += [WHOLE] * (new.rank - len(kept))
     for dim in reversed(range(len(kept))):
@@ -139,15 +101,6 @@ def _undo_getitem(c: Call, old: Arr, new: Arr) -> Arr:
             dims = [*new.dims[:dim], *new.dims[dim + 1 :]]
             new = Arr(dims, c.ctx.values.reshape(new.v, [d for d in dims if isinstance(d, int)]))
     return put(c.ctx, old, tuple(i for i in index if i is not None), new)
-
-
-def _spelled_out(index: Sequence[Any], rank: int) -> list[Any]:
-    """An index with whole slices in the place of `...`."""
-    out: list[Any] = []
-    taken = sum(i is not None and i is not Ellipsis for i in index)
-    for i in index:
-        out += [WHOLE] * (rank - taken) if i is Ellipsis else [i]
-    return out
 
 
 UNDO: dict[str, Undo] = {

@@ -1,1 +1,5 @@
-"""Cutting a graph into parts that import and parts that torch runs."""
+"""Cutting a graph for which there is no program as a whole.
+
+In goes the graph with the nodes that have no meaning; out come the parts that import and the parts
+that torch runs.
+"""

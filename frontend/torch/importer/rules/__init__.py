@@ -1,17 +1,23 @@
-"""What each FX node means: one function a rule, found by the name of what the node calls."""
+"""The importer's third stage: what each call means, a function under the name of its op.
+
+In goes a call with evaluated arguments (`Call`), out come values, and those of tensors that it
+edits. `RULES` is the one table of rules: those of torch's ops stand here, a file for each family,
+those of a library's leaves beside the leaves (`libraries/`), which enter them.
+"""
 
 from . import (  # noqa: F401
     activations,
+    arithmetic,
+    assignments,
     constants,
-    graph,
+    copies,
     indexing,
     layers,
+    logic,
     losses,
-    pointwise,
     reductions,
     scatters,
     shapes,
-    special,
 )
 from .registry import RULES, Call
 

@@ -2,8 +2,8 @@
 
 from ..errors import NoRule
 from ..values import pieces
+from ..values.elements import FLOATS
 from ..values.tensors import Arr
-from ..values.values import FLOATS
 from .registry import Call, rule
 
 

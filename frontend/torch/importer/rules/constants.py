@@ -5,9 +5,9 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import NoRule
+from ..values.nodes import Set
 from ..values.sizes import expression
 from ..values.tensors import Arr, Sym, elem_of, numbers
-from ..values.values import Set
 from .registry import Call, rule
 
 
@@ -48,7 +48,7 @@ def _tensor(c: Call) -> Arr:
     data, elem = c.arg("data"), c.elem
     if isinstance(data, Arr):
         copy = c.ctx.cast(data, elem)
-        return Arr(copy.dims, c.ctx.values.stop(copy.v)) if c.op == "tensor" else copy
+        return c.ctx.flat(copy) if c.op == "tensor" else copy
     if isinstance(data, bool | int | float | Sym):
         return filled(c, data)
     if _has_symbols(data):

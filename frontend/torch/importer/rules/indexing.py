@@ -5,10 +5,12 @@ from typing import Any
 import sympy
 
 from ..errors import NoRule
-from ..values.indexed_columns import pick
+from ..values.elements import INTEGERS
+from ..values.indexed_columns import column_numbers, pick
+from ..values.nodes import Set
 from ..values.sizes import expression
 from ..values.tensors import Arr, Sym
-from ..values.values import INTEGERS, Set, Union
+from ..values.views import part, spelled_out
 from .registry import Call, rule
 
 
@@ -24,7 +26,7 @@ def _getitem(c: Call) -> Any:
 
 def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
     """Numbers first, which leave out their dimension wherever tensors stand, as in torch."""
-    index = _without_ellipsis(x, index)
+    index = spelled_out(index, x.rank)
     for k in reversed(range(len(index))):
         if isinstance(index[k], int) and not isinstance(index[k], bool):
             x = c.ctx.select(x, sum(i is not None for i in index[:k]), index[k])
@@ -46,19 +48,6 @@ def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
             raise NoRule(f"an index of type {type(i).__name__}")
         dim += 1
     return x
-
-
-def _without_ellipsis(x: Arr, index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index with whole slices in the place of `...`."""
-    places = [k for k, i in enumerate(index) if i is Ellipsis]
-    if not places:
-        return index
-    taken = sum(i is not None and i is not Ellipsis for i in index)
-    return (
-        *index[: places[0]],
-        *[slice(None)] * (x.rank - taken),
-        *index[places[0] + 1 :],
-    )
 
 
 def _paired(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
@@ -93,35 +82,13 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
         return c.ctx.narrow(x, dim, r.start, r.stop, r.step)
     if not isinstance(size, Set) or s.step not in (None, 1):
         raise NoRule("a slice of grouped rows, or one with a step, of the rows of a set")
-    return part(c, x, dim, _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr))
-
-
-def part(c: Call, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
-    """The rows lo .. hi - 1 of a tensor whose dimension `dim` is a set: one part of a union of
-    sets, or all rows."""
-    canonical = c.ctx.sizes.canonical
-    union = c.ctx.rows_of(x, dim)[1]
-    if isinstance(union.origin, Union):
-        start = sympy.Integer(0)
-        for k, part in enumerate(union.origin.parts):
-            end = start + part.find().expr
-            if _equal(canonical(start), canonical(lo)) and _equal(canonical(end), canonical(hi)):
-                v = c.ctx.values.part(x.v, union, k)
-                return Arr([*x.dims[:dim], part.find(), *x.dims[dim + 1 :]], v)
-            start = end
-    if _equal(canonical(lo), sympy.Integer(0)) and _equal(canonical(hi), canonical(union.expr)):
-        return x
-    raise NoRule("a slice of the rows of a set that is not one of the parts it was joined from")
+    return part(c.ctx, x, dim, _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr))
 
 
 def _bound(b: Any, default: sympy.Expr) -> sympy.Expr:
     if b is None:
         return default
     return b.expr if isinstance(b, Sym) else sympy.Integer(b)
-
-
-def _equal(a: sympy.Expr, b: sympy.Expr) -> bool:
-    return a == b or sympy.simplify(a - b) == 0
 
 
 @rule("index_select")
@@ -133,18 +100,9 @@ def _index_select(c: Call) -> Arr:
 def _nonzero(c: Call) -> Any:
     """The numbers of the rows where a mask is true: with `as_tuple` alone, else as a column."""
     c.seen_in_result("as_tuple")
-    rows = row_numbers(c, c.x)
+    size = (c.example[0] if isinstance(c.example, tuple | list) else c.out).shape[0]
+    rows = c.ctx.row_numbers(c.x, expression(size))
     return (rows,) if isinstance(c.example, tuple | list) else c.ctx.unsqueeze(rows, 1)
-
-
-def row_numbers(c: Call, flags: Arr) -> Arr:
-    """The numbers, in order, of the rows where a tensor is true, as the call's result has them."""
-    mask = flags if flags.elem == "i1" else c.ctx.compare("ne", flags, 0)
-    if mask.rank != 1 or mask.home is None:
-        raise NoRule("the positions in a tensor that is not one number a row")
-    size = (c.example[0] if isinstance(c.example, tuple | list) else c.example).shape[0]
-    numbers = Arr([mask.home], c.ctx.values.make("iota", [], mask.home, (), "i64"))
-    return c.ctx.keep(numbers, mask, expression(size))
 
 
 @rule("embedding")
@@ -160,7 +118,7 @@ def _embedding(c: Call) -> Arr:
         rows = table.dims[0]
         padding = rows + padding if isinstance(rows, int) else Sym(rows.find().expr + padding)
     # the padding row gets no gradient
-    still = Arr(out.dims, c.ctx.values.stop(out.v))
+    still = c.ctx.flat(out)
     pad = c.ctx.compare("eq", c.ctx.unsqueeze(c.x, 1), padding)
     return c.ctx.where(pad, still, out)
 
@@ -169,24 +127,9 @@ def _embedding(c: Call) -> Arr:
 def _gather(c: Call) -> Arr:
     """`x.gather(dim, i)` with one index a row: a sum of the columns chosen by comparison."""
     dim, i = c.dim(), c.tensor("index")
-    columns = column_numbers(c, c.x, dim, i)
+    columns = column_numbers(c.ctx, c.x, dim, i)
     c.ctx.require_below(i, c.x.dims[dim])
     if c.x.elem == "i1":
         raise NoRule("booleans chosen by column")
     chosen = c.ctx.where(c.ctx.compare("eq", i, columns), c.x, 0, elem=c.x.elem)
     return c.ctx.total("sum", chosen, dim, True)
-
-
-def column_numbers(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
-    size = x.dims[dim]
-    if not isinstance(size, int):
-        raise NoRule("an index tensor with as many dimensions as the tensor it reads")
-    if i.rank != x.rank or i.dims[dim] != 1:
-        raise NoRule("several columns chosen for each row")
-    for k, (mine, whole) in enumerate(zip(i.dims, x.dims, strict=True)):
-        if k != dim and isinstance(mine, int) and isinstance(whole, int) and mine != whole:
-            raise NoRule("an index tensor that covers a part of the tensor it reads or writes")
-    shape = [1] * x.rank
-    shape[dim] = size
-    values = c.ctx.values
-    return Arr(list(shape), values.reshape(values.count_up(size, i.elem), shape))

@@ -154,7 +154,7 @@ def _batch_norm(c: Call) -> Arr:
             ("running_mean", mean, batch_mean),
             ("running_var", var, unbiased),
         ):
-            still = Arr(new.dims, ctx.values.stop(new.v))
+            still = ctx.flat(new)
             kept = ctx.binary("mul", old, 1.0 - momentum)
             updated = ctx.binary("add", kept, ctx.binary("mul", still, momentum))
             updated = ctx.where(some, updated, old)  # no rows tell nothing

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..errors import NoRule
 from ..values.context import Context
+from ..values.elements import FLOATS
+from ..values.softmaxes import log_softmax
 from ..values.tensors import Arr
-from ..values.values import FLOATS
-from .reductions import log_softmax
 from .registry import Call, rule
 
 
@@ -207,13 +207,10 @@ def _binary_loss(c: Call) -> Arr:
     ctx, x, target = c.ctx, c.x, c.tensor("target")
     weight, reduction = c.optional("weight"), _reduction(c)
 
-    def still(y: Arr) -> Arr:
-        return Arr(y.dims, ctx.values.stop(y.v))
-
     def at_least(y: Arr, low: float) -> Arr:
         return ctx.where(ctx.compare("lt", y, low), low, y)
 
-    p, t = still(x), still(target)
+    p, t = ctx.flat(x), ctx.flat(target)
     q = ctx.binary("sub", 1.0, p)
     yes = at_least(ctx.unary("log", p), -100.0)
     no = at_least(ctx.unary("log1p", ctx.unary("neg", p)), -100.0)

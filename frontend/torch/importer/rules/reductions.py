@@ -5,10 +5,12 @@ from typing import Any
 
 from ..errors import NoRule
 from ..values import pieces
-from ..values.context import Context, Held
+from ..values.context import Context
+from ..values.elements import FLOATS
+from ..values.held import Held
 from ..values.sizes import example
+from ..values.softmaxes import log_softmax, softmax
 from ..values.tensors import Arr
-from ..values.values import FLOATS
 from .registry import Call, rule
 
 
@@ -163,23 +165,7 @@ def _softmax(c: Call) -> Arr:
     x = c.ctx.cast(c.x, c.elem)
     if x.elem not in FLOATS:
         raise NoRule(f"{c.op} of integers")
-    if c.op == "log_softmax":
-        return log_softmax(c.ctx, x, dim)
-    e = c.ctx.unary("exp", _shifted(c.ctx, x, dim))
-    return c.ctx.binary("div", e, c.ctx.total("sum", e, dim, True))
-
-
-def log_softmax(ctx: Context, x: Arr, dim: int) -> Arr:
-    """log(exp(x) / sum exp(x)) along a dimension."""
-    z = _shifted(ctx, x, dim)
-    total = ctx.total("sum", ctx.unary("exp", z), dim, True)
-    return ctx.binary("sub", z, ctx.unary("log", total))
-
-
-def _shifted(ctx: Context, x: Arr, dim: int) -> Arr:
-    """x with its maximum at 0, so that exp cannot overflow."""
-    top = ctx.total("max", x, dim, True)
-    return ctx.binary("sub", x, Arr(top.dims, ctx.values.stop(top.v)))
+    return softmax(c.ctx, x, dim) if c.op == "softmax" else log_softmax(c.ctx, x, dim)
 
 
 @rule("logsumexp")
@@ -189,7 +175,7 @@ def _logsumexp(c: Call) -> Arr:
     top = ctx.total("max", x, dim, True)
     endless = ctx.compare("eq", ctx.unary("abs", top), math.inf)  # inf - inf would be nan
     top = ctx.where(endless, 0.0, top, elem=top.elem)
-    top = Arr(top.dims, ctx.values.stop(top.v))
+    top = ctx.flat(top)
     total = ctx.total("sum", ctx.unary("exp", ctx.binary("sub", x, top)), dim, keep)
     if not keep:
         top = ctx.total("sum", top, dim, False)

@@ -14,7 +14,7 @@ from ..calls.canonical import Canonical
 from ..calls.schemas import plain_name
 from ..errors import NoRule
 from ..values.context import Context
-from ..values.sizes import expression
+from ..values.sizes import COUNTED, expression
 from ..values.tensors import Arr, Elem, Sym, elem_of
 
 Rule = Callable[["Call"], Any]
@@ -40,13 +40,16 @@ _FLAGS = {"pin_memory", "requires_grad"}
 """Arguments that no rule handles, which may be False where their default is None."""
 
 
-def rule(*ops: str) -> Callable[[Rule], Rule]:
-    """Registers a rule under the names of ops, as `canonical` has them."""
+def rule(*ops: str, counts: str | None = None) -> Callable[[Rule], Rule]:
+    """Registers a rule under the names of ops, as `canonical` has them. The argument `counts` is
+    the number of rows that the result has."""
 
     def register(f: Rule) -> Rule:
         for op in ops:
             assert op not in RULES and op == plain_name(op), op
             RULES[op] = f
+            if counts is not None:
+                COUNTED[op] = counts
         return f
 
     return register

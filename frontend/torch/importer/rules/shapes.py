@@ -1,15 +1,13 @@
 """Rules that only move numbers: views, permutations, joins and splits."""
 
-import math
 from typing import Any
 
 import sympy
-import torch
 
 from ..errors import NoRule
 from ..values.sizes import example, expression
-from ..values.tensors import Arr, Dim, Merge, Sym, elem_of, numbers
-from .indexing import part
+from ..values.tensors import Arr, Sym, elem_of
+from ..values.views import part, view
 from .registry import Call, rule
 
 
@@ -24,55 +22,14 @@ def _size(c: Call) -> tuple[int | Sym, ...]:
 @rule("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "reshape_as")
 def _view(c: Call) -> Arr:
     c.seen_in_result("size", "shape", "start_dim", "end_dim", "dim", "sizes", "other")
-    return view(c, c.x, c.out)
-
-
-def view(c: Call, x: Arr, like: torch.Tensor) -> Arr:
-    """x in the shape of `like`. Legal when the numbers before the row axis stay as many; a
-    dimension of k times the set keeps k apart (a merge)."""
-    home, values = x.home, c.ctx.values
-    if home is None:
-        dims = c.ctx.sizes.dims(like)
-        shape = [d for d in dims if isinstance(d, int)]
-        if len(shape) != len(dims):
-            raise NoRule("a constant size viewed as the rows of a set")
-        return Arr(list(dims), values.reshape(x.v, shape))
-    wanted, position, k = _row_position(c, home.expr, like)
-    axis = x.axis
-    before = math.prod(numbers(x.dims[: axis + 1]))  # a merge counts its k
-    left, right = wanted[:position], wanted[position + 1 :]
-    if math.prod(left) * k != before:
-        raise NoRule("a view that mixes the rows of a set with columns")
-    dims: list[Dim] = [*left, home if k == 1 else Merge(k, home), *right]
-    return Arr(dims, values.reshape(x.v, numbers(dims)))
-
-
-def _row_position(c: Call, rows: sympy.Expr, like: torch.Tensor) -> tuple[list[int], int, int]:
-    """The wanted shape (the row axis as -1), where the row axis is, and its factor."""
-    sizes = c.ctx.sizes
-    wanted: list[int] = []
-    found: list[tuple[int, int]] = []
-    rows = sizes.canonical(rows)
-    for i, d in enumerate(like.shape):
-        e = sizes.canonical(expression(d))
-        ratio = sympy.simplify(e / rows) if e.free_symbols else None
-        if ratio is not None and ratio.is_Integer:
-            found.append((i, int(ratio)))
-            wanted.append(-1)
-        elif e.free_symbols and sizes.is_rows(e):
-            raise NoRule(f"a view: {e} is no multiple of the {rows} rows")
-        else:
-            wanted.append(int(d))
-    if len(found) != 1:
-        raise NoRule("a view that merges the rows of a set with columns")
-    return wanted, *found[0]
+    return view(c.ctx, c.x, c.out)
 
 
 @rule("unsqueeze")
 def _unsqueeze(c: Call) -> Arr:
     if c.x.merged:
         c.seen_in_result("dim")
-        return view(c, c.x, c.out)
+        return view(c.ctx, c.x, c.out)
     dim = c.arg("dim")
     return c.ctx.unsqueeze(c.x, dim % (c.x.rank + 1))
 
@@ -158,7 +115,7 @@ def _split(c: Call) -> tuple[Arr, ...]:
 def _between(c: Call, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
     """Positions lo .. hi - 1 of a dimension of the first argument."""
     if not isinstance(c.x.dims[dim], int):
-        return part(c, c.x, dim, lo, hi)
+        return part(c.ctx, c.x, dim, lo, hi)
     if not (lo.is_Integer and hi.is_Integer):
         raise NoRule("columns from or to a symbolic position")
     return c.ctx.narrow(c.x, dim, int(lo), int(hi))

@@ -14,8 +14,8 @@ import sympy
 
 from ..errors import NoRule
 from .context import Context
+from .nodes import Node, Set
 from .tensors import Arr
-from .values import Node, Set
 
 
 @dataclass(frozen=True)
@@ -262,3 +262,23 @@ def _of_whole_table(
     table = ctx.values.reshape(table, (rows * columns, *table.shape[2:]))
     pair = ctx.binary("add", ctx.binary("mul", i, columns), j)
     return Pick(ctx, over, None, None, pair.v).of(table, 0)
+
+
+def column_numbers(ctx: Context, x: Arr, dim: int, i: Arr) -> Arr:
+    """The positions of the columns that an index, one for each row, chooses from.
+
+    Raises:
+        NoRule: it chooses something else.
+    """
+    size = x.dims[dim]
+    if not isinstance(size, int):
+        raise NoRule("an index tensor with as many dimensions as the tensor it reads")
+    if i.rank != x.rank or i.dims[dim] != 1:
+        raise NoRule("several columns chosen for each row")
+    for k, (mine, whole) in enumerate(zip(i.dims, x.dims, strict=True)):
+        if k != dim and isinstance(mine, int) and isinstance(whole, int) and mine != whole:
+            raise NoRule("an index tensor that covers a part of the tensor it reads or writes")
+    shape = [1] * x.rank
+    shape[dim] = size
+    values = ctx.values
+    return Arr(list(shape), values.reshape(values.count_up(size, i.elem), shape))

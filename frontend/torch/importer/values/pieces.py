@@ -11,13 +11,8 @@ from collections.abc import Sequence
 
 from ..errors import NoRule
 from .context import Context
+from .elements import FLOATS
 from .tensors import Arr, Operand
-from .values import FLOATS
-
-
-def flat(ctx: Context, x: Arr) -> Arr:
-    """The numbers of x, without a gradient."""
-    return Arr(x.dims, ctx.values.stop(x.v))
 
 
 def limited(ctx: Context, x: Arr, lo: Operand | None, hi: Operand | None) -> Arr:
@@ -40,12 +35,12 @@ def clamp(ctx: Context, x: Arr, lo: Operand | None, hi: Operand | None) -> Arr:
         return x if hi is None else _bounded(ctx, x, hi, "le", "gt")
     inside = [ctx.compare(name, x, b) for name, b in (("ge", lo), ("le", hi)) if b is not None]
     within = inside[0] if len(inside) == 1 else ctx.raw("logical_and", inside, "i1")
-    return ctx.where(within, x, flat(ctx, limited(ctx, x, lo, hi)), elem=elem)
+    return ctx.where(within, x, ctx.flat(limited(ctx, x, lo, hi)), elem=elem)
 
 
 def _bounded(ctx: Context, x: Arr, bound: Operand, within: str, beyond: str) -> Arr:
     """One bound, to which the gradient goes where it is taken; NaN in either is the result."""
-    neither = flat(ctx, ctx.binary("add", x, bound))
+    neither = ctx.flat(ctx.binary("add", x, bound))
     taken = ctx.where(ctx.compare(beyond, x, bound), bound, neither)
     return ctx.where(ctx.compare(within, x, bound), x, taken)
 
@@ -58,7 +53,7 @@ def between(ctx: Context, x: Arr, y: Arr, ends: tuple[float, float], lo: float, 
     inside = [ctx.compare("gt", x, first), ctx.compare("lt", x, last)]
     above = ctx.where(ctx.compare("ge", x, last), hi, x)
     value = ctx.where(ctx.compare("le", x, first), lo, above)
-    return ctx.where(ctx.raw("logical_and", inside, "i1"), y, flat(ctx, value), elem=x.elem)
+    return ctx.where(ctx.raw("logical_and", inside, "i1"), y, ctx.flat(value), elem=x.elem)
 
 
 def hardtanh(ctx: Context, x: Arr, lo: float, hi: float) -> Arr:
@@ -66,7 +61,7 @@ def hardtanh(ctx: Context, x: Arr, lo: float, hi: float) -> Arr:
     if x.elem not in FLOATS:
         raise NoRule("bounds of integers")
     inside = [ctx.compare("gt", x, lo), ctx.compare("lt", x, hi)]
-    value = flat(ctx, limited(ctx, x, lo, hi))
+    value = ctx.flat(limited(ctx, x, lo, hi))
     return ctx.where(ctx.raw("logical_and", inside, "i1"), x, value, elem=x.elem)
 
 
@@ -78,12 +73,12 @@ def hardswish(ctx: Context, x: Arr) -> Arr:
     inner = ctx.where(outside, 0.0, x, elem=x.elem)
     line = ctx.binary("div", ctx.binary("add", inner, 3.0), 6.0)
     y = ctx.where(above, x, ctx.binary("mul", inner, line), elem=x.elem)
-    return ctx.where(below, flat(ctx, ctx.binary("mul", x, 0.0)), y, elem=x.elem)
+    return ctx.where(below, ctx.flat(ctx.binary("mul", x, 0.0)), y, elem=x.elem)
 
 
 def softshrink(ctx: Context, x: Arr, width: float) -> Arr:
     """x moved towards 0 by `width`, 0 where it is nearer."""
-    near = ctx.where(ctx.compare("eq", x, x), 0.0, flat(ctx, x))
+    near = ctx.where(ctx.compare("eq", x, x), 0.0, ctx.flat(x))
     below = ctx.where(ctx.compare("lt", x, -width), ctx.binary("add", x, width), near)
     return ctx.where(ctx.compare("gt", x, width), ctx.binary("sub", x, width), below)
 
@@ -109,7 +104,7 @@ def extremum(
     wide = any(isinstance(x.dims[d], int) and x.dims[d] != 1 for d in chosen)
     if x.elem not in FLOATS or x.axis not in chosen or not wide:
         return found
-    value, each = flat(ctx, found), flat(ctx, ctx.total(kind, x, dims, True))
+    value, each = ctx.flat(found), ctx.flat(ctx.total(kind, x, dims, True))
     is_it = ctx.compare("eq", x, each)
     number = ctx.total("sum", ctx.cast(is_it, x.elem), dims, keep)
     distance = ctx.where(is_it, ctx.binary("sub", each, x), 0.0, elem=x.elem)

@@ -6,8 +6,8 @@ import string
 
 from ..errors import NoRule
 from .context import Context
+from .nodes import Set
 from .tensors import Arr, Dim, Merge, numbers
-from .values import Set
 
 
 def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:

@@ -16,10 +16,13 @@ from torch import Tensor, fx
 
 from ..calls.canonical import canonical
 from ..errors import NoRule
-from .values import Filter, Loops, Origin, Set, Sized, Union
+from .nodes import Filter, Loops, Origin, Set, Sized, Union
 
 ALONG_DIM = {"index_select", "index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 """What reads or writes along a dimension by index."""
+
+COUNTED: dict[str, str] = {}
+"""The argument that tells how many rows the result has, of ops whose rules name one."""
 
 
 def expression(size: int | torch.SymInt | torch.SymFloat) -> sympy.Expr:
@@ -95,16 +98,8 @@ def _indexed(node: fx.Node) -> list[object]:
         index = index[0] if isinstance(index, list | tuple) and len(index) == 1 else index
         by_tensor = isinstance(index, fx.Node) and isinstance(example(index), Tensor)
         return [value.shape[0]] if by_tensor and value.dim() else []
-    size = _COUNTED.get(call.op)
+    size = COUNTED.get(call.op)
     return [] if size is None else [example(call.arguments[size])]
-
-
-_COUNTED = {
-    "bincount": "minlength",
-    "gnnc.segment_reduce": "dim_size",
-    "gnnc.segment_softmax": "num_groups",
-}
-"""What tells the number of its results, by the name of that argument."""
 
 
 def sets_behind(s: Set) -> Iterator[Set]:

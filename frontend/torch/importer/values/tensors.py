@@ -14,7 +14,8 @@ import torch
 from torch.utils._sympy.functions import FloatTrueDiv, IntTrueDiv, Max, Min, ToFloat
 
 from ..errors import NoRule
-from .values import Elem, Node, Set
+from .elements import Elem
+from .nodes import Node, Set
 
 ELEMS: dict[torch.dtype, Elem] = {
     torch.float32: "f32",
@@ -100,6 +101,17 @@ class Arr:
             return None
         d = self.dims[a]
         return d.find() if isinstance(d, Set) else d.set.find()
+
+    @property
+    def rows(self) -> Set:
+        """The set that the row axis is of.
+
+        Raises:
+            NoRule: there is none.
+        """
+        if self.home is None:
+            raise NoRule("a tensor of constant size where one row for each of a set is needed")
+        return self.home
 
     @property
     def merged(self) -> bool:

@@ -1,9 +1,7 @@
-"""Symbolic values of the importer: hash-consed nodes over sets that are not yet named.
+"""Makes symbolic values: each once, and integers in a normal form.
 
-A node is rows over a `Set` (or over no set: one row) with a constant row shape. Constructors bring
-integer values to a normal form, so that the same column of edge_index reached by two ways is one
-node, hence one map. `emit.py` turns nodes into `inter` ops. What the IR cannot hold is no node:
-every constructor raises NoRule for it.
+So the same column of edge_index reached by two ways is one node, hence one map. `emit/` turns nodes
+into `inter` ops. What the IR cannot hold is no node: every constructor raises NoRule for it.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,111 +17,10 @@ import sympy
 
 from . import slices
 from .elements import FLOATS, INTEGERS, Elem, refuse_untaken
+from .nodes import Node, Set, broadcast_shapes, is_const
 
-_numbers = itertools.count()
-
-
-@dataclass(frozen=True)
-class Sized:
-    """A set given by its size: an argument, or (with data-dependent symbols) computed."""
-
-
-@dataclass(frozen=True)
-class Filter:
-    """The rows of `set` where `mask` holds."""
-
-    set: Set
-    mask: Node
-
-
-@dataclass(frozen=True)
-class Union:
-    """The disjoint union of `parts`, in order."""
-
-    parts: tuple[Set, ...]
-
-
-@dataclass(frozen=True)
-class Loops:
-    """One loop per node of `nodes`; `of` are the edges that may already hold some, with the
-    columns of their end points (or None: their loops do not matter)."""
-
-    nodes: Set
-    of: Set
-    src: Node
-    dst: Node
-
-
-Origin = Sized | Filter | Union | Loops
-
-
-@dataclass(eq=False)
-class Set:
-    """A set; `expr` is its size in the graph's symbols. Sets that meet become one (`find`)."""
-
-    expr: sympy.Expr
-    origin: Origin = Sized()
-    number: int = field(default_factory=lambda: next(_numbers))
-    merged: Set | None = None
-
-    def find(self) -> Set:
-        s = self
-        while s.merged is not None:
-            s = s.merged
-        return s
-
-    def __repr__(self) -> str:
-        s = self.find()
-        return f"set{s.number}({s.expr})"
-
-
-@dataclass(eq=False)
-class Node:
-    """One value. `set` None: a single row. `attrs` are constants, sets and further nodes."""
-
-    op: str
-    args: tuple[Node, ...]
-    set: Set | None
-    shape: tuple[int, ...]
-    elem: Elem
-    attrs: dict[str, Any]
-    number: int
-
-    @property
-    def home(self) -> Set | None:
-        return None if self.set is None else self.set.find()
-
-    def __repr__(self) -> str:
-        return f"%{self.number}:{self.op}"
-
-
-def is_const(v: Node, value: float | None = None) -> bool:
-    """Whether a node is a constant fill (with that value)."""
-    return v.op == "const" and (value is None or v.attrs["value"] == value)
-
-
-def depends_on_floats(v: Node) -> bool:
-    """Whether a value depends on a float input."""
-    todo, seen = [v], set[int]()
-    while todo:
-        x = todo.pop()
-        if x.op == "input" and x.elem in FLOATS:
-            return True
-        if x.number not in seen:
-            seen.add(x.number)
-            todo.extend(x.args)
-    return False
-
-
-def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    rank = max(map(len, shapes))
-    out = []
-    for column in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):
-        sizes = {d for d in column if d != 1}
-        if len(sizes) > 1:
-            raise AssertionError(f"row shapes {shapes} do not broadcast")
-        out.append(sizes.pop() if sizes else 1)
-    return tuple(out)
+_NEUTRAL = {"add": 0, "mul": 1}
+"""What changes no integer. Floats keep it: nobody looks for the same float by two ways."""
 
 
 class Values:
@@ -193,36 +89,12 @@ class Values:
 
     def pointwise(self, name: str, args: Sequence[Node], elem: Elem, **params: float) -> Node:
         """A function of the shared vocabulary; `elem` is the result's element type."""
-        if name == "add" and args[0].elem in INTEGERS:
-            for a, b in ((args[0], args[1]), (args[1], args[0])):
-                if is_const(b, 0) and broadcast_shapes(a.shape, b.shape) == a.shape:
-                    return a
-        if name == "mul":
-            for a, b in ((args[0], args[1]), (args[1], args[0])):
-                if is_const(b, 1) and broadcast_shapes(a.shape, b.shape) == a.shape:
-                    return a
-        folded = self._rsqrt(name, args, elem)
-        if folded is not None:
-            return folded
         shape = broadcast_shapes(*(a.shape for a in args))
+        if name in _NEUTRAL and elem in INTEGERS:
+            for a, b in (args, reversed(args)):
+                if is_const(b, _NEUTRAL[name]) and a.shape == shape:
+                    return a
         return self.make("pointwise", args, self.join(args), shape, elem, name=name, params=params)
-
-    def _rsqrt(self, name: str, args: Sequence[Node], elem: Elem) -> Node | None:
-        """`d = x ** -0.5; d[d == inf] = 0`, and the like, as rsqrt with a value at zero."""
-        if name != "where" or not is_const(args[1]) or args[1].shape != ():
-            return None
-        cond, value, y = args
-        if y.op != "pointwise" or y.attrs["name"] != "rsqrt" or y.attrs["params"]:
-            return None
-        if cond.op != "pointwise" or cond.attrs["name"] != "eq" or not is_const(cond.args[1]):
-            return None
-        tested, against = cond.args[0], cond.args[1].attrs["value"]
-        if (tested is y and against == math.inf) or (tested is y.args[0] and against == 0):
-            zero = value.attrs["value"]
-            return self.make(
-                "pointwise", y.args, y.set, y.shape, elem, name="rsqrt", params={"zero": zero}
-            )
-        return None
 
     def cast(self, v: Node, elem: Elem) -> Node:
         if v.elem == elem:
@@ -254,11 +126,6 @@ class Values:
         if list(order) == sorted(order):
             return v
         shape = [v.shape[i] for i in order]
-        if v.op == "const":
-            return self.const(v.attrs["value"], v.elem, shape)
-        if v.op == "transpose":
-            inner = v.attrs["order"]
-            return self.transpose(v.args[0], [inner[i] for i in order])
         return self.make("transpose", [v], v.set, shape, v.elem, order=tuple(order))
 
     def broadcast(self, v: Node, shape: Sequence[int]) -> Node:

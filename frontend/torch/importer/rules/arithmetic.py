@@ -1,19 +1,17 @@
-"""Rules of arithmetic, comparisons, casts and copies."""
+"""Rules of arithmetic, element by element."""
 
 import math
 from typing import Any
 
-import torch
-
 from ..errors import NoRule
 from ..values import pieces
+from ..values.elements import FLOATS, INTEGERS, Elem
+from ..values.nodes import is_const
 from ..values.tensors import Arr
-from ..values.values import FLOATS, INTEGERS, Elem, is_const
-from .indexing import row_numbers
 from .registry import Call, rule
 
-UNARY = "neg exp log log1p expm1 sqrt rsqrt abs sign relu tanh sigmoid erf sin cos".split()
-for _name in UNARY:
+UNARY = "neg abs sign exp expm1 log log1p log2 sqrt rsqrt sin cos tanh sigmoid relu erf erfinv"
+for _name in UNARY.split():
 
     @rule(_name)
     def _unary(c: Call, name: str = _name) -> Arr:
@@ -22,7 +20,7 @@ for _name in UNARY:
         return c.ctx.unary(name, c.x)
 
 
-for _name in ("mul", "maximum", "minimum"):
+for _name in ("mul", "maximum", "minimum", "atan2"):
 
     @rule(_name)
     def _binary(c: Call, name: str = _name) -> Arr:
@@ -78,7 +76,7 @@ def _floordiv(c: Call) -> Arr:
         if not isinstance(b, int | float) or math.frexp(abs(b))[0] != 0.5:
             raise NoRule("floats divided and rounded down, by another number than a power of two")
         # stopped: torch has no derivative of it
-        return pieces.flat(c.ctx, c.ctx.unary("floor", c.ctx.binary("div", a, b)))
+        return c.ctx.flat(c.ctx.unary("floor", c.ctx.binary("div", a, b)))
     if elem == "i1":
         raise NoRule("a division of booleans")
     return _divided(c, "floordiv", a, b, elem)
@@ -99,27 +97,6 @@ def _mod(c: Call) -> Arr:
     if elem not in INTEGERS:
         raise NoRule("a remainder of floats")
     return _divided(c, "mod", a, b, elem)
-
-
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-
-    @rule(_name)
-    def _compare(c: Call, name: str = _name) -> Arr:
-        return c.ctx.compare(name, c.arg("input"), c.arg("other"))
-
-
-for _name in ("and", "or", "not"):
-
-    @rule(f"logical_{_name}", f"bitwise_{_name}")
-    def _logical(c: Call, name: str = f"logical_{_name}") -> Arr:
-        operands = [c.ctx.lift(c.arg("input"))]
-        if name != "logical_not":
-            operands.append(c.ctx.lift(c.arg("other")))
-        if any(a.elem != "i1" for a in operands):
-            if c.op.startswith("bitwise"):
-                raise NoRule("bitwise arithmetic of integers")
-            operands = [c.ctx.compare("ne", a, 0) if a.elem != "i1" else a for a in operands]
-        return c.ctx.raw(name, operands, "i1")
 
 
 @rule("pow")
@@ -180,62 +157,6 @@ def _clamp_max(c: Call) -> Arr:
     return pieces.clamp(c.ctx, c.x, None, c.arg("max"))
 
 
-@rule("where")
-def _where(c: Call) -> Any:
-    condition = c.tensor("condition")
-    if "other" not in c.arguments:
-        return (row_numbers(c, condition),)
-    return c.ctx.where(condition, c.arg("input"), c.arg("other"))
-
-
-@rule("masked_fill")
-def _masked_fill(c: Call) -> Arr:
-    value = c.arg("value")
-    return c.ctx.where(c.tensor("mask"), value, c.x, elem=c.x.elem)
-
-
-@rule("nan_to_num")
-def _nan_to_num(c: Call) -> Arr:
-    x, ctx = c.x, c.ctx
-    if x.elem not in FLOATS:
-        c.seen_in_result("nan", "posinf", "neginf")  # integers are never that
-        return x
-    big = torch.finfo(torch.float64 if x.elem == "f64" else torch.float32).max
-    nan, pos, neg = (c.arg(n) for n in ("nan", "posinf", "neginf"))
-    out = ctx.where(ctx.compare("ne", x, x), float(nan or 0.0), x)
-    out = ctx.where(ctx.compare("eq", out, math.inf), float(big if pos is None else pos), out)
-    return ctx.where(ctx.compare("eq", out, -math.inf), float(-big if neg is None else neg), out)
-
-
-@rule("isnan")
-def _isnan(c: Call) -> Arr:
-    return c.ctx.compare("ne", c.x, c.x)
-
-
-@rule("isinf")
-def _isinf(c: Call) -> Arr:
-    if c.x.elem not in FLOATS:
-        return c.ctx.compare("ne", c.x, c.x)
-    return c.ctx.compare("eq", c.ctx.unary("abs", c.x), math.inf)
-
-
-@rule("isfinite")
-def _isfinite(c: Call) -> Arr:
-    if c.x.elem not in FLOATS:
-        return c.ctx.compare("eq", c.x, c.x)
-    return c.ctx.compare("lt", c.ctx.unary("abs", c.x), math.inf)
-
-
-@rule("detach")
-def _detach(c: Call) -> Arr:
-    return Arr(c.x.dims, c.ctx.values.stop(c.x.v))
-
-
-@rule("contiguous", "clone", "alias")
-def _same(c: Call) -> Arr:
-    return c.x
-
-
 @rule("addcmul")
 def _addcmul(c: Call) -> Arr:
     y = c.ctx.binary("mul", c.tensor("tensor1"), c.tensor("tensor2"))
@@ -248,24 +169,3 @@ def _lerp(c: Call) -> Arr:
     elem = c.elem
     xs = [c.ctx.lift(x, elem) for x in (c.x, c.tensor("end"), c.arg("weight"))]
     return c.ctx.raw("lerp", xs, elem)
-
-
-@rule("to", "float", "double", "long", "int", "bool", "type", "type_as", "_to_copy")
-def _to(c: Call) -> Arr:
-    c.seen_in_result("other")
-    elem = c.elem
-    if elem == "i1" and c.x.elem != "i1":
-        return c.ctx.compare("ne", c.x, 0)
-    return c.ctx.cast(c.x, elem)
-
-
-@rule("copy")
-def _copy(c: Call) -> Arr:
-    y = c.ctx.cast(c.ctx.lift(c.arg("src")), c.x.elem)
-    return c.ctx.expand(y, c.x.dims)
-
-
-@rule("fill", "zero")
-def _fill(c: Call) -> Arr:
-    value: Any = 0 if c.op == "zero" else c.arg("value")
-    return c.ctx.expand(c.ctx.lift(value, c.x.elem), c.x.dims)

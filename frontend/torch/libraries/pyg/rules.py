@@ -1,17 +1,18 @@
-"""Rules of the gnnc:: leaves."""
+"""What the leaves mean: their rules, in the importer's table as soon as this is imported."""
 
 import sympy
 
-from ..errors import NoRule
-from ..values.indexed_columns import pick
-from ..values.products import einsum
-from ..values.sizes import expression
-from ..values.tensors import Arr, Merge, elem_of
-from ..values.values import Filter, Loops, Node, Set, Union
-from .registry import Call, rule, size_expr
+from ...importer.errors import NoRule
+from ...importer.rules.registry import Call, rule, size_expr
+from ...importer.values.indexed_columns import pick
+from ...importer.values.known import known_numbers
+from ...importer.values.nodes import Filter, Loops, Node, Set, Union
+from ...importer.values.products import einsum
+from ...importer.values.sizes import expression
+from ...importer.values.tensors import Arr, Merge, elem_of
 
 
-@rule("gnnc.segment_reduce")
+@rule("gnnc.segment_reduce", counts="dim_size")
 def _segment_reduce(c: Call) -> Arr:
     src, index, reduce = c.tensor("src"), c.tensor("index"), c.arg("reduce")
     dim, size = c.arg("dim"), c.arg("dim_size")
@@ -22,7 +23,7 @@ def _segment_reduce(c: Call) -> Arr:
     return c.ctx.segment(src, index, dim, size_expr(size), kind, zero_ties=ties)
 
 
-@rule("gnnc.segment_softmax")
+@rule("gnnc.segment_softmax", counts="num_groups")
 def _segment_softmax(c: Call) -> Arr:
     src, index, size = c.tensor("src"), c.tensor("index"), c.arg("num_groups")
     dim = src.wrap(c.arg("dim"))
@@ -86,11 +87,11 @@ def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
     nodes = c.ctx.sizes.set_of(size_expr(size))
     fill = values.const(2.0 if improved and weight is not None else 1.0, elem)
     if weight is None:
-        weight = Arr([edges.home], values.const(1.0, elem))
+        weight = Arr([edges.rows], values.const(1.0, elem))
     if loops:
         total = expression(c.example[0].shape[1])
         edges, weight = _remaining_loops(c, edges, weight, nodes, fill, total)
-    over = c.ctx.sizes.unify(edges.home, weight.home)
+    over = c.ctx.sizes.unify(edges.rows, weight.rows)
     src, dst = (e.v for e in _ends(c, edges))
     into = dst if flow == "source_to_target" else src
     degree = values.reduce("sum", weight.v, over, into, nodes)
@@ -106,7 +107,7 @@ def _remaining_loops(
     """The edges without loops, then one loop a node with its old weight, or `fill`."""
     values, sizes = c.ctx.values, c.ctx.sizes
     src, dst = (e.v for e in _ends(c, edges))
-    home = sizes.unify(edges.home, weight.home)
+    home = sizes.unify(edges.rows, weight.rows)
     mask = c.ctx.compare("ne", *_ends(c, edges))
     kept = sizes.born(Filter(home, mask.v), sympy.Symbol(f"_kept{mask.v.number}"))
     loops = sizes.born(Loops(nodes, home, src, dst), nodes.expr)
@@ -174,21 +175,21 @@ def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr,
 def _typed_linear(c: Call) -> Arr:
     x, kind = c.tensor("x"), c.tensor("types")
     weight, bias = c.tensor("weight"), c.optional("bias")
-    home = c.ctx.sizes.unify(x.home, kind.home)
-    w = take(c, weight, kind.v)
+    home = c.ctx.sizes.unify(x.rows, kind.rows)
+    w = _take(c, weight, kind.v)
     letter = "h" if isinstance(x.dims[0], Merge) else ""
     y = c.ctx.values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)
     if bias is not None:
-        y = c.ctx.values.pointwise("add", [y, take(c, bias, kind.v)], y.elem)
+        y = c.ctx.values.pointwise("add", [y, _take(c, bias, kind.v)], y.elem)
     return Arr([Merge(x.dims[0].k, home) if letter else home, weight.dims[2]], y)
 
 
-def take(c: Call, weight: Arr, kind: Node) -> Node:
+def _take(c: Call, weight: Arr, kind: Node) -> Node:
     """`weight[kind]` for integer rows: constants on each part of a union pick constant slices."""
     values = c.ctx.values
     if kind.op == "stack":
-        return values.stack(kind.home, [take(c, weight, k) for k in kind.args])
-    numbers = _constant(kind)
+        return values.stack(kind.home, [_take(c, weight, k) for k in kind.args])
+    numbers = known_numbers(kind)
     if numbers is not None:
         rows = [values.slice(weight.v, 0, k, k + 1) for k in numbers]
         table = values.concat(rows, 0)
@@ -197,37 +198,3 @@ def take(c: Call, weight: Arr, kind: Node) -> Node:
         node, rows = c.ctx.rows_of(weight)
         return values.at(node, kind, kind.home, rows)
     raise NoRule("types that are neither one number a row nor constant for each part")
-
-
-def _constant(v: Node) -> list[int] | None:
-    """The numbers of a one-row integer value, when they are known now."""
-    if v.set is not None:
-        return None
-    if v.op == "const":
-        count = v.shape[0] if v.shape else 1
-        return [int(v.attrs["value"])] * count
-    if v.op == "table" and len(v.shape) == 1:
-        return [int(d) for d in v.attrs["data"]]
-    if v.op in ("reshape", "broadcast") and len(v.shape) <= 1:
-        inner = _constant(v.args[0])
-        if inner is None:
-            return None
-        return inner if len(inner) == (v.shape or (1,))[0] else inner * v.shape[0]
-    if v.op == "reshape":
-        return _constant(v.args[0])
-    if v.op == "cast":
-        return _constant(v.args[0])
-    if v.op == "pointwise" and v.attrs["name"] in ("add", "mul", "sub"):
-        return _folded(v)
-    return None
-
-
-def _folded(v: Node) -> list[int] | None:
-    a, b = (_constant(x) for x in v.args)
-    if a is None or b is None:
-        return None
-    n = max(len(a), len(b))
-    a, b = (x if len(x) == n else x * n for x in (a, b))
-    name = v.attrs["name"]
-    f = {"add": int.__add__, "mul": int.__mul__, "sub": int.__sub__}[name]
-    return [f(p, q) for p, q in zip(a, b, strict=True)]

@@ -1,0 +1,157 @@
+"""Reads by index, rows that a mask keeps, and reductions into groups of rows."""
+
+from __future__ import annotations
+
+import sympy
+
+from ..errors import NoRule
+from .arithmetic import Arithmetic
+from .nodes import Filter, Node, Set, depends_on_floats
+from .tensors import Arr, Merge, numbers
+
+
+class Indexing(Arithmetic):
+    """Rows of one set by those of another."""
+
+    def rows_of(self, x: Arr, dim: int = 0) -> tuple[Node, Set]:
+        """A tensor as rows over one of its dimensions; a constant dimension becomes a set."""
+        d = x.dims[dim]
+        if isinstance(d, Set):
+            return x.v, d.find()
+        if isinstance(d, Merge) or x.axis is not None:
+            raise NoRule("an index into a column dimension of rows")
+        rows = self.sizes.set_of(sympy.Integer(d))
+        order = [dim] + [i for i in range(x.rank) if i != dim]
+        v = self.values.transpose(x.v, order)
+        return self.values.as_rows(v, rows), rows
+
+    def gather(self, x: Arr, dim: int, i: Arr) -> Arr:
+        """`x.index_select(dim, i)` for a 1-d i."""
+        dim = x.wrap(dim)
+        if i.rank != 1 or not isinstance(i.dims[0], Set):
+            if i.home is None:
+                return self._take_columns(x, dim, i)
+            raise NoRule("an index tensor with several dimensions")
+        v, codomain = self.rows_of(x, dim)
+        rest = [d for k, d in enumerate(x.dims) if k != dim]
+        over = i.home
+        if self.are_kept_rows(i.v, codomain):
+            return Arr([*rest[:dim], over, *rest[dim:]], self.values.parent(v, over))
+        return Arr([*rest[:dim], over, *rest[dim:]], self.values.at(v, i.v, over, codomain))
+
+    @staticmethod
+    def are_kept_rows(i: Node, rows: Set) -> bool:
+        """Whether i are the numbers of the rows that a filter keeps, as nonzero gives them."""
+        return (
+            i.op == "parent"
+            and i.args[0].op == "iota"
+            and i.args[0].home is rows.find()
+            and i.home is not None
+            and isinstance(i.home.origin, Filter)
+            and i.home.origin.set.find() is rows.find()
+        )
+
+    def _take_columns(self, x: Arr, dim: int, i: Arr) -> Arr:
+        """A column dimension at constant positions."""
+        data = i.v.attrs.get("data") if i.v.op == "table" else None
+        if data is None or i.rank != 1 or not isinstance(x.dims[dim], int):
+            raise NoRule("an index of constant size that is no literal")
+        c = x.column(dim)
+        size = x.dims[dim]
+        if not data or not all(-size <= j < size for j in data):
+            raise NoRule(f"no position, or one that is outside of a dimension of size {size}")
+        vs = [self.values.slice(x.v, c, j % size, j % size + 1) for j in data]
+        return Arr([*x.dims[:dim], len(vs), *x.dims[dim + 1 :]], self.values.concat(vs, c))
+
+    def select(self, x: Arr, dim: int, k: int) -> Arr:
+        """`x.select(dim, k)` on a column dimension."""
+        dim = x.wrap(dim)
+        size = x.dims[dim]
+        if not isinstance(size, int):
+            raise NoRule("one row of a set by its number")
+        k = k + size if k < 0 else k
+        if not 0 <= k < size:
+            raise NoRule(f"index {k} is outside of a dimension of size {size}")
+        c = x.column(dim)
+        v = self.values.slice(x.v, c, k, k + 1)
+        v = self.values.reshape(v, v.shape[:c] + v.shape[c + 1 :])
+        return Arr(x.dims[:dim] + x.dims[dim + 1 :], v)
+
+    def narrow(self, x: Arr, dim: int, lo: int, hi: int, step: int = 1) -> Arr:
+        """`x[.., lo:hi:step]` on a column dimension."""
+        v = self.values.slice(x.v, x.column(dim), lo, hi, step)
+        return Arr([*x.dims[:dim], v.shape[x.column(dim)], *x.dims[dim + 1 :]], v)
+
+    def unsqueeze(self, x: Arr, dim: int) -> Arr:
+        dims = [*x.dims[:dim], 1, *x.dims[dim:]]
+        return Arr(dims, self.values.reshape(x.v, numbers(dims)))
+
+    def keep(self, x: Arr, mask: Arr, size: sympy.Expr) -> Arr:
+        """`x[mask]` along the row axis: the rows of a filter."""
+        if x.home is None or mask.rank != 1 or x.merged:
+            raise NoRule("a mask over a dimension that is not the rows of a set")
+        if not self.float_masks and depends_on_floats(mask.v):
+            raise NoRule(
+                "a mask that depends on float values: which rows there are has to follow from "
+                "integers and booleans (multiply by the mask to keep all rows)"
+            )
+        home = self.sizes.unify(x.home, mask.rows)
+        kept = self.sizes.born(Filter(home, mask.v), size)
+        dims = [kept if isinstance(d, Set) else d for d in x.dims]
+        return Arr(dims, self.values.parent(x.v, kept))
+
+    def row_numbers(self, flags: Arr, size: sympy.Expr) -> Arr:
+        """The numbers of the rows where flags are true, of which there are `size`."""
+        mask = flags if flags.elem == "i1" else self.compare("ne", flags, 0)
+        if mask.rank != 1 or mask.home is None:
+            raise NoRule("the positions in a tensor that is not one number a row")
+        numbers = Arr([mask.home], self.values.make("iota", [], mask.home, (), "i64"))
+        return self.keep(numbers, mask, size)
+
+    def group(self, index: Arr, x: Arr, dim: int) -> tuple[Set, Node]:
+        """The set that a 1-d index and a tensor's dimension share."""
+        if index.rank != 1 or not isinstance(index.dims[0], Set):
+            raise NoRule("a reduction by an index that is not one number a row")
+        d = x.dims[dim]
+        if isinstance(d, Merge):
+            raise NoRule("a reduction over grouped rows")
+        if isinstance(d, int):
+            raise NoRule("a reduction over a column dimension by an index")
+        return self.sizes.unify(d, index.home), index.v
+
+    def segment(
+        self, x: Arr, index: Arr, dim: int, size: sympy.Expr, kind: str, zero_ties: bool = False
+    ) -> Arr:
+        """Reduces the row axis of x into `size` groups."""
+        dim = x.wrap(dim)
+        over, i = self.group(index, x, dim)
+        codomain = self.sizes.set_of(size)
+        v = self.values.reduce(kind, x.v, over, i, codomain, zero_ties)
+        return Arr([*x.dims[:dim], codomain, *x.dims[dim + 1 :]], v)
+
+    def scattered(
+        self, base: Arr, x: Arr, index: Arr, dim: int, kind: str, zero_ties: bool = False
+    ) -> Arr:
+        """Reduces the row axis of x into the rows that a dimension of `base` has."""
+        target = base.dims[dim]
+        if isinstance(target, Set):
+            return self.segment(x, index, dim, target.find().expr, kind, zero_ties)
+        if not isinstance(target, int) or base.axis is not None:
+            raise NoRule("a reduction into a column dimension")
+        # into a dimension of constant size: over a set of that size, and back to columns
+        over, i = self.group(index, x, dim)
+        rows = self.sizes.set_of(sympy.Integer(target))
+        v = self.values.reduce(kind, x.v, over, i, rows, zero_ties)
+        v = self.values.as_unit(v, rows, target)
+        order = list(range(1, len(v.shape)))
+        order.insert(dim, 0)
+        v = self.values.transpose(v, order)
+        return Arr(list(v.shape), v)
+
+    def counts(self, index: Arr, like: Arr) -> Arr:
+        """How often an index names each row of `like`, to be compared with it."""
+        ones = Arr([index.home], self.values.const(1.0, "f32"))
+        rows = self.scattered(like, ones, index, 0, "sum")
+        for k in range(1, like.rank):
+            rows = self.unsqueeze(rows, k)
+        return rows

@@ -1,0 +1,122 @@
+"""Tensors in another shape, their parts, and parts put back, with the rows of sets kept whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from ..errors import NoRule
+from .context import Context
+from .nodes import Union
+from .sizes import Sizes, expression
+from .tensors import Arr, Dim, Merge, numbers
+
+WHOLE = slice(None, None, None)
+
+
+def view(ctx: Context, x: Arr, like: torch.Tensor) -> Arr:
+    """x in the shape of `like`. Legal when the numbers before the row axis stay as many; a
+    dimension of k times the set keeps k apart (a merge)."""
+    home, values = x.home, ctx.values
+    if home is None:
+        dims = ctx.sizes.dims(like)
+        shape = [d for d in dims if isinstance(d, int)]
+        if len(shape) != len(dims):
+            raise NoRule("a constant size viewed as the rows of a set")
+        return Arr(list(dims), values.reshape(x.v, shape))
+    wanted, position, k = _row_position(ctx.sizes, home.expr, like)
+    axis = x.axis
+    before = math.prod(numbers(x.dims[: axis + 1]))  # a merge counts its k
+    left, right = wanted[:position], wanted[position + 1 :]
+    if math.prod(left) * k != before:
+        raise NoRule("a view that mixes the rows of a set with columns")
+    dims: list[Dim] = [*left, home if k == 1 else Merge(k, home), *right]
+    return Arr(dims, values.reshape(x.v, numbers(dims)))
+
+
+def _row_position(sizes: Sizes, rows: sympy.Expr, like: torch.Tensor) -> tuple[list[int], int, int]:
+    """The wanted shape (the row axis as -1), where the row axis is, and its factor."""
+    wanted: list[int] = []
+    found: list[tuple[int, int]] = []
+    rows = sizes.canonical(rows)
+    for i, d in enumerate(like.shape):
+        e = sizes.canonical(expression(d))
+        ratio = sympy.simplify(e / rows) if e.free_symbols else None
+        if ratio is not None and ratio.is_Integer:
+            found.append((i, int(ratio)))
+            wanted.append(-1)
+        elif e.free_symbols and sizes.is_rows(e):
+            raise NoRule(f"a view: {e} is no multiple of the {rows} rows")
+        else:
+            wanted.append(int(d))
+    if len(found) != 1:
+        raise NoRule("a view that merges the rows of a set with columns")
+    return wanted, *found[0]
+
+
+def part(ctx: Context, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
+    """The rows lo .. hi - 1 of a tensor whose dimension `dim` is a set: one part of a union of
+    sets, or all rows."""
+    canonical = ctx.sizes.canonical
+    union = ctx.rows_of(x, dim)[1]
+    if isinstance(union.origin, Union):
+        start = sympy.Integer(0)
+        for k, part in enumerate(union.origin.parts):
+            end = start + part.find().expr
+            if _equal(canonical(start), canonical(lo)) and _equal(canonical(end), canonical(hi)):
+                v = ctx.values.part(x.v, union, k)
+                return Arr([*x.dims[:dim], part.find(), *x.dims[dim + 1 :]], v)
+            start = end
+    if _equal(canonical(lo), sympy.Integer(0)) and _equal(canonical(hi), canonical(union.expr)):
+        return x
+    raise NoRule("a slice of the rows of a set that is not one of the parts it was joined from")
+
+
+def _equal(a: sympy.Expr, b: sympy.Expr) -> bool:
+    return a == b or sympy.simplify(a - b) == 0
+
+
+def spelled_out(index: Sequence[Any], rank: int) -> tuple[Any, ...]:
+    """An index with whole slices in the place of `...`."""
+    taken = sum(i is not None and i is not Ellipsis for i in index)
+    parts = ([WHOLE] * (rank - taken) if i is Ellipsis else [i] for i in index)
+    return tuple(itertools.chain(*parts))
+
+
+def put(ctx: Context, base: Arr, index: Sequence[Any], value: Arr, dim: int = 0) -> Arr:
+    """`base` with `value` in the place of `base[index]`, whose shape it has: whole dimensions,
+    numbers and slices of columns."""
+    while dim < len(index) and index[dim] == WHOLE:
+        dim += 1
+    if dim >= len(index):
+        return value
+    i, size = index[dim], base.dims[dim]
+    if not isinstance(size, int):
+        raise NoRule("an edit of some rows of a set, by their numbers")
+    if isinstance(i, int) and not isinstance(i, bool):
+        lo = i % size
+        hi = lo + 1
+        rest = (*index[:dim], *index[dim + 1 :])
+        inner = put(ctx, ctx.select(base, dim, lo), rest, value, dim)
+        piece = ctx.unsqueeze(inner, dim)
+    elif isinstance(i, slice) and is_plain(i):
+        lo, hi, _ = i.indices(size)
+        piece = put(ctx, ctx.narrow(base, dim, lo, hi), index, value, dim + 1)
+    else:
+        raise NoRule("an edit of columns that are chosen by more than a number or a plain slice")
+    pieces = [piece]
+    if lo > 0:
+        pieces.insert(0, ctx.narrow(base, dim, 0, lo))
+    if hi < size:
+        pieces.append(ctx.narrow(base, dim, hi, size))
+    return ctx.concat(pieces, dim)
+
+
+def is_plain(i: slice) -> bool:
+    """Whether a slice is without a step, between numbers that are known now."""
+    return i.step in (None, 1) and all(b is None or type(b) is int for b in (i.start, i.stop))
