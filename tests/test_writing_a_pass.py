@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "writing-a-pass.md").read_text()
-BLOCK = re.compile(r"<!-- (file|add): ([^ ,]+)(?:, (.+?))? -->\n```\w+\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"<!-- (file|add): ([^ ,]+)(?:, (.+?))? -->\n```\w*\n(.*?)```", re.DOTALL)
 FOLDERS = ("bench", "codegen", "dialects", "filecheck", "frontend", "passes", "runtime", "tests")
 
 

@@ -48,6 +48,8 @@ _OPTIONAL = (
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
+    # GCC 12 makes wrong numbers of choices by masks in small loops
+    "-fno-tree-loop-if-convert",
     # where a loop over edges begins is a matter of luck else: up to 7 % of a GAT epoch
     "-falign-loops=32",
 )

@@ -1,3 +1,4 @@
+import ctypes
 import os
 import shutil
 import stat
@@ -5,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gnnc.runtime import cache
@@ -225,3 +227,28 @@ def test_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         place = cache.directory()
     assert cache.directory() == place
     shutil.rmtree(place)
+
+
+CHOICES = """
+#include <stdint.h>
+void choices(int64_t n, const uint8_t *a, const uint8_t *b, const double *x, double *y)
+{
+    for (int64_t i = 0; i < n; ++i) {
+        double v[4], w[4];
+        for (int f = 0; f < 4; ++f) v[f] = a[i * 4 + f] ? 0.0 : x[i * 4 + f];
+        for (int f = 0; f < 4; ++f) w[f] = b[i * 4 + f] ? 1.0 : 0.25;
+        for (int f = 0; f < 4; ++f) y[i * 4 + f] = v[f] * w[f];
+    }
+}
+"""
+
+
+def test_choices_by_masks_are_right(cache_root: Path):
+    """GCC 12 gives other numbers with -O3 where it turns the branches of such loops into vectors."""
+    library = toolchain.load(toolchain.compile_source(CHOICES))
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 72), np.uint8)
+    x, y = rng.normal(size=72), np.empty(72)
+    pointers = [ctypes.c_void_p(v.ctypes.data) for v in (a, b, x, y)]
+    library.choices(ctypes.c_int64(18), *pointers)
+    np.testing.assert_array_equal(y, np.where(a, 0.0, x) * np.where(b, 1.0, 0.25))
