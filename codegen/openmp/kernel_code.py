@@ -19,6 +19,8 @@ from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
 from .row_values import Memory, Place, Scalar, combine
 
+LOOKUPS = (rows.LookupOp, rows.LoadOp)
+"""What stands in a nest beside stages and products."""
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
 
@@ -406,9 +408,15 @@ class KernelCode:
         )
         self.prefetch_gathers(code, ops)
         yielded = cut.yielded.values
-        code.run(ops, yielded)
+        code.run([*self.read_in(cut), *ops], yielded)
         for v, r in zip(yielded, cut.results, strict=True):
             self.keep(code, v, self.local[r])
+
+    def read_in(self, cut: rows.StageOp) -> list[Operation]:
+        """The look-ups of the nest itself that a stage reads, and so makes again."""
+        shared = (op for op in self.nest.body.block.ops if isinstance(op, LOOKUPS))
+        uses = ((op, u.operation) for op in shared for u in op.result.uses)
+        return list(dict.fromkeys(op for op, user in uses if cut.is_ancestor(user)))
 
     def prefetch_gathers(self, code: RowCode, ops: list[Operation]) -> None:
         """Ask for what later rows of the nest will gather."""

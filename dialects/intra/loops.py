@@ -320,12 +320,9 @@ class TraverseOp(IntraOp, Step):
             match op:
                 case StageOp() | MatmulOp() | OuterOp():
                     good = True
-                case LookupOp():
-                    good = op.row is self.row
-                case LoadOp():
-                    users = (use.operation for use in op.result.uses)
-                    good = op.row is self.row and op.otherwise is None
-                    good = good and all(isinstance(u, MatmulOp | OuterOp) for u in users)
+                case LookupOp() | LoadOp():
+                    plain = not isinstance(op, LoadOp) or op.otherwise is None
+                    good = op.row is self.row and plain
                 case StoreOp():
                     good = op.row is self.row and isinstance(op.value.owner, MatmulOp)
                     good = good and op.value.has_one_use()

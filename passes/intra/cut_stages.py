@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -54,15 +55,23 @@ class CutStagesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in phases(op):
-            for nest in nests(func):
+            for nest in uncut(func, self.name):
                 if nest.schedule is None:
                     raise PassFailedException(
                         "cut-stages: a nest has no schedule: run `schedule` before"
                     )
-                if any(isinstance(step, StageOp) for step in nest.body.block.ops):
-                    raise PassFailedException("cut-stages: a nest is cut already")
                 share_long_groups(nest)
                 Cutter(nest).run()
+
+
+def uncut(func: FuncOp, pass_name: str) -> list[TraverseOp]:
+    """The nests of a phase, none of which is cut. Raises PassFailedException where one is."""
+    found = nests(func)
+    if any(isinstance(op, StageOp) for nest in found for op in nest.body.block.ops):
+        raise PassFailedException(
+            f"{pass_name}: a nest of @{func.sym_name.data} is cut: this comes before `cut-stages`"
+        )
+    return found
 
 
 def share_long_groups(nest: TraverseOp) -> None:

@@ -22,6 +22,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.intra.steps import phases
 from ..targets import DEFAULT, Nests, target_of
+from .cut_stages import uncut
 from .fusion.inline import inline_producers
 from .fusion.merge import merge_nests
 from .fusion.quotients import keep_quotients
@@ -39,6 +40,7 @@ class FuseTraversalsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limits = target_of(self.name, self.target).nests
         for func in phases(op):
+            uncut(func, self.name)
             fuse(func, limits)
         CommonSubexpressionElimination().apply(ctx, op)
         keep_quotients(op)

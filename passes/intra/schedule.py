@@ -20,8 +20,10 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra.bindings import PiecesOp
 from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
 from ...dialects.intra.schedule import ScheduleAttr
+from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import element, element_bytes, length
 from ..targets import DEFAULT, Target, target_of
+from .cut_stages import uncut
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class SchedulePass(ModulePass):
                 raise PassFailedException(
                     f"schedule: {option} is {bound} or more, not {getattr(self, name)}"
                 )
-        for nest in op.walk():
-            if isinstance(nest, TraverseOp):
+        for func in phases(op):
+            for nest in uncut(func, self.name):
                 nest.properties["schedule"] = self.of(nest, target)
 
     def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:

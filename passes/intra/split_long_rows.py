@@ -41,6 +41,7 @@ from ...dialects.intra.rows import (
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import buffer_type, element, length, row_dims, row_of, row_type
 from ..targets import DEFAULT, Nests, target_of
+from .cut_stages import uncut
 
 POINTWISE = (ApplyOp, BroadcastOp, CastOp, ConstOp, LoadOp)
 SHORT = (*POINTWISE, FirstOp, ReshapeOp, SliceOp)
@@ -193,5 +194,6 @@ class SplitLongRowsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limits = target_of(self.name, self.target).nests
         for func in phases(op):
+            uncut(func, self.name)
             split_long_rows(func, limits)
             region_dce(func.body)

@@ -244,7 +244,7 @@ void choices(int64_t n, const uint8_t *a, const uint8_t *b, const double *x, dou
 
 
 def test_choices_by_masks_are_right(cache_root: Path):
-    """GCC 12 gives other numbers with -O3 where it turns the branches of such loops into vectors."""
+    """GCC 12 gives other numbers with -O3 where it makes vectors of the branches of such loops."""
     library = toolchain.load(toolchain.compile_source(CHOICES))
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 72), np.uint8)
