@@ -17,7 +17,7 @@ func.func @forward(%N : !inter.set<N>) {
 
 // -----
 
-// CHECK: intra.load stands in no stage: a nest that is cut holds stages, products
+// CHECK: intra.store stands in no stage: a nest that is cut holds stages, products
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
