@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
     from .runtime.cpu.pool import release_memory
-    from .runtime.sets.graph import Graph
 
-__all__ = ["Graph", "Options", "compile", "explain", "release_memory", "train_step"]
+__all__ = ["Options", "compile", "explain", "release_memory", "train_step"]
 __version__ = "0.1.0"
 
 heap.share()  # here, because it has to come before torch's first tensor
 
 _HOMES = {
-    "Graph": ".runtime.sets.graph",
     "Options": ".frontend.compiler",
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",

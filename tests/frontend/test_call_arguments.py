@@ -16,10 +16,10 @@ import torch.nn.functional as F  # noqa: E402
 from torch import Tensor, fx  # noqa: E402
 
 from gnnc.frontend.torch.capture.capture import dynamo_compile  # noqa: E402
-from gnnc.frontend.torch.evaluate import evaluate  # noqa: E402
 from gnnc.frontend.torch.importer import Unsupported, import_graph  # noqa: E402
 from gnnc.frontend.torch.importer.calls.schemas import plain_name  # noqa: E402
 from gnnc.frontend.torch.importer.rules import RULES  # noqa: E402
+from gnnc.tests.frontend.evaluate import evaluate  # noqa: E402
 
 N = 6
 

@@ -15,8 +15,8 @@ from torch import Tensor, fx, nn  # noqa: E402
 
 from gnnc.dialects.meaning.check import parse_module  # noqa: E402
 from gnnc.frontend.torch.capture.capture import dynamo_compile  # noqa: E402
-from gnnc.frontend.torch.evaluate import evaluate  # noqa: E402
 from gnnc.frontend.torch.importer import Imported, Unsupported, import_graph  # noqa: E402
+from gnnc.tests.frontend.evaluate import evaluate  # noqa: E402
 
 from . import zoo  # noqa: E402
 

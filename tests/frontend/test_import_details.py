@@ -14,7 +14,6 @@ pytest.importorskip("torch_geometric")
 from torch import Tensor, fx, nn  # noqa: E402
 
 from gnnc.frontend.torch.capture.capture import dynamo_compile, tensors_in, why_eager  # noqa: E402
-from gnnc.frontend.torch.evaluate import evaluate  # noqa: E402
 from gnnc.frontend.torch.importer import (  # noqa: E402
     ImportCrash,
     Imported,
@@ -26,6 +25,7 @@ from gnnc.frontend.torch.importer import (  # noqa: E402
 from gnnc.frontend.torch.importer.binding import Number, Same  # noqa: E402
 from gnnc.frontend.torch.importer.rules import RULES  # noqa: E402
 from gnnc.frontend.torch.libraries.pyg import substitutes  # noqa: E402
+from gnnc.tests.frontend.evaluate import evaluate  # noqa: E402
 
 from . import user_code as user  # noqa: E402
 from . import zoo  # noqa: E402

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...dialects.meaning import SetVal, run
-from .importer.binding import (
+from gnnc.dialects.meaning import SetVal, run
+from gnnc.frontend.torch.importer.binding import (
     Constant,
     Copy,
     DropoutKey,
@@ -25,7 +25,7 @@ from .importer.binding import (
     Same,
     View,
 )
-from .importer.values.tensors import DTYPES
+from gnnc.frontend.torch.importer.values.tensors import DTYPES
 
 
 def evaluate(
