@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from .linear.function import LinearFunction, value_ops
+from .linear.function import LinearFunction
 from .linear.reads import drop_read_of_unit
 from .raising.assignments import relation_assignments
 from .raising.constants import drop_neutral, fold_constants, name_power, unstack
@@ -42,22 +42,11 @@ _RULES = (
     relation_loop,
     relation_assignments,
 )
-_ROUNDS = 50
-"""More than any program needs; a rule that undid another would not end."""
 
 
 def raise_patterns(func: FuncOp) -> None:
     """Raises `func` until nothing changes any more."""
-    fn = LinearFunction(func)
-    for _ in range(_ROUNDS):
-        changed = False
-        for op in value_ops(func):
-            if op.results[0].first_use is not None:
-                changed |= any(rule(fn, op) for rule in _RULES)
-        fn.sweep()
-        if not changed:
-            return
-    raise RuntimeError(f"raise: @{func.sym_name.data} does not settle")
+    LinearFunction(func).settle("raise", _RULES)
 
 
 @dataclass(frozen=True)

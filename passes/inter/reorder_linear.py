@@ -31,7 +31,7 @@ from .linear.aggregation import move_product
 from .linear.chains import rebracket
 from .linear.concat_sums import join_pieces
 from .linear.distribute import distribute
-from .linear.function import LinearFunction, value_ops
+from .linear.function import LinearFunction
 from .linear.inner import take_out_product
 from .linear.levels import join_levels
 from .linear.reads import drop_read_of_unit, sink_reads
@@ -59,8 +59,6 @@ _RULES = (
     move_product,
     share_scaled,
 )
-_ROUNDS = 50
-"""More than any program needs; a rule that undid another would not end."""
 
 
 def reorder_linear(
@@ -70,16 +68,7 @@ def reorder_linear(
     target: Target = TARGETS[DEFAULT],
 ) -> None:
     """Reorders `func` until nothing changes any more."""
-    fn = LinearFunction(func, degree, hoist_inputs, target)
-    for _ in range(_ROUNDS):
-        changed = False
-        for op in value_ops(func):
-            if op.results[0].first_use is not None:
-                changed |= any(rule(fn, op) for rule in _RULES)
-        fn.sweep()
-        if not changed:
-            return
-    raise RuntimeError(f"reorder-linear: @{func.sym_name.data} does not settle")
+    LinearFunction(func, degree, hoist_inputs, target).settle("reorder-linear", _RULES)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
@@ -29,6 +29,9 @@ from ...analysis.dependence import closure, has_backward, invariant_arguments
 from ...analysis.value_facts import Facts
 from ...signature import body_ops
 from ...targets import DEFAULT, TARGETS, Target
+
+ROUNDS = 50
+"""More than any program needs; a rule that undid another would not end."""
 
 ROW_WISE = (
     PointwiseOp,
@@ -117,6 +120,20 @@ class LinearFunction:
         if old.name_hint and isinstance(new.owner, Operation):
             new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
+
+    def settle(
+        self, pass_name: str, rules: Sequence[Callable[[LinearFunction, ValueOp], bool]]
+    ) -> None:
+        """Applies to each value in use the first rule that does something, until none does."""
+        for _ in range(ROUNDS):
+            changed = False
+            for op in value_ops(self.func):
+                if op.results[0].first_use is not None:
+                    changed |= any(rule(self, op) for rule in rules)
+            self.sweep()
+            if not changed:
+                return
+        raise RuntimeError(f"{pass_name}: @{self.func.sym_name.data} does not settle")
 
     def sweep(self) -> None:
         """Erases the values that nothing uses. Sets stay: a type may name them (see dce-sets)."""
