@@ -97,6 +97,9 @@ class StructurePlan:
                 self.step(
                     "filter", self.filter_inputs(op), result, no_loops=op.no_loops is not None
                 )
+            case structure.IntervalOp():
+                inputs = [set_name(op.set), self.names[op.lo], self.names[op.hi]]
+                self.step("interval", inputs, result)
             case structure.LoopsOp():
                 self.step("loops", [set_name(op.set)], result, remaining=op.remaining is not None)
             case structure.UnionOp():

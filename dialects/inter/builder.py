@@ -29,6 +29,7 @@ from .shapes import BroadcastOp, ConcatOp, ContractOp, ReshapeOp, RowReduceOp, S
 from .structure import (
     AttachOp,
     FilterOp,
+    IntervalOp,
     LoopsOp,
     RangeOp,
     SizedOp,
@@ -142,6 +143,14 @@ class Builder:
         made = filter_type(self.fresh(name or f"{set_name(s)}_f"), set_type(s))
         props = {"no_loops": UnitAttr()} if no_loops else None
         return self.structure(FilterOp, [s, [] if mask is None else [mask]], made, props)
+
+    def interval(
+        self, s: SSAValue | str, lo: SSAValue, hi: SSAValue, name: str | None = None
+    ) -> SSAValue:
+        """The rows `lo` to `hi - 1`, unit values, as a slice of Python has them."""
+        v = self.set(s)
+        made = filter_type(self.fresh(name or f"{set_name(v)}_i"), set_type(v))
+        return self.structure(IntervalOp, [v, lo, hi], made)
 
     def loops(
         self, g: SSAValue | str, *, remaining: bool = False, name: str | None = None

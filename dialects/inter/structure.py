@@ -148,6 +148,26 @@ def need_loops(t: SetType) -> None:
 
 
 @op_definition
+class IntervalOp(StructureOp):
+    """`inter.interval %S, %lo, %hi`: the rows from lo to hi - 1, with the rules of Python's slices:
+    a negative bound counts from the end, and one beyond an end means that end."""
+
+    name = "inter.interval"
+    set = operand_def(SetType)
+    lo = operand_def(RowsType)
+    hi = operand_def(RowsType)
+    assembly_format = f"$set `,` $lo `,` $hi {TYPED}"
+
+    def verify_(self) -> None:
+        for bound in (self.lo, self.hi):
+            need_size(rows(bound), "a bound")
+        self.need_maps(filter_type(self.set_type.label, set_type(self.set)))
+
+    def known_equations(self) -> Sequence[tuple[str, str]]:
+        return _through_parent(set_type(self.set))
+
+
+@op_definition
 class LoopsOp(StructureOp):
     """One edge (v, v) per node. With {remaining}, `old` finds the last loop that the graph already
     had there (PyG's add_remaining_self_loops keeps its weight)."""
@@ -250,10 +270,14 @@ class SizedOp(StructureOp):
     assembly_format = f"$n {TYPED}"
 
     def verify_(self) -> None:
-        t = rows(self.n)
-        if t.dom.set != UNIT or t.dims or not is_integer(t.elem):
-            raise VerifyException(f"a size is rows<unit, i64>, not {t}")
+        need_size(rows(self.n), "a size")
         self.need_maps(SetType.get(self.set_type.label))
+
+
+def need_size(t: RowsType, what: str) -> None:
+    """Raises VerifyException unless `t` is one integer."""
+    if t.dom.set != UNIT or t.dims or not is_integer(t.elem):
+        raise VerifyException(f"{what} is rows<unit, i64>, not {t}")
 
 
 def is_check(op: Operation) -> bool:
@@ -261,4 +285,4 @@ def is_check(op: Operation) -> bool:
     return isinstance(op, AttachOp) and op.checked is not None
 
 
-STRUCTURE_OPS = [FilterOp, LoopsOp, UnionOp, AttachOp, RangeOp, SizedOp]
+STRUCTURE_OPS = [FilterOp, IntervalOp, LoopsOp, UnionOp, AttachOp, RangeOp, SizedOp]

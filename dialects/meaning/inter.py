@@ -139,6 +139,15 @@ class InterFunctions(InterpreterFunctions):
         maps = {k: m[keep] for k, m in s.maps.items() if k in op.set_type.map_dict()}
         return (SetVal(len(keep), maps | {structure.PARENT: keep}),)
 
+    @impl(structure.IntervalOp)
+    def interval(
+        self, interp: Interpreter, op: structure.IntervalOp, args: tuple[Any, ...]
+    ) -> PythonValues:
+        s: SetVal = args[0]
+        keep = np.arange(s.n)[int(args[1][0]) : int(args[2][0])]
+        maps = {k: m[keep] for k, m in s.maps.items() if k in op.set_type.map_dict()}
+        return (SetVal(len(keep), maps | {structure.PARENT: keep}),)
+
     @impl(structure.LoopsOp)
     def loops(
         self, interp: Interpreter, op: structure.LoopsOp, args: tuple[Any, ...]

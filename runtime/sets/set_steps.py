@@ -35,8 +35,21 @@ def _filter(inputs: Sequence[Any], attrs: Attrs) -> Value:
         kept = kernels.where(on_rows(inputs[1], g.size))
     if kept.size == g.size:
         return SetData(g.size, {**g.maps, "parent": MapData.identity(g.size)}, name=g.name)
+    return _of_rows(g, kept)
+
+
+def _of_rows(g: SetData, kept: kernels.Int32s) -> SetData:
+    """The subset of these rows."""
     maps = {name: value.of_rows(kept) for name, value in g.maps.items()}
     return SetData(kept.size, {**maps, "parent": MapData.trusted(kept, g.size)}, name=g.name)
+
+
+def _interval(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    """interval (S, lo, hi): the rows lo .. hi - 1 as a slice has them; `parent` leads to S."""
+    base: SetData = inputs[0]
+    lo, hi = (int(x.reshape(())) for x in inputs[1:])
+    start, stop, _ = slice(lo, hi).indices(base.size)
+    return _of_rows(base, np.arange(start, max(start, stop), dtype=np.int32))
 
 
 def _loops(inputs: Sequence[Any], attrs: Attrs) -> Value:
@@ -204,6 +217,7 @@ def on_rows(x: Array, count: int) -> Array:
 
 SET_STEPS: dict[str, Rule] = {
     "filter": _filter,
+    "interval": _interval,
     "loops": _loops,
     "union": _union,
     "attach": _attach,

@@ -73,6 +73,7 @@ def every_op(vanilla):
     a = b.attach(g, maps, pairs=[("kind", "src")], name="a")
     b.at(a, "parent.src", x)
     s = b.sized(b.size(g))
+    b.interval(g, b.const(1, elem=i64), b.size(g))
     b.iota(s)
     table = b.as_rows(three, b.table(np.arange(6.0).reshape(3, 2), f64))
     b.as_unit(three, table, 3)

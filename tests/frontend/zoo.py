@@ -337,10 +337,9 @@ MORE["GCN2_pairnorm"] = (lambda: TwoGCN("pairnorm"), plain)
 EAGER = {
     "GCNConv_csr": "sparse adjacency",
     "SAGE_csr": "sparse adjacency",
-    "SAGE_lstm": "not one of the parts",
+    "SAGE_lstm": "by their numbers",
     "dense_attention": "rows of two sets",
     "sorted_by_end": "argsort",
     "top_rows": "topk",
-    "two_sizes_meet": "not one of the parts",
 }
 """The models that run in torch, whole or in part, with words of the reason."""

@@ -77,10 +77,20 @@ def reduces() -> list[str]:
     ]
 
 
+LITERALS = {
+    name: f"%{name} = inter.const {number} : !inter.rows<unit, i64>\n"
+    for name, number in (("i0", 0), ("i5", 5), ("i99", 99), ("j2", -2), ("j99", -99))
+}
+"""Bounds of intervals: from the start, and (j) from the end."""
+
 CASES: dict[str, list[str]] = {
     "filter": [
         f"%a = inter.filter %g {{no_loops}} : {FILTER}",
         f"%a = inter.filter %g, %m : {FILTER}",
+    ],
+    "interval": [
+        f"{LITERALS[lo]}{LITERALS[hi]}%a = inter.interval %g, %{lo}, %{hi} : {FILTER}"
+        for lo, hi in (("i0", "i5"), ("i5", "j2"), ("j2", "i99"), ("i5", "i0"), ("j99", "i5"))
     ],
     "loops": [
         f"%a = inter.loops %g : {made('a', 'src: N mono onto, dst: N mono onto')}",

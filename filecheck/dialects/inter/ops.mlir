@@ -23,6 +23,8 @@ func.func @structure(%V : !inter.set<N, tag: T>, %R : !inter.set<R, st: T>, %T :
   %r = inter.range 3 : !inter.set<r>
   // CHECK-NEXT: %s = inter.sized %n : !inter.set<s>
   %s = inter.sized %n : !inter.set<s>
+  // CHECK-NEXT: %j = inter.interval %g, %n, %n : !inter.set<j, src: N, dst: N, rel: R, parent: g mono, eq src.tag = rel.st, pairs (rel, src) (dst, rel)>
+  %j = inter.interval %g, %n, %n : !inter.set<j, src: N, dst: N, rel: R, parent: g mono, eq src.tag = rel.st, pairs (rel, src) (dst, rel)>
   %id = inter.slice %ids {dim = 0, lo = 0, hi = 1} : !inter.rows<g, 1xi64>
   %i = inter.reshape %id : !inter.rows<g, i64>
   // CHECK: %h = inter.attach %g (kind = %i, same = %i) : !inter.set<h, src: N, dst: N, rel: R, kind: r partial, same: s, parent: g mono onto, pairs (same, src)>

@@ -156,6 +156,14 @@ func.func @f(%g : !inter.set<g, src: N, dst: N>, %i : !inter.rows<g, 2xf32>) {
 
 // -----
 
+// CHECK: a bound is rows<unit, i64>, not !inter.rows<g, i64>
+func.func @f(%g : !inter.set<g, src: N, dst: N>, %n : !inter.rows<unit, i64>, %i : !inter.rows<g, i64>) {
+  %a = inter.interval %g, %n, %i : !inter.set<a, src: N, dst: N, parent: g mono>
+  func.return
+}
+
+// -----
+
 // CHECK: a size is rows<unit, i64>, not !inter.rows<g, i64>
 func.func @f(%g : !inter.set<g, src: N, dst: N>, %i : !inter.rows<g, i64>) {
   %a = inter.sized %i : !inter.set<a>

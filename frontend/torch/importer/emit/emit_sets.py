@@ -127,12 +127,17 @@ class SetEmitter(ABC):
                 place = self.map(origin.set, use.index.args[0], use.codomain)
                 inherited[key] = (place.label, place.codomain_stage)
         below = self.set(origin.set)
+        name = self.signature.name_of(s)
+        if origin.mask.op == "interval":
+            bounds = (self.value(x)[0] for x in origin.mask.args)
+            value = self.b.interval(below.values[-1], *bounds, name=name)
+            maps = {k: MapPlace(label, 0, at) for k, (label, at) in inherited.items()}
+            return Stages([value], maps, below=below.last)
         loops = self.is_no_loops(origin)
         if not loops:
             self.value(origin.mask)  # may attach maps
         stage = below.last
         mask = None if loops else self.on(origin.mask, origin.set, stage)
-        name = self.signature.name_of(s)
         value = self.b.filter(below.values[stage], mask, no_loops=loops, name=name)
         maps = {k: MapPlace(label, 0, at) for k, (label, at) in inherited.items()}
         return Stages([value], maps, below=stage)
@@ -257,7 +262,9 @@ class SetEmitter(ABC):
         new, places = {}, {}
         for (use, value), target in zip(values, codomains, strict=True):
             key = (use.index.number, use.codomain.number)
-            new[labels[key]] = (value, set_name(target.values[-1]))
+            # rows that meet by their number are as many: the runtime checks what a map claims
+            flags = ("mono", "onto") if "same" in use.index.attrs else ()
+            new[labels[key]] = (value, set_name(target.values[-1]), flags)
             # a map of the set into itself leads to the stage before this one
             places[key] = MapPlace(labels[key], stages.last + 1, target.last)
         known = {key: place.label for key, place in stages.maps.items()}

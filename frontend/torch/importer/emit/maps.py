@@ -106,8 +106,10 @@ def _is_integer_input(v: Node) -> bool:
 
 
 def inherits(subset: Filter, index: Node) -> bool:
-    """Whether an index of a filter's rows is a map of the set that it filters."""
-    return index.op == "parent" and not chosen_by_value(subset, index.args[0])
+    """Whether an index of a filter's rows is a map of the set that it filters. Rows beside a slice
+    need not be in range: a sampled batch keeps the edges among the nodes that it keeps."""
+    sliced = subset.mask.op == "interval"
+    return index.op == "parent" and not sliced and not chosen_by_value(subset, index.args[0])
 
 
 def sets_of(v: Node) -> Iterator[Set]:

@@ -82,7 +82,8 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
         return c.ctx.narrow(x, dim, r.start, r.stop, r.step)
     if not isinstance(size, Set) or s.step not in (None, 1):
         raise NoRule("a slice of grouped rows, or one with a step, of the rows of a set")
-    return part(c.ctx, x, dim, _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr))
+    lo, hi = _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr)
+    return part(c.ctx, x, dim, lo, hi, expression(c.out.shape[dim]))
 
 
 def _bound(b: Any, default: sympy.Expr) -> sympy.Expr:

@@ -1,5 +1,6 @@
 """Rules that only move numbers: views, permutations, joins and splits."""
 
+import itertools
 from typing import Any
 
 import sympy
@@ -102,20 +103,24 @@ def _stack(c: Call) -> Arr:
 
 @rule("tensor_split", "chunk", "split", "split_with_sizes")
 def _split(c: Call) -> tuple[Arr, ...]:
-    c.seen_in_result("chunks", "sections", "indices", "split_size", "split_sizes")
+    c.seen_in_result("chunks", "sections", "split_size", "split_sizes")
     dim = c.dim()
-    out, start = [], sympy.Integer(0)
-    for piece in c.example:
-        end = start + expression(piece.shape[dim])
-        out.append(_between(c, dim, start, end))
-        start = end
-    return tuple(out)
+    sizes = [expression(piece.shape[dim]) for piece in c.example]
+    if isinstance(cuts := c.arg("indices", None), tuple | list):
+        ends = [x.expr if isinstance(x, Sym) else sympy.Integer(x) for x in cuts]
+        ends.append(expression(example(c.form.arguments["input"]).shape[dim]))
+    else:
+        ends = list(itertools.accumulate(sizes))
+    starts = [sympy.Integer(0), *ends]
+    return tuple(
+        _between(c, dim, lo, hi, size) for lo, hi, size in zip(starts, ends, sizes, strict=False)
+    )
 
 
-def _between(c: Call, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
-    """Positions lo .. hi - 1 of a dimension of the first argument."""
+def _between(c: Call, dim: int, lo: sympy.Expr, hi: sympy.Expr, size: sympy.Expr) -> Arr:
+    """Positions lo .. hi - 1 of a dimension of the first argument, `size` in number."""
     if not isinstance(c.x.dims[dim], int):
-        return part(c.ctx, c.x, dim, lo, hi)
+        return part(c.ctx, c.x, dim, lo, hi, size)
     if not (lo.is_Integer and hi.is_Integer):
         raise NoRule("columns from or to a symbolic position")
     return c.ctx.narrow(c.x, dim, int(lo), int(hi))
@@ -147,7 +152,8 @@ def _narrow(c: Call) -> Arr:
     lo = start.expr if isinstance(start, Sym) else sympy.Integer(start)
     if lo.is_negative:
         lo += expression(example(c.form.arguments["input"]).shape[dim])
-    return _between(c, dim, lo, lo + expression(c.out.shape[dim]))
+    size = expression(c.out.shape[dim])
+    return _between(c, dim, lo, lo + size, size)
 
 
 @rule("flip")

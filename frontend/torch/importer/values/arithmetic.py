@@ -43,7 +43,7 @@ class Arithmetic:
     assertions: list[Held] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.values = Values(self.sizes.unify)
+        self.values = Values(self.sizes.meet)
 
     def require_below(self, x: Arr, size: int) -> None:
         """The integers of x must be in 0 .. size - 1, which the runtime checks when it sees new
@@ -165,7 +165,7 @@ class Arithmetic:
                 merge is not None and mine.k != merge.k
             ):
                 raise NoRule("rows meet rows of another grouping")
-            home = self.sizes.unify(home, x.home)
+            home = self.sizes.meet(home, x.home)
         return axis, home, merge
 
     def raw(self, name: str, xs: Sequence[Arr], elem: Elem, **params: float) -> Arr:

@@ -95,7 +95,7 @@ class Context(Indexing):
         home: Set | None = None
         for x in xs:
             if x.home is not None:
-                home = x.home if home is None else self.sizes.unify(home, x.home)
+                home = x.home if home is None else self.sizes.meet(home, x.home)
         column = xs[0].column(dim)
         v = self.values.concat([x.v for x in xs], column)
         return Arr([*xs[0].dims[:dim], v.shape[column], *xs[0].dims[dim + 1 :]], v)

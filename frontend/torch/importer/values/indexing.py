@@ -67,8 +67,12 @@ class Indexing(Arithmetic):
         """`x.select(dim, k)` on a column dimension."""
         dim = x.wrap(dim)
         size = x.dims[dim]
+        if isinstance(size, Set):
+            end = sympy.Integer(k + 1) if k != -1 else size.find().expr
+            one = self.interval(x, sympy.Integer(k), end, sympy.Integer(1))
+            return self.select(one, dim, 0)
         if not isinstance(size, int):
-            raise NoRule("one row of a set by its number")
+            raise NoRule("one of grouped rows by its number")
         k = k + size if k < 0 else k
         if not 0 <= k < size:
             raise NoRule(f"index {k} is outside of a dimension of size {size}")
@@ -99,6 +103,24 @@ class Indexing(Arithmetic):
         kept = self.sizes.born(Filter(home, mask.v), size)
         dims = [kept if isinstance(d, Set) else d for d in x.dims]
         return Arr(dims, self.values.parent(x.v, kept))
+
+    def interval(self, x: Arr, lo: sympy.Expr, hi: sympy.Expr, size: sympy.Expr) -> Arr:
+        """`x[lo:hi]` along the row axis, `size` rows: as columns where that is a constant."""
+        if x.home is None or x.merged:
+            raise NoRule("a slice over a dimension that is not the rows of a set")
+        bounds = [self.values.cast(self.scalar(b), "i64") for b in (lo, hi)]
+        mask = self.values.make("interval", bounds, x.home, (), "i1")
+        constant = self.sizes.canonical(size).is_Integer
+        symbol = sympy.Symbol(f"_interval{mask.number}") if constant else size
+        kept = self.sizes.born(Filter(x.home, mask), symbol)
+        v = self.values.parent(x.v, kept)
+        if not constant:
+            return Arr([kept if isinstance(d, Set) else d for d in x.dims], v)
+        axis = x.axis
+        order = list(range(1, len(v.shape) + 1))
+        order.insert(axis, 0)
+        v = self.values.transpose(self.values.as_unit(v, kept, int(size)), order)
+        return Arr(list(v.shape), v)
 
     def row_numbers(self, flags: Arr, size: sympy.Expr) -> Arr:
         """The numbers of the rows where flags are true, of which there are `size`."""

@@ -30,7 +30,7 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
             if isinstance(d, Set):
                 if letter not in (None, c):
                     raise NoRule("a product over the rows of two sets")
-                home = d.find() if letter is None else ctx.sizes.unify(home, d)
+                home = d.find() if letter is None else ctx.sizes.meet(home, d)
                 letter = c
     if letter is None:
         v = ctx.values.contract(spec, a.v, b.v)

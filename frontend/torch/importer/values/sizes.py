@@ -201,8 +201,27 @@ class Sizes:
             raise NoRule("the extremum of no rows")
         return True
 
+    def meet(self, a: Set, b: Set) -> Set:
+        """The set that the rows of two sets are combined on, one by one: they turn out to be one,
+        or both stay and the rows of the other are read by their number (`Values.on`)."""
+        a, b = a.find(), b.find()
+        same = self.canonical(a.expr) == self.canonical(b.expr)
+        unknown = any(self.is_unknown(s) for x in (a, b) for s in x.expr.free_symbols)
+        try:
+            if same or not unknown:
+                return self.unify(a, b)
+        except NoRule:
+            pass
+        # on that which is made of the other, else on that which came first
+        a, b = sorted((a, b), key=lambda s: s.number)
+        return b if made_from(b, a) else a
+
     def unify(self, a: Set, b: Set) -> Set:
-        """Two sets turn out to be one."""
+        """Two sets turn out to be one.
+
+        Raises:
+            NoRule: both are made of others, or one of the other.
+        """
         a, b = a.find(), b.find()
         if a is b:
             return a

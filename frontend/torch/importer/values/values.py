@@ -2,6 +2,9 @@
 
 So the same column of edge_index reached by two ways is one node, hence one map. `emit/` turns nodes
 into `inter` ops. What the IR cannot hold is no node: every constructor raises NoRule for it.
+
+Rows of two sets of one size, such as two slices of a tensor, meet row by row: those of one are read
+at the rows of the other by their number.
 """
 
 from __future__ import annotations
@@ -24,11 +27,11 @@ _NEUTRAL = {"add": 0, "mul": 1}
 
 
 class Values:
-    """Makes nodes, each once. `unify` is called where the rows of two sets meet: it makes them
-    one, or raises NoRule."""
+    """Makes nodes, each once. `meet` is called where the rows of two sets meet, and gives the set
+    that they meet on."""
 
-    def __init__(self, unify: Callable[[Set, Set], Set]) -> None:
-        self.unify = unify
+    def __init__(self, meet: Callable[[Set, Set], Set]) -> None:
+        self.meet = meet
         self.table: dict[Any, Node] = {}
         self.counter = itertools.count()
 
@@ -59,11 +62,19 @@ class Values:
             )
         return self.table[key]
 
-    def join(self, nodes: Sequence[Node], over: Set | None = None) -> Set | None:
-        """The set that a row-wise op's operands share, together with `over`."""
+    def join(self, nodes: Sequence[Node], over: Set | None = None) -> tuple[list[Node], Set | None]:
+        """A row-wise op's operands on the set that they share, together with `over`; that set."""
         homes = [v.home for v in nodes if v.home is not None]
         homes += [] if over is None else [over.find()]
-        return functools.reduce(self.unify, homes) if homes else None
+        home = functools.reduce(self.meet, homes) if homes else None
+        return [self.on(v, home) for v in nodes], home
+
+    def on(self, v: Node, home: Set | None) -> Node:
+        """Rows of a set at those of another, of as many rows: by their number."""
+        if v.home is None or home is None or v.home is home.find():
+            return v
+        number = self.make("iota", [], home.find(), (), "i64", same=v.home)
+        return self.at(v, number, home.find(), v.home)
 
     # -------------------------------------------------------------- leaves
 
@@ -94,7 +105,8 @@ class Values:
             for a, b in (args, reversed(args)):
                 if is_const(b, _NEUTRAL[name]) and a.shape == shape:
                     return a
-        return self.make("pointwise", args, self.join(args), shape, elem, name=name, params=params)
+        args, home = self.join(args)
+        return self.make("pointwise", args, home, shape, elem, name=name, params=params)
 
     def cast(self, v: Node, elem: Elem) -> Node:
         if v.elem == elem:
@@ -200,7 +212,8 @@ class Values:
             return vs[0]
         shape = list(vs[0].shape)
         shape[dim] = sum(v.shape[dim] for v in vs)
-        return self.make("concat", vs, self.join(vs), shape, vs[0].elem, dim=dim)
+        vs, home = self.join(vs)
+        return self.make("concat", vs, home, shape, vs[0].elem, dim=dim)
 
     def _joined_slices(self, vs: Sequence[Node], dim: int) -> Sequence[Node]:
         """Slices of one value that continue each other become one."""
@@ -239,7 +252,8 @@ class Values:
                 return self.stack(w.set, parts)
         sizes = dict(zip(p + q, a.shape + b.shape, strict=True))
         shape = [sizes[c] for c in out]
-        return self.make("contract", [a, b], self.join([a, b]), shape, a.elem, spec=spec)
+        operands, home = self.join([a, b])
+        return self.make("contract", operands, home, shape, a.elem, spec=spec)
 
     def _summed(self, v: Node, letters: str, others: str) -> tuple[Node, str]:
         lone = [i for i, c in enumerate(letters) if c not in others]
@@ -331,14 +345,14 @@ class Values:
     ) -> Node:
         """Reduces over the rows of `over` into the groups of `index` (None: into one row)."""
         args = [x] if index is None else [x, index]
-        over = self.join(args, over)
+        args, over = self.join(args, over)
         return self.make(
             "reduce", args, codomain, x.shape, x.elem, kind=kind, over=over, zero_ties=zero_ties
         )
 
     def softmax(self, x: Node, over: Set, index: Node, codomain: Set) -> Node:
-        over = self.join([x, index], over)
-        return self.make("softmax", [x, index], over, x.shape, x.elem, over=over, codomain=codomain)
+        args, over = self.join([x, index], over)
+        return self.make("softmax", args, over, x.shape, x.elem, over=over, codomain=codomain)
 
 
 def offset_of(index: Node) -> tuple[Node, sympy.Expr]:

@@ -59,9 +59,9 @@ def _row_position(sizes: Sizes, rows: sympy.Expr, like: torch.Tensor) -> tuple[l
     return wanted, *found[0]
 
 
-def part(ctx: Context, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
-    """The rows lo .. hi - 1 of a tensor whose dimension `dim` is a set: one part of a union of
-    sets, or all rows."""
+def part(ctx: Context, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr, size: sympy.Expr) -> Arr:
+    """The rows lo .. hi - 1 of a tensor whose dimension `dim` is a set, `size` in number: one part
+    of a union of sets, all rows, or an interval of them."""
     canonical = ctx.sizes.canonical
     union = ctx.rows_of(x, dim)[1]
     if isinstance(union.origin, Union):
@@ -74,7 +74,7 @@ def part(ctx: Context, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
             start = end
     if _equal(canonical(lo), sympy.Integer(0)) and _equal(canonical(hi), canonical(union.expr)):
         return x
-    raise NoRule("a slice of the rows of a set that is not one of the parts it was joined from")
+    return ctx.interval(x, lo, hi, size)
 
 
 def _equal(a: sympy.Expr, b: sympy.Expr) -> bool:

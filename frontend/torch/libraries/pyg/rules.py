@@ -149,10 +149,10 @@ def _relational_sum(c: Call) -> Arr:
     over, into = ctx.group(dst, h, 0)
     nodes = ctx.sizes.set_of(size_expr(size))
     relations = ctx.sizes.set_of(sympy.Integer(weight.dims[0]))
-    over = values.join([h.v, into, kind.v], over)
+    args, over = values.join([h.v, into, kind.v], over)
     v = values.make(
         "mean_per_pair",
-        [h.v, into, kind.v],
+        args,
         nodes,
         h.v.shape,
         h.elem,
