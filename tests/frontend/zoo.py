@@ -335,8 +335,6 @@ MORE: dict[str, tuple[Make, Arguments]] = {
 MORE["GCN2_pairnorm"] = (lambda: TwoGCN("pairnorm"), plain)
 
 EAGER = {
-    "GCNConv_csr": "sparse adjacency",
-    "SAGE_csr": "sparse adjacency",
     "SAGE_lstm": "by their numbers",
     "dense_attention": "rows of two sets",
     "sorted_by_end": "argsort",

@@ -34,6 +34,8 @@ from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from ..libraries.pyg import substitutes
+from ..sparse.graphs import on_entries
+from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, graph_breaks
 from .effects import runner_of
 from .hooks import Watched
@@ -189,7 +191,6 @@ def _watch_compilations() -> None:
 
 
 _PLACE = re.compile(r'File "(.+)", line (\d+), in')
-_SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 UNTRACEABLE = (
     dynamo_errors.InternalTorchDynamoError,
@@ -234,7 +235,7 @@ def dynamo_compile(
     compiled = [
         torch.compile(
             fn,
-            backend=functools.partial(checked),
+            backend=functools.partial(on_entries(checked)),
             dynamic=True,
             fullgraph=fullgraph,
             **_ISOLATED,
@@ -253,6 +254,7 @@ def dynamo_compile(
     def call(*args: Any, **kwargs: Any) -> Any:
         substitutes.install()
         _watch_compilations()
+        args, kwargs = of_torch((args, kwargs))
         tensors = list(tensors_in((args, kwargs)))
         reason = why_eager(tensors)
         if reason is not None:
@@ -318,12 +320,10 @@ def why_eager(tensors: Sequence[Tensor]) -> str | None:
     for x in tensors:
         if not x.is_cpu:
             return f"runs eagerly on tensors of the device {x.device}: gnnc compiles for the CPU"
-        if x.layout in _SPARSE:
-            return (
-                "runs eagerly on a sparse adjacency matrix: pass the edges as edge_index "
-                "(a 2 x E tensor) to compile it"
-            )
-        if type(x) is not Tensor and (reason := _other_sizes(x, tensors)):
+        if is_sparse(x):
+            if reason := why_not(x):
+                return f"runs eagerly on {reason}"
+        elif type(x) is not Tensor and (reason := _other_sizes(x, tensors)):
             return reason
     return None
 
@@ -361,6 +361,10 @@ def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
     if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
         tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
         tensors = list(tensors_in(tree))
+    if any(is_sparse(x) for x in tensors):
+        tell_layouts()
+        tree = pytree.tree_map(lambda x: as_matrix(x) if is_sparse(x) else x, tree)
+        tensors = [x for x in tensors if not is_sparse(x)]
     if any(_has_odd_strides(x) for x in tensors):
         tree = pytree.tree_map_only(_has_odd_strides, _with_usual_strides, tree)
     return tree

@@ -347,7 +347,7 @@ class Walk:
         if not isinstance(value, Tensor):
             return value
         if value.layout is not torch.strided:
-            raise NoRule("a sparse tensor: pass edge_index instead")
+            raise NoRule("a sparse tensor (as an argument of the call it is compiled)")
         if value.dtype in (torch.float16, torch.bfloat16):
             raise NoRule(f"of {value.dtype}: gnnc compiles float32 and float64")
         dims = self.context.sizes.dims(value)

@@ -14,7 +14,7 @@ from torch import Tensor
 _LIBRARY = torch.library.Library("gnnc", "DEF")
 
 
-def _leaf(schema: str) -> Callable[[Callable], Callable]:
+def leaf(schema: str) -> Callable[[Callable], Callable]:
     """Defines `torch.ops.gnnc.<name>` from its schema and its reference body."""
 
     def define(body: Callable) -> Callable:
@@ -31,7 +31,7 @@ def _along(index: Tensor, like: Tensor, dim: int) -> Tensor:
     return index.view(shape).expand_as(like)
 
 
-@_leaf("segment_reduce(Tensor src, Tensor index, int dim, SymInt dim_size, str reduce) -> Tensor")
+@leaf("segment_reduce(Tensor src, Tensor index, int dim, SymInt dim_size, str reduce) -> Tensor")
 def segment_reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: str) -> Tensor:
     """PyG's `scatter`: reduces `src` along `dim` into `dim_size` groups given by `index`.
 
@@ -59,7 +59,7 @@ def segment_reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: 
     )
 
 
-@_leaf("segment_softmax(Tensor src, Tensor index, SymInt num_groups, int dim=0) -> Tensor")
+@leaf("segment_softmax(Tensor src, Tensor index, SymInt num_groups, int dim=0) -> Tensor")
 def segment_softmax(src: Tensor, index: Tensor, num_groups: int, dim: int = 0) -> Tensor:
     """PyG's `softmax` of `src` within the groups of `index` along `dim`."""
     top = segment_reduce(src.detach(), index, dim, num_groups, "max")
@@ -68,7 +68,7 @@ def segment_softmax(src: Tensor, index: Tensor, num_groups: int, dim: int = 0) -
     return e / total.index_select(dim, index)
 
 
-@_leaf("softmax_by_index(Tensor src, Tensor index, int dim=0) -> Tensor")
+@leaf("softmax_by_index(Tensor src, Tensor index, int dim=0) -> Tensor")
 def softmax_by_index(src: Tensor, index: Tensor, dim: int = 0) -> Tensor:
     """`segment_softmax` where nobody says how many groups there are."""
     # the groups are numbered anew: no more than there are rows
@@ -80,27 +80,27 @@ def softmax_by_index(src: Tensor, index: Tensor, dim: int = 0) -> Tensor:
     return segment_softmax(src, group, index.size(0), dim)
 
 
-@_leaf("remove_self_loops(Tensor edge_index, Tensor? edge_attr) -> (Tensor, Tensor?)")
+@leaf("remove_self_loops(Tensor edge_index, Tensor? edge_attr) -> (Tensor, Tensor?)")
 def remove_self_loops(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The edges (2 x E) whose ends differ, in order, and the rows of `edge_attr` they keep."""
     keep = edge_index[0] != edge_index[1]
     return edge_index[:, keep], None if edge_attr is None else edge_attr[keep]
 
 
-@_leaf("edge_subgraph(Tensor edge_index, Tensor mask) -> Tensor")
+@leaf("edge_subgraph(Tensor edge_index, Tensor mask) -> Tensor")
 def edge_subgraph(edge_index: Tensor, mask: Tensor) -> Tensor:
     """The edges (2 x E) where the boolean `mask` (E) is true."""
     return edge_index[:, mask]
 
 
-@_leaf("typed_linear(Tensor x, Tensor types, Tensor weight, Tensor? bias) -> Tensor")
+@leaf("typed_linear(Tensor x, Tensor types, Tensor weight, Tensor? bias) -> Tensor")
 def typed_linear(x: Tensor, types: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Row i is `x[i] @ weight[t] + bias[t]` for its type t: x is n x F, weight T x F x G."""
     out = torch.bmm(x.unsqueeze(1), weight[types]).squeeze(1)
     return out if bias is None else out + bias[types]
 
 
-@_leaf(
+@leaf(
     "relational_sum(Tensor? x, Tensor edge_index, Tensor edge_type, Tensor weight, "
     "SymInt num_dst, str reduce) -> Tensor"
 )

@@ -17,7 +17,10 @@ from types import FunctionType
 import torch
 from torch import Tensor
 
-from . import leaves  # noqa: F401  (defines torch.ops.gnnc)
+from . import (
+    leaves,  # noqa: F401  (defines torch.ops.gnnc)
+    matrices,
+)
 
 ACTIVE = False
 _users = 0
@@ -63,6 +66,7 @@ def install() -> None:
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
+        *matrices.SUBSTITUTES,
     ):
         original = getattr(importlib.import_module(module), name)
         substitute = make(_clone(original))
@@ -192,9 +196,13 @@ def _row_each(value: Tensor, edges: Tensor) -> Tensor:
 
 def _patch_methods() -> None:
     from torch_geometric.nn.conv.gat_conv import GATConv
+    from torch_geometric.nn.conv.message_passing import MessagePassing
     from torch_geometric.nn.conv.rgcn_conv import FastRGCNConv, RGCNConv
     from torch_geometric.nn.dense.linear import HeteroLinear
 
+    MessagePassing._lift = functools.wraps(MessagePassing._lift)(
+        matrices.lift(MessagePassing._lift)
+    )
     plain_forward = RGCNConv.forward
     plain_fast_forward = FastRGCNConv.forward
     plain_linear = HeteroLinear.forward

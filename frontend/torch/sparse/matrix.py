@@ -1,0 +1,224 @@
+"""A sparse matrix as the numbers of its entries."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor
+from torch._dynamo.variables.tensor import TensorVariable
+from torch._guards import TracingContext
+
+LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+"""The layouts of torch that can be compiled: the others hold blocks."""
+
+
+class Matrix(Tensor):
+    """A sparse matrix of `n` rows and `m` columns with `nnz` entries, in the order of `like`.
+
+    Attributes:
+        row: the row of each entry, i64 of shape (nnz,).
+        col: the column of each entry, i64 of shape (nnz,).
+        value: the entries, of shape (nnz,).
+        like: the layout that the user's matrix has.
+        origin: the user's matrix, where this is no stand-in of a trace. Functions that are called
+            beside a trace, behind a graph break, are called with it.
+    """
+
+    row: Tensor
+    col: Tensor
+    value: Tensor
+    like: torch.layout
+    origin: Tensor | None = None
+
+    @staticmethod
+    def __new__(
+        cls,
+        row: Tensor,
+        col: Tensor,
+        value: Tensor,
+        shape: Any,
+        like: torch.layout,
+        strides: Any = None,
+    ) -> Matrix:
+        return Tensor._make_wrapper_subclass(
+            cls, shape, strides=strides, dtype=value.dtype, requires_grad=value.requires_grad
+        )
+
+    def __init__(
+        self,
+        row: Tensor,
+        col: Tensor,
+        value: Tensor,
+        shape: Any,
+        like: torch.layout,
+        strides: Any = None,
+    ) -> None:
+        self.row, self.col, self.value, self.like = row, col, value, like
+
+    def __repr__(self) -> str:
+        return f"Matrix(shape={tuple(self.shape)}, entries={self.row.size(0)}, like={self.like})"
+
+    def __tensor_flatten__(self) -> tuple[list[str], torch.layout]:
+        return ["row", "col", "value"], self.like
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner: Mapping[str, Tensor], like: torch.layout, size: Any, stride: Any
+    ) -> Matrix:
+        return Matrix(inner["row"], inner["col"], inner["value"], size, like, stride)
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        from .operations import OPERATIONS
+
+        if TracingContext.try_get() is None:
+            return _on_origins(func, args, kwargs or {})
+        if func in OPERATIONS:
+            return OPERATIONS[func](*args, **(kwargs or {}))
+        out = super().__torch_function__(func, types, args, kwargs or {})
+        tensors = any(isinstance(x, Tensor) for x in pytree.tree_leaves(out))
+        if tensors and getattr(func, "__name__", "") != "__get__":
+            raise NotImplementedError(f"{func} of a sparse matrix")
+        return out
+
+    @classmethod
+    def __torch_dispatch__(
+        cls,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            x = args[0]
+            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like)
+        raise NotImplementedError(f"{func} of a sparse matrix")
+
+
+@torch._dynamo.disable
+def _on_origins(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin, (args, kwargs))
+    return func(*args, **kwargs)
+
+
+def tell_layouts() -> None:
+    """Lets Dynamo answer for a matrix what the user's tensor would: it takes layouts from the
+    stand-in, which has the numbers of its entries as dense tensors."""
+    plain = TensorVariable.specialize
+    if getattr(plain, "of_matrices", False):
+        return
+
+    def specialize(value: Tensor) -> dict[str, Any]:
+        properties = plain(value)
+        if isinstance(value, Matrix):
+            properties |= {"layout": value.like, "is_sparse": value.like is torch.sparse_coo}
+        return properties
+
+    specialize.of_matrices = True  # type: ignore[attr-defined]
+    TensorVariable.specialize = staticmethod(specialize)  # type: ignore[method-assign]
+
+
+@dataclass
+class _Kept:
+    """The numbers of the rows and columns of a matrix, while nobody writes to its own."""
+
+    versions: tuple[int, ...]
+    row: Tensor
+    col: Tensor
+
+
+_kept: dict[int, _Kept] = {}
+
+
+def is_sparse(x: object) -> bool:
+    """Whether this is a sparse tensor, in any layout."""
+    return isinstance(x, Tensor) and x.layout not in (torch.strided, torch.jagged)
+
+
+def of_torch(tree: Any) -> Any:
+    """`tree` with every matrix of SciPy as one of torch in CSR."""
+    scipy = sys.modules.get("scipy.sparse")
+    if scipy is None or not any(map(scipy.issparse, _leaves(tree))):
+        return tree
+    return pytree.tree_map(lambda x: _from_scipy(x) if scipy.issparse(x) else x, tree)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """What plain containers hold (pytree takes five times as long, at every call)."""
+    if isinstance(x, dict):
+        x = x.values()
+    elif not isinstance(x, tuple | list):
+        yield x
+        return
+    for y in x:
+        yield from _leaves(y)
+
+
+def why_not(x: Tensor) -> str | None:
+    """Why a sparse tensor cannot be compiled, or None."""
+    if x.layout not in LAYOUTS:
+        return f"a sparse matrix in {x.layout}: gnnc compiles COO, CSR and CSC"
+    if x.dim() != 2 or x.dense_dim() > 0:
+        return "a sparse tensor that is no matrix of numbers"
+    if x.requires_grad and x.is_leaf:
+        return (
+            "a sparse matrix that wants a gradient itself: make it of a tensor of values that does"
+        )
+    return None
+
+
+def _from_scipy(x: Any) -> Tensor:
+    """A matrix of SciPy as one of torch in CSR, its numbers shared where torch can read them."""
+    x = x.tocsr()
+    parts = (torch.from_numpy(a) for a in (x.indptr, x.indices, x.data))
+    pointer, columns, values = parts
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch calls the layout a beta
+        return torch.sparse_csr_tensor(pointer.long(), columns.long(), values, x.shape)
+
+
+def as_matrix(x: Tensor) -> Matrix:
+    """A sparse matrix of torch in one of `LAYOUTS`; the numbers of rows and columns are made once
+    for all calls with it, and anew where it was written to."""
+    if x.layout is torch.sparse_coo:
+        x = x.coalesce()
+        parts = [x.indices()]
+    elif x.layout is torch.sparse_csr:
+        parts = [x.crow_indices(), x.col_indices()]
+    else:
+        parts = [x.ccol_indices(), x.row_indices()]
+    versions = tuple(p._version for p in parts)
+    kept = _kept.get(id(x))
+    if kept is None or kept.versions != versions:
+        if kept is None:
+            weakref.finalize(x, _kept.pop, id(x), None)
+        kept = _kept[id(x)] = _Kept(versions, *_ends(x.layout, parts))
+    values = x.values()
+    # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
+    values = values.clone() if values.requires_grad else values.detach()
+    matrix = Matrix(kept.row, kept.col, values, x.shape, x.layout)
+    matrix.origin = x
+    return matrix
+
+
+def _ends(layout: torch.layout, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The row and the column of each entry, in memory of their own."""
+    if layout is torch.sparse_coo:
+        return parts[0][0].clone(), parts[0][1].clone()
+    pointer, members = parts
+    groups = torch.repeat_interleave(pointer.diff().long())
+    members = members.to(torch.int64, copy=True)
+    return (groups, members) if layout is torch.sparse_csr else (members, groups)

@@ -1,0 +1,165 @@
+"""What torch's functions make of sparse matrices, in terms of their entries.
+
+`OPERATIONS` has each function that may be traced with a `Matrix` among its arguments; any other
+fails there, and the call runs in torch. The same functions take matrices out of graphs: `Entries`
+are those of a matrix whose parts are nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .matrix import Matrix
+
+
+class Entries(NamedTuple):
+    """A matrix of which the parts are tensors, or nodes of a graph (see `Matrix`)."""
+
+    row: Any
+    col: Any
+    value: Any
+    shape: tuple[Any, Any]
+    like: torch.layout
+
+
+def is_matrix(x: object) -> bool:
+    """Whether this is a matrix or the entries of one."""
+    return isinstance(x, Entries | Matrix)
+
+
+OPERATIONS: dict[Any, Callable[..., Any]] = {}
+
+
+def _of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def define(body: Callable[..., Any]) -> Callable[..., Any]:
+        OPERATIONS.update(dict.fromkeys(functions, body))
+        return body
+
+    return define
+
+
+# ---------------------------------------------------------------- products
+
+
+@_of(torch.mm, torch.matmul, torch.mv, Tensor.mm, Tensor.matmul, Tensor.mv, Tensor.__matmul__)
+def matmul(a: Any, x: Any) -> Any:
+    """A matrix times a dense tensor, m or m x F, or F x n times a matrix."""
+    if is_matrix(a):
+        return product(a, x, "sum")
+    return product(transposed(x), a.t(), "sum").t()
+
+
+@_of(torch.sparse.mm)
+def product(a: Any, x: Any, reduce: str = "sum") -> Any:
+    """A matrix times a dense tensor, the terms of a row reduced in another way than by a sum.
+
+    Raises:
+        RuntimeError: the shapes or types do not fit, or both are sparse.
+    """
+    if is_matrix(x):
+        raise RuntimeError("a product of two sparse matrices")
+    if isinstance(a, Matrix) and a.shape[1] != x.shape[0]:
+        raise RuntimeError(f"a matrix of {a.shape[1]} columns times {x.shape[0]} rows")
+    if isinstance(a, Matrix) and a.dtype != x.dtype:
+        raise RuntimeError(f"a matrix of {a.dtype} times a tensor of {x.dtype}")
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
+    return torch.ops.gnnc.sparse_matmul(a.row, a.col, a.value, x, a.shape[0], reduce)
+
+
+@_of(F.linear)
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """Sparse features times a dense weight."""
+    out = product(input, weight.t(), "sum")
+    return out if bias is None else out + bias
+
+
+@_of(torch.addmm, torch.sparse.addmm)
+def addmm(input: Any, mat1: Any, mat2: Any) -> Any:
+    """A product added to something."""
+    return input + product(mat1, mat2, "sum")
+
+
+# ---------------------------------------------------------------- other matrices
+
+_TURNED = {
+    torch.sparse_csr: torch.sparse_csc,
+    torch.sparse_csc: torch.sparse_csr,
+    torch.sparse_coo: torch.sparse_coo,
+}
+
+
+def _like(a: Any, value: Any) -> Any:
+    return type(a)(a.row, a.col, value, a.shape, a.like)
+
+
+@_of(torch.t, Tensor.t, Tensor.T.__get__)
+def transposed(a: Any) -> Any:
+    """Rows as columns."""
+    return type(a)(a.col, a.row, a.value, (a.shape[1], a.shape[0]), _TURNED[a.like])
+
+
+@_of(torch.detach, Tensor.detach)
+def detached(a: Any) -> Any:
+    """The entries without a gradient."""
+    return _like(a, a.value.detach())
+
+
+@_of(Tensor.coalesce)
+def coalesced(a: Any) -> Any:
+    """The same: matrices enter coalesced."""
+    return a
+
+
+def built(row: Any, col: Any, value: Any, rows: Any, columns: Any, like: torch.layout) -> Any:
+    """A matrix of entries, which are in the order of `like`."""
+    shape = (rows, columns)
+    if isinstance(row, Tensor):
+        return Matrix(row, col, value, shape, like)
+    return Entries(row, col, value, shape, like)
+
+
+torch._dynamo.allow_in_graph(built)
+OPERATIONS[built] = built
+
+# ---------------------------------------------------------------- parts
+
+
+@_of(Tensor.values, Tensor._values)
+def values(a: Any) -> Any:
+    """The entries."""
+    return a.value
+
+
+@_of(Tensor.indices, Tensor._indices)
+def indices(a: Any) -> Any:
+    """Rows and columns of the entries, 2 x nnz."""
+    return torch.stack([a.row, a.col])
+
+
+@_of(Tensor.crow_indices)
+def crow_indices(a: Any) -> Any:
+    """Where the entries of each row begin."""
+    return torch.ops.gnnc.pointer(a.row, a.shape[0])
+
+
+@_of(Tensor.ccol_indices)
+def ccol_indices(a: Any) -> Any:
+    """Where the entries of each column begin."""
+    return torch.ops.gnnc.pointer(a.col, a.shape[1])
+
+
+@_of(Tensor.col_indices)
+def col_indices(a: Any) -> Any:
+    """The column of each entry."""
+    return a.col
+
+
+@_of(Tensor.row_indices)
+def row_indices(a: Any) -> Any:
+    """The row of each entry."""
+    return a.row

@@ -1,0 +1,226 @@
+"""Sparse matrices of torch and SciPy, as adjacency and as features: compiled as a whole, with the
+values and gradients that torch has for them.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric import nn as pyg
+
+import gnnc
+
+LAYOUTS = {
+    "coo": Tensor.to_sparse_coo,
+    "csr": Tensor.to_sparse_csr,
+    "csc": Tensor.to_sparse_csc,
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch calls its sparse layouts a beta
+        yield
+
+
+def dense(n: int, m: int, seed: int = 0) -> Tensor:
+    """A matrix of which three numbers in ten are not 0; some rows and columns are empty."""
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, m, generator=g, dtype=torch.float64)
+    x *= torch.rand(n, m, generator=g) < 0.3
+    x[1] = 0
+    x[:, 2] = 0
+    return x
+
+
+def gradients(f: Callable[..., Tensor], args: tuple[Any, ...], given: Any) -> list[Tensor]:
+    """The result, and the gradients of the dense tensors and of the parameters."""
+    mine = [
+        x.clone().requires_grad_()
+        if isinstance(x, Tensor) and x.layout is torch.strided and x.is_floating_point()
+        else x
+        for x in args
+    ]
+    y = f(*mine)
+    weight = torch.cos(torch.arange(y.numel(), dtype=y.dtype)).view(y.shape)
+    leaves = [x for x in mine if isinstance(x, Tensor) and x.requires_grad]
+    leaves += [] if given is None else list(given.parameters())
+    grads = torch.autograd.grad((y * weight).sum(), leaves, allow_unused=True)
+    return [y, *(g for g in grads if g is not None)]
+
+
+def compared(f: Any, calls: list[tuple[Any, ...]], want: list[tuple[Any, ...]] = []) -> None:
+    """One program for all calls; `want` are those of eager, where they differ."""
+    module = f if isinstance(f, nn.Module) else None
+    compiled = gnnc.compile(copy.deepcopy(f) if module else f)
+    for args, plain in zip(calls, want or calls, strict=True):
+        expected = gradients(f, plain, module)
+        got = gradients(compiled, args, compiled if module else None)
+        assert len(got) == len(expected)
+        for x, y in zip(got, expected, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-9, atol=1e-11)
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and report.kernels
+
+
+FUNCTIONS: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "mm": lambda a, x: torch.mm(a, x.relu()) * 2,
+    "operator": lambda a, x: a @ x + x.sum(),
+    "sparse.mm": lambda a, x: torch.sparse.mm(a, x).tanh(),
+    "linear": lambda a, x: F.linear(a, x.t(), x[0]).relu(),
+    "a vector": lambda a, x: a @ x[:, 0],
+    "there and back": lambda a, x: a.t() @ (a @ x),
+    "from the right": lambda a, x: (x.t()[:, : a.size(0)] @ a) * 2 if a.size(0) < 9 else x,
+    "its values": lambda a, x: a.values().sum() * x,
+    "its layout": lambda a, x: x * 2 if a.layout == torch.strided else x * 3,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str, layout: str) -> None:
+    compared(
+        FUNCTIONS[name],
+        [(LAYOUTS[layout](dense(n, m, n)), dense(m, 4) + 1) for n, m in ((5, 7), (6, 9), (8, 10))],
+    )
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_reductions(reduce: str) -> None:
+    def f(a: Tensor, x: Tensor) -> Tensor:
+        return torch.sparse.mm(a, x, reduce) * 2
+
+    compared(f, [(dense(n, 7, n).to_sparse_csr(), dense(7, 4) + 1) for n in (5, 8)])
+
+
+def test_values_with_a_gradient() -> None:
+    """Of a matrix that is made of values, as torch hands their gradient through it."""
+    ends = dense(6, 8).to_sparse_coo().coalesce().indices()
+    x = dense(8, 3) + 1
+    compiled = gnnc.compile(lambda a, x: (a @ x).tanh())
+    results = []
+    for f in (lambda a, x: (a @ x).tanh(), compiled):
+        w = torch.linspace(-1, 1, ends.size(1), dtype=torch.float64).requires_grad_()
+        y = f(torch.sparse_coo_tensor(ends, w, (6, 8), is_coalesced=True), x)
+        results.append((y, *torch.autograd.grad(y.square().sum(), w)))
+    assert gnnc.explain(compiled).fallbacks == []
+    for got, want in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(got, want)
+
+
+def test_a_matrix_that_is_written_to() -> None:
+    compiled = gnnc.compile(lambda a, x: a @ x.relu())
+    a, x = dense(6, 8).to_sparse_csr(), dense(8, 3) + 1
+    for change in (
+        lambda: None,
+        lambda: a.values().mul_(2),
+        lambda: a.col_indices().copy_(a.col_indices().flip(0) * 0 + 3),
+        lambda: x.add_(1),
+    ):
+        change()
+        torch.testing.assert_close(compiled(a, x), a @ x.relu())
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_what_is_left_to_torch() -> None:
+    """Messages say what; numbers are torch's."""
+    a, x = dense(5, 7).to_sparse_csr(), dense(7, 4)
+    compiled = gnnc.compile(lambda a, x: a.to_dense() @ x)
+    torch.testing.assert_close(compiled(a, x), a @ x)
+    assert any("to_dense" in m or "sparse" in m.lower() for m in gnnc.explain(compiled).fallbacks)
+    leaf = dense(5, 7).to_sparse_coo().requires_grad_()
+    compiled = gnnc.compile(lambda a, x: torch.sparse.mm(a, x))
+    compiled(leaf, x).sum().backward()
+    assert leaf.grad is not None and leaf.grad.layout is torch.sparse_coo
+    assert "wants a gradient itself" in gnnc.explain(compiled).fallbacks[0]
+    compiled = gnnc.compile(lambda a, x: torch.sort(a @ x.relu(), 0)[0].relu())
+    torch.testing.assert_close(compiled(a, x), torch.sort(a @ x.relu(), 0)[0].relu())
+    with pytest.raises(RuntimeError):  # torch converts no types here, nor do we
+        gnnc.compile(lambda a, x: a @ x)(a, x.float())
+
+
+# ---------------------------------------------------------------- adjacency
+
+ADJACENCY: dict[str, Callable[[], nn.Module]] = {
+    "GCN": lambda: pyg.GCNConv(6, 5),
+    "GCN without normalisation": lambda: pyg.GCNConv(6, 5, normalize=False),
+    "SAGE": lambda: pyg.SAGEConv(6, 5),
+    "SAGE max": lambda: pyg.SAGEConv(6, 5, aggr="max"),
+    "GAT": lambda: pyg.GATConv(6, 5, heads=2),
+    "GAT without loops": lambda: pyg.GATConv(6, 5, add_self_loops=False),
+    "GATv2": lambda: pyg.GATv2Conv(6, 5, add_self_loops=False),
+    "GIN": lambda: pyg.GINConv(nn.Linear(6, 5)),
+    "GraphConv": lambda: pyg.GraphConv(6, 5),
+    "APPNP": lambda: pyg.APPNP(3, 0.1),
+    "SG": lambda: pyg.SGConv(6, 5, K=2),
+    "TAG": lambda: pyg.TAGConv(6, 5),
+    "LE": lambda: pyg.LEConv(6, 5),
+    "gated": lambda: pyg.GatedGraphConv(6, 2),
+}
+
+
+def adjacency(n: int, layout: str) -> Tensor:
+    """The transposed adjacency of a graph with loops and isolated nodes, its weights positive."""
+    return LAYOUTS[layout](dense(n, n, n).abs())
+
+
+@pytest.mark.parametrize("layout", ["csr", "coo"])
+@pytest.mark.parametrize("name", ADJACENCY)
+def test_adjacency(name: str, layout: str) -> None:
+    torch.manual_seed(0)
+    model = ADJACENCY[name]().double()
+    compared(model, [(dense(n, 6) + 1, adjacency(n, layout)) for n in (12, 15)])
+
+
+# ---------------------------------------------------------------- features
+
+
+class OnFeatures(nn.Module):
+    """Two layers, of which the first has sparse features."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x: Any, e: Tensor) -> Tensor:
+        h = self.first(x, e) if isinstance(self.first, pyg.MessagePassing) else self.first(x)
+        return self.second(h.relu(), e)
+
+
+FEATURES: dict[str, Callable[[], nn.Module]] = {
+    "GCN": lambda: OnFeatures(pyg.GCNConv(20, 6), pyg.GCNConv(6, 3)),
+    "APPNP": lambda: OnFeatures(nn.Linear(20, 6), pyg.APPNP(3, 0.1)),
+}
+
+
+def twice(x: Tensor) -> Tensor:
+    """COO with each entry in two parts."""
+    x = x.to_sparse_coo()
+    ends, values = x.indices(), x.values()
+    return torch.sparse_coo_tensor(
+        torch.cat([ends, ends], 1), torch.cat([values * 0.25, values * 0.75]), x.shape
+    )
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "scipy", "twice"])
+@pytest.mark.parametrize("name", FEATURES)
+def test_features(name: str, layout: str) -> None:
+    torch.manual_seed(0)
+    model = FEATURES[name]().double()
+    make = {**LAYOUTS, "twice": twice, "scipy": lambda x: sparse.csr_matrix(x.numpy())}[layout]
+    calls, plain = [], []
+    for n in (12, 15):
+        x = dense(n, 20)
+        e = torch.randint(0, n, (2, 40), generator=torch.Generator().manual_seed(n))
+        calls.append((make(x), e))
+        plain.append((x.to_sparse_csr(), e))
+    compared(model, calls, plain)
