@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD, UPDATE
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import RowsType, is_float, rows
+from ..function_pass import FunctionPass
 from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
 from .differentiation.derivatives import STOPS, differentiate, passes_gradient
 from .differentiation.reverse import Reverse
@@ -43,8 +43,7 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     ret, outcomes = return_of(func), result_attributes(func)
     results = list(ret.operands)
     body = [op for op in func.body.block.ops if isinstance(op, ValueOp)]
-    ret.detach()
-    ret.erase()
+    Rewriter.erase_op(ret)
 
     names = Names(
         name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(zip(args, attrs, strict=True))
@@ -152,12 +151,10 @@ def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
 
 
 @dataclass(frozen=True)
-class AutodiffPass(ModulePass):
+class AutodiffPass(FunctionPass):
     """Appends the gradients of arguments marked `inter.needs_grad` to each function's results."""
 
     name = "autodiff"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                autodiff(func)
+    def on(self, func: FuncOp) -> None:
+        autodiff(func)

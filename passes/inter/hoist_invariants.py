@@ -18,11 +18,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects.attributes import PREPARE
 from ...dialects.inter.base import ValueOp
@@ -30,6 +28,7 @@ from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, rows
 from ..analysis.costs import Sizes, row_bytes
 from ..analysis.dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
+from ..function_pass import FunctionPass
 from ..signature import body_ops, return_of
 
 EDGE_WIDTH = 1
@@ -154,7 +153,7 @@ class LateCopies:
 
 
 @dataclass(frozen=True)
-class HoistInvariantsPass(ModulePass):
+class HoistInvariantsPass(FunctionPass):
     """Marks the rows that depend on the graph only for @prepare."""
 
     name = "hoist-invariants"
@@ -162,7 +161,5 @@ class HoistInvariantsPass(ModulePass):
     inputs: bool = False
     edge_width: int = EDGE_WIDTH
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                hoist_invariants(func, self.inputs, self.edge_width)
+    def on(self, func: FuncOp) -> None:
+        hoist_invariants(func, self.inputs, self.edge_width)

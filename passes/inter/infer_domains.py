@@ -8,15 +8,13 @@ these would be multiplied with single numbers that may be infinite: a sum over n
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import ValueOp
 from ..analysis.value_facts import Facts
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 
@@ -41,12 +39,10 @@ def _is_returned(v: SSAValue) -> bool:
 
 
 @dataclass(frozen=True)
-class InferDomainsPass(ModulePass):
+class InferDomainsPass(FunctionPass):
     """Stores every value once per key that it depends on (compact materialization)."""
 
     name = "infer-domains"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                infer_domains(func)
+    def on(self, func: FuncOp) -> None:
+        infer_domains(func)

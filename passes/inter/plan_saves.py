@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ...dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED
 from ...dialects.inter.base import ValueOp
@@ -31,6 +30,7 @@ from ...dialects.inter.types import RowsType, is_bool, rows
 from ..analysis.costs import DEGREE, Sizes
 from ..analysis.dependence import FREE, ancestors, cotangents, dependants
 from ..analysis.min_cut import MinCut
+from ..function_pass import FunctionPass
 from ..signature import body_ops, result_attributes, return_of
 from .hoist_invariants import VIEWS, Invariants
 from .linear.factors import factorise
@@ -177,8 +177,7 @@ class SavePlan:
                 value.owner.attributes[SAVE] = UnitAttr()
         for op in reversed(self.ops):  # originals that only the copies replaced
             if isinstance(op, ValueOp) and op.results[0].first_use is None:
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
 
 @dataclass
@@ -227,14 +226,12 @@ def plan_saves(func: FuncOp, degree: float = DEGREE) -> set[SSAValue]:
 
 
 @dataclass(frozen=True)
-class PlanSavesPass(ModulePass):
+class PlanSavesPass(FunctionPass):
     """Decides what the backward half keeps of the forward, and what it computes again."""
 
     name = "plan-saves"
 
     degree: float = DEGREE
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                plan_saves(func, self.degree)
+    def on(self, func: FuncOp) -> None:
+        plan_saves(func, self.degree)

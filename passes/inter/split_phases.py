@@ -298,6 +298,5 @@ class SplitPhasesPass(ModulePass):
             )
         (func,) = funcs
         parts = split_phases(func)
-        func.detach()
-        func.erase()
+        Rewriter.erase_op(func)
         op.body.block.add_ops(parts)

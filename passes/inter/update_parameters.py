@@ -16,18 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import GRAD, NAME, OPTIMIZER, STATE_OF, UPDATE, UPDATED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
 from ..analysis.dependence import cotangents
+from ..function_pass import FunctionPass
 from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
 from .optimizers import COUNT, RULES, Rule, updated
 from .verify_sets import verify_sets
@@ -74,8 +73,7 @@ def update_parameters(func: FuncOp) -> None:
             results.append((x, {NAME: own, UPDATE: StringAttr(name)}))
     if parameters:
         _fail(func, f"argument {next(iter(parameters))} has no gradient: mark it inter.needs_grad")
-    ret.detach()
-    ret.erase()
+    Rewriter.erase_op(ret)
     func.body.block.add_op(ReturnOp(*(v for v, _ in results)))
     func.attributes[UPDATED] = UnitAttr()
     func.res_attrs = ArrayAttr(DictionaryAttr(a) for _, a in results)
@@ -135,12 +133,10 @@ def _fail(func: FuncOp, message: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class UpdateParametersPass(ModulePass):
+class UpdateParametersPass(FunctionPass):
     """Uses gradients up for the update of parameters, where these name a rule."""
 
     name = "update-parameters"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                update_parameters(func)
+    def on(self, func: FuncOp) -> None:
+        update_parameters(func)
