@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import (
@@ -64,7 +65,8 @@ class LowerToIntraPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self.name, self.target)
         functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks]
-        if not any(f.sym_name.data == "forward" for f in functions):
+        phases = {f.sym_name.data: f for f in functions}
+        if "forward" not in phases:
             raise PassFailedException(
                 "lower-to-intra needs the phases of split-phases: there is no @forward"
             )
@@ -73,14 +75,13 @@ class LowerToIntraPass(ModulePass):
                 f"lower-to-intra: @{done[0].sym_name.data} is what this pass makes: the module is "
                 "lowered already"
             )
-        prepare = next((f for f in functions if f.sym_name.data == "prepare"), None)
+        prepare = phases.get("prepare") or empty_function()
         structure, exported = split_structure(prepare, given_sets(functions))
         op.body.block.insert_op_before(structure, functions[0])
         for func in functions:
             lowered = lower_function(func, exported if func is prepare else {}, target)
             op.body.block.insert_op_before(lowered, func)
-            func.detach()
-            func.erase()
+            Rewriter.erase_op(func)
 
 
 # ---------------------------------------------------------------- @structure
@@ -101,33 +102,32 @@ def given_sets(functions: list[FuncOp]) -> GivenSets:
     return {name: s for name, s in sets.items() if name not in made}
 
 
-def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, dict[SSAValue, str]]:
+def empty_function() -> FuncOp:
+    """What @prepare is where there is none."""
+    func = named_function("prepare", [], [], [], {})
+    func.body.block.add_op(ReturnOp())
+    return func
+
+
+def split_structure(prepare: FuncOp, given: GivenSets) -> tuple[FuncOp, dict[SSAValue, str]]:
     """@structure with the set-making ops of @prepare, and the rows it hands on: value -> name.
 
     Its arguments are all given sets, so that it says of each where its maps lead, and the rows that
     sets are made from.
     """
-    wanted = structure_closure(prepare) if prepare is not None else set[Operation]()
-    pairs = (
-        []
-        if prepare is None
-        else list(zip(prepare.body.block.args, arg_attributes(prepare), strict=True))
-    )
+    wanted = structure_closure(prepare)
+    pairs = list(zip(prepare.body.block.args, arg_attributes(prepare), strict=True))
     read = [
         (a, d)
         for a, d in pairs
         if any(u.operation in wanted for u in a.uses) and isinstance(a.type, RowsType)
     ]
-    returned = (
-        []
-        if prepare is None
-        else list(zip(return_of(prepare).operands, result_attributes(prepare), strict=True))
-    )
+    returned = list(zip(return_of(prepare).operands, result_attributes(prepare), strict=True))
     sets = [(v, d) for v, d in returned if isinstance(v.type, SetType) and isinstance(v, OpResult)]
     names = Names([name_of(v, d, "value") for v, d in (*pairs, *returned)])
     exported: dict[SSAValue, str] = {
         r: names.fresh(f"structure_{r.name_hint or 'rows'}")
-        for op in ([] if prepare is None else body_ops(prepare))
+        for op in body_ops(prepare)
         if op in wanted and not isinstance(op, INLINE)
         for r in op.results
         if isinstance(r.type, RowsType) and any(u.operation not in wanted for u in r.uses)
@@ -136,7 +136,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
         STRUCTURE,
         [*given.values(), *((a.type, named(a, d)) for a, d in read)],
         [v.type for v, _ in sets] + [v.type for v in exported],
-        [d for _, d in sets] + [{NAME: string(n)} for n in exported.values()],
+        [d for _, d in sets] + [{NAME: StringAttr(n)} for n in exported.values()],
         {},
     )
     block = out.body.block
@@ -149,7 +149,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
     for (old, _), new in zip(read, block.args[len(given) :], strict=True):
         new.name_hint = old.name_hint
         value[old] = new
-    for op in [] if prepare is None else body_ops(prepare):
+    for op in body_ops(prepare):
         if op in wanted:
             block.add_op(op.clone(value))
     block.add_op(ReturnOp(*(value[v] for v, _ in sets), *(value[v] for v in exported)))
@@ -158,11 +158,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
 
 def named(value: SSAValue, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """The attributes of an argument with its name spelled out."""
-    return {**attributes, NAME: string(name_of(value, attributes, "value"))}
-
-
-def string(text: str) -> StringAttr:
-    return StringAttr(text)
+    return {**attributes, NAME: StringAttr(name_of(value, attributes, "value"))}
 
 
 def structure_closure(func: FuncOp) -> set[Operation]:
@@ -236,8 +232,7 @@ def bind_results(func: FuncOp, low: Lowering) -> None:
             continue
         t = rows(v)
         out = low.host.output(name_of(v, attrs, f"result{k}"), t.dom, t.dims, t.elem)
-        inline = isinstance(v, OpResult) and isinstance(v.op, INLINE)
-        buffer = None if inline else low.buffer(v)
+        buffer = None if isinstance(v.owner, INLINE) else low.buffer(v)
         alloc = None if buffer is None else allocation(buffer)
         if buffer is None or alloc is None or root(buffer) in bound:
             nest = low.host.nest(t.dom)
@@ -249,9 +244,9 @@ def bind_results(func: FuncOp, low: Lowering) -> None:
 
 def allocation(buffer: SSAValue) -> AllocOp | None:
     """The temporary that a buffer is, or is a view of as a whole."""
-    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp):
-        buffer = buffer.op.buffer
-    return buffer.op if isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp) else None
+    while isinstance(buffer.owner, ViewOp):
+        buffer = buffer.owner.buffer
+    return buffer.owner if isinstance(buffer.owner, AllocOp) else None
 
 
 def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue) -> None:
@@ -259,8 +254,7 @@ def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue)
     low.host.move_first(out)
     memory = out
     if buffer is not alloc.result:
-        properties = {} if alloc.domain is None else {"domain": alloc.domain}
-        view = ViewOp.make([out], [alloc.result.type], **properties)
+        view = ViewOp.make([out], [alloc.result.type], domain=alloc.domain)
         low.host.head.insert(1, view)
         memory = view.result
     alloc.result.replace_all_uses_with(memory)

@@ -209,6 +209,4 @@ def inline(nest: TraverseOp, store: StoreOp, load: LoadOp) -> None:
             continue
         clone = op.clone(value)
         Rewriter.insert_op(clone, InsertPoint.before(load))
-    load.result.replace_all_uses_with(value[store.value])
-    load.detach()
-    load.erase()
+    Rewriter.replace_op(load, [], [value[store.value]])

@@ -222,14 +222,11 @@ def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     second.row.replace_all_uses_with(first.row)
     for op in list(second.body.walk()):
         if isinstance(op, LoadOp) and op.buffer in stored and op.row is first.row:
-            op.result.replace_all_uses_with(stored[op.buffer])
-            op.detach()
-            op.erase()
+            Rewriter.replace_op(op, [], [stored[op.buffer]])
     for op in list(second.body.block.ops):
         op.detach()
         first.body.block.add_op(op)
     if late:
         first.detach()
         Rewriter.insert_op(first, InsertPoint.before(second))
-    second.detach()
-    second.erase()
+    Rewriter.erase_op(second)
