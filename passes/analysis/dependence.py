@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
@@ -97,6 +97,24 @@ def ancestors(
             out.add(owner)
             todo.extend(owner.operands)
     return out
+
+
+def operands_first(
+    v: SSAValue,
+    known: Container[SSAValue],
+    reads: Callable[[SSAValue], Iterable[SSAValue]],
+) -> Iterator[SSAValue]:
+    """`v` and what is read on the way to it, behind what it reads itself; each must be `known` when
+    the next one is asked for. Without recursion: programs are deep."""
+    todo = [v]
+    while todo:
+        x = todo[-1]
+        if x in known:
+            todo.pop()
+        elif new := [y for y in reads(x) if y not in known]:
+            todo += new
+        else:
+            yield x
 
 
 def structure_ancestors(func: FuncOp) -> set[Operation]:
