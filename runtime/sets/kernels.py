@@ -29,12 +29,9 @@ _I64 = ctypes.c_int64
 _INT = ctypes.c_int
 _PTR = ctypes.c_void_p
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "gnnc_bounds_i64": (None, [_PTR, _I64, _INT, _PTR]),
-    "gnnc_bounds_i32": (None, [_PTR, _I64, _INT, _PTR]),
     "gnnc_narrow_i64": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
-    "gnnc_inverse": (_I64, [_PTR, _I64, _PTR, _INT]),
     "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
     "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
     "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
@@ -105,15 +102,6 @@ def integers(values: NDArray[Any], what: str) -> Int64s | Int32s:
     return np.ascontiguousarray(values, np.int64)
 
 
-def bounds(values: NDArray[Any], what: str = "index") -> tuple[int, int]:
-    """The least and the greatest value; (0, -1) for an empty array."""
-    x = integers(values, what)
-    out = np.empty(2, np.int64)
-    function = _library().gnnc_bounds_i32 if x.dtype == np.int32 else _library().gnnc_bounds_i64
-    function(x.ctypes.data, x.size, num_threads(), out.ctypes.data)
-    return int(out[0]), int(out[1])
-
-
 def narrow(values: NDArray[Any], high: int, *, low: int = 0, what: str = "index") -> Int32s:
     """A new read-only int32 array of `values`, each checked to be in ``[low, high)``.
 
@@ -146,19 +134,6 @@ def take(table: Int32s, rows: Int32s, what: str = "index") -> Int32s:
     if bad != _OK:
         raise IndexError(
             f"{what}[{bad}] is {int(rows[bad])}, but the table it reads has {table.size} rows"
-        )
-    return frozen(out)
-
-
-def inverse(rows: Int32s) -> Int32s:
-    """The inverse of a permutation: ``out[rows[p]] = p``. ``ValueError`` where it is none."""
-    rows = np.ascontiguousarray(rows, np.int32)
-    out = np.empty(rows.size, np.int32)
-    bad = _library().gnnc_inverse(rows.ctypes.data, rows.size, out.ctypes.data, num_threads())
-    if bad != _OK:
-        raise ValueError(
-            f"not a permutation: position {bad} holds {int(rows[bad])}, "
-            "which is out of range or repeated"
         )
     return frozen(out)
 
