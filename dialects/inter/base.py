@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.irdl import result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.traits import HasCanonicalizationPatternsTrait
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import Braces, FormattedOp, KnownTypes
-from .sets import KnowsEquations, SetEnv
+from ..assembly import TYPED, Braces, FormattedOp, KnownTypes
+from .sets import KnowsEquations, SetEnv, Total
 from .syntax import SHORT_FORMS, InterBraces
 from .types import UNIT, Dom, RowsType, SetType, row_text, rows, set_type
 
-Operands = Sequence[SSAValue | Sequence[SSAValue]]
-"""Operands of an op in the order of its definition; optional and variadic ones as lists."""
+Operands = Sequence[SSAValue | Sequence[SSAValue] | None]
+"""Operands of an op in the order of its definition; None is one left out, variadic ones are
+lists."""
 
 
 class Row(NamedTuple):
@@ -155,8 +156,18 @@ class ValueOp(InterOp):
             )
 
 
+class OneOperand(ValueOp):
+    """`mnemonic %x`"""
+
+    x = operand_def(RowsType)
+    traits = traits_def(Pure(), Total())
+    assembly_format = f"$x {TYPED}"
+
+
 class FixedOp(ValueOp):
     """An op whose result lives on one domain only."""
+
+    traits = traits_def(Pure(), Total())
 
     def cap(self, env: SetEnv) -> Dom | None:
         return None
