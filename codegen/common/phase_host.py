@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.intra import bindings
 from ...dialects.intra.syntax import buffer_dims
-from .host import Phase, bindings_of, describe, domain_of, readable_name
+from .host import Phase, describe, domain_of, readable_name
 from .scalars import ctype_of
 from .writer import Writer
 
@@ -29,7 +29,10 @@ class PhaseHost:
         self.names: dict[SSAValue, str] = {}
         self.out = Writer(1)
         used: set[str] = set()
-        for op, v in bindings_of(func):
+        for op in func.body.block.ops:
+            if not isinstance(op, bindings.BindingOp | bindings.AllocOp):
+                continue
+            v = op.results[0]
             self.names[v] = readable_name(op, used)
             if isinstance(op, bindings.ViewOp) and (required := op.required()) is not None:
                 self.phase.required.append([domain_of(required[0]), required[1]])
