@@ -345,6 +345,13 @@ def set_name(v: SSAValue) -> str:
     return set_type(v).label
 
 
+def sets_of(t: Attribute) -> list[str]:
+    """The sets that a type names."""
+    if isinstance(t, SetType):
+        return [t.label, *(m.codomain for m in t.map_dict().values()), *t.part_names]
+    return [t.dom.set] if isinstance(t, RowsType) and t.dom.set != UNIT else []
+
+
 def is_float(elem: Attribute) -> bool:
     """Whether numbers of this type have derivatives."""
     return isinstance(elem, Float32Type | Float64Type)

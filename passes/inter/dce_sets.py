@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import StructureOp, ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import is_check
-from ...dialects.inter.types import UNIT, RowsType, SetType
+from ...dialects.inter.types import sets_of
 from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
@@ -43,18 +43,9 @@ def _live(func: FuncOp, env: SetEnv, roots: Iterable[Operation]) -> set[Operatio
                 live.add(item)
                 todo += [*item.operands, *item.results]
             continue
-        owners = [item.owner] + [env.value(n).owner for n in _names(item.type)]
+        owners = [item.owner] + [env.value(n).owner for n in sets_of(item.type)]
         todo += [o for o in owners if isinstance(o, Operation) and o not in live]
     return live
-
-
-def _names(t: Attribute) -> list[str]:
-    """The sets that a type speaks of, other than itself."""
-    if isinstance(t, RowsType):
-        return [] if t.dom.set == UNIT else [t.dom.set]
-    if isinstance(t, SetType):
-        return [*(m.codomain for m in t.map_dict().values()), *t.part_names]
-    return []
 
 
 @dataclass(frozen=True)

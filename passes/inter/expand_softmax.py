@@ -21,8 +21,8 @@ from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import POINTWISE_OPS
 from ...dialects.inter.reduce import SoftmaxOp
 from ...dialects.inter.sets import SetEnv
+from ...dialects.signature import body_ops
 from ..function_pass import FunctionPass
-from ..signature import body_ops
 
 
 def expand_softmax(func: FuncOp, env: SetEnv) -> None:

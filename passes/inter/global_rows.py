@@ -36,8 +36,8 @@ from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import AttachOp
 from ...dialects.inter.types import UNIT, Dom, RowsType, is_integer, set_name, unstrs
 from ...dialects.inter.values import AtOp, IndexOp, IotaOp, SizeOp
+from ...dialects.signature import arg_attributes, body_ops
 from ..function_pass import FunctionPass
-from ..signature import arg_attributes, body_ops
 from .verify_sets import verify_sets
 
 Groups = tuple[str, frozenset[str]]

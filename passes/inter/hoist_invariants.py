@@ -26,10 +26,10 @@ from ...dialects.attributes import PREPARE
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, rows
+from ...dialects.signature import body_ops, return_of
 from ..analysis.costs import Sizes, row_bytes
 from ..analysis.dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
 from ..function_pass import FunctionPass
-from ..signature import body_ops, return_of
 
 EDGE_WIDTH = 1
 """Numbers a row above which an invariant pointwise value per edge is not stored."""

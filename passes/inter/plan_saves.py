@@ -27,11 +27,11 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, is_bool, rows
+from ...dialects.signature import body_ops, result_attributes, return_of
 from ..analysis.costs import DEGREE, Sizes
 from ..analysis.dependence import FREE, ancestors, cotangents, dependants
 from ..analysis.min_cut import MinCut
 from ..function_pass import FunctionPass
-from ..signature import body_ops, result_attributes, return_of
 from .hoist_invariants import VIEWS, Invariants
 from .linear.factors import factorise
 from .linear.function import is_unit

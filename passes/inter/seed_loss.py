@@ -25,9 +25,9 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.attributes import GRAD, SEEDED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
+from ...dialects.signature import result_attributes, return_of
 from ..analysis.dependence import cotangents
 from ..function_pass import FunctionPass
-from ..signature import result_attributes, return_of
 from .verify_sets import verify_sets
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -25,9 +25,17 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.attributes import GRAD, NAME, OPTIMIZER, STATE_OF, UPDATE, UPDATED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
+from ...dialects.signature import (
+    Attributes,
+    Names,
+    arg_attributes,
+    arguments,
+    array_of,
+    result_attributes,
+    return_of,
+)
 from ..analysis.dependence import cotangents
 from ..function_pass import FunctionPass
-from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
 from .optimizers import COUNT, RULES, Rule, updated
 from .verify_sets import verify_sets
 
@@ -76,14 +84,13 @@ def update_parameters(func: FuncOp) -> None:
     Rewriter.erase_op(ret)
     func.body.block.add_op(ReturnOp(*(v for v, _ in results)))
     func.attributes[UPDATED] = UnitAttr()
-    func.res_attrs = ArrayAttr(DictionaryAttr(a) for _, a in results)
+    func.res_attrs = array_of(a for _, a in results)
     func.update_function_type()
 
 
 def _parameters(func: FuncOp) -> list[Parameter]:
     """The arguments with a rule, with what belongs to each."""
-    args = list(zip(func.body.block.args, arg_attributes(func), strict=True))
-    named = [(name_of(a, d, f"arg{i}"), a, d) for i, (a, d) in enumerate(args)]
+    named = arguments(func)
     out: list[Parameter] = []
     for name, value, attrs in named:
         if not isinstance(given := attrs.get(OPTIMIZER), StringAttr):
@@ -124,7 +131,7 @@ def _seed(func: FuncOp, b: Builder) -> None:
     attributes = list(arg_attributes(func))
     del attributes[cotangent.index]
     func.body.block.erase_arg(cotangent)
-    func.arg_attrs = ArrayAttr(DictionaryAttr(a) for a in attributes)
+    func.arg_attrs = array_of(attributes)
     func.update_function_type()
 
 

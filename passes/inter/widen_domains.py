@@ -27,11 +27,11 @@ from ...dialects.inter.reduce import OverAlong
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import UNIT, Dom, rows, set_name
 from ...dialects.inter.values import AtOp
+from ...dialects.signature import body_ops
 from ..analysis.costs import FEW, Sizes
 from ..analysis.dependence import to_differentiate
 from ..analysis.value_facts import Facts
 from ..function_pass import FunctionPass
-from ..signature import body_ops
 from .linear.function import ROW_WISE, at_key
 from .verify_sets import verify_sets
 

@@ -36,16 +36,18 @@ from ...dialects.inter.base import StructureOp, ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, SetType, rows
 from ...dialects.intra.bindings import AllocOp, ViewOp, root
-from ..analysis.costs import Sizes
-from ..signature import (
+from ...dialects.signature import (
     Names,
     arg_attributes,
+    arguments,
     body_ops,
     name_of,
     named_function,
     result_attributes,
+    results,
     return_of,
 )
+from ..analysis.costs import Sizes
 from ..targets import DEFAULT, Target, target_of
 from .context import INLINE, Lowering
 from .nests import Host
@@ -178,7 +180,12 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     """One phase; `exported` are the values that @structure computes, by the name it gives them."""
     env = SetEnv.of(func)
     low = Lowering(Host(env), Sizes.of(func, env), target)
-    for name, arg in arguments(func).items():
+    names = [name for name, _, _ in arguments(func)]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise PassFailedException(
+            f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{twice[0]}"'
+        )
+    for name, arg, _ in arguments(func):
         if isinstance(arg.type, RowsType):
             low.buffers[arg] = low.host.input(name, arg.type)
     for v, name in exported.items():
@@ -196,42 +203,25 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     block.add_op(ReturnOp())
     out = FuncOp(func.sym_name.data, ([], []), Region(block))
     out.attributes[PHASE] = UnitAttr()
-    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
-    results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
-    given = list(zip(arguments(func), arg_attributes(func), strict=True))
     marked = (
-        (results, GRADIENTS, GRAD),
-        (results, UPDATES, UPDATE),
-        (given, COTANGENTS, COTANGENT),
+        (results(func), GRADIENTS, GRAD),
+        (results(func), UPDATES, UPDATE),
+        (arguments(func), COTANGENTS, COTANGENT),
     )
     for values, kind, mark in marked:
-        if of := {name: x for name, a in values if isinstance(x := a.get(mark), StringAttr)}:
+        if of := {name: x for name, _, a in values if isinstance(x := a.get(mark), StringAttr)}:
             out.attributes[kind] = DictionaryAttr(of)
     return out
-
-
-def arguments(func: FuncOp) -> dict[str, SSAValue]:
-    """The arguments by name. Raises PassFailedException where two have one."""
-    found: dict[str, SSAValue] = {}
-    for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
-        name = name_of(arg, attrs, f"arg{arg.index}")
-        if name in found:
-            raise PassFailedException(
-                f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{name}"'
-            )
-        found[name] = arg
-    return found
 
 
 def bind_results(func: FuncOp, low: Lowering) -> None:
     """Let each returned value be computed in its output buffer, by a copy where that is shared."""
     bound: set[SSAValue] = set()
-    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
-    for k, (v, attrs) in enumerate(pairs):
+    for name, v, _ in results(func):
         if not isinstance(v.type, RowsType):
             continue
         t = rows(v)
-        out = low.host.output(name_of(v, attrs, f"result{k}"), t.dom, t.dims, t.elem)
+        out = low.host.output(name, t.dom, t.dims, t.elem)
         buffer = None if isinstance(v.owner, INLINE) else low.buffer(v)
         alloc = None if buffer is None else allocation(buffer)
         if buffer is None or alloc is None or root(buffer) in bound:

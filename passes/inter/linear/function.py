@@ -24,10 +24,10 @@ from ....dialects.inter.shapes import (
 )
 from ....dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp
+from ....dialects.signature import body_ops
 from ...analysis.costs import DEGREE, Sizes
 from ...analysis.dependence import closure, has_backward, invariant_arguments, operands_first
 from ...analysis.value_facts import Facts
-from ...signature import body_ops
 from ...targets import DEFAULT, TARGETS, Target
 
 ROUNDS = 50
