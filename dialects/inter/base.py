@@ -134,7 +134,17 @@ class ValueOp(InterOp):
         return d if d.set == UNIT else Dom(d.set)
 
     def check_sets(self, env: SetEnv) -> None:
-        env.check(self)
+        """Raises VerifyException where the result's type is not between `infer` and `cap`."""
+        low, t = self.infer(env), self.type.dom
+        env.check_type(self.type)
+        high = self.cap(env)
+        if high is None and t != low:
+            raise VerifyException(f"the result lives on {low}, its type says {t}")
+        free = high is None or high.set == UNIT
+        if not env.le(low, t):
+            raise VerifyException(f"the result lives on {low} or finer, its type says {t}")
+        if high is not None and not free and not env.le(t, high):
+            raise VerifyException(f"the result lives on {high} or coarser, its type says {t}")
 
     def row(self) -> Row:
         """The row of the result as the operands and properties give it; raises VerifyException

@@ -27,7 +27,7 @@ def infer_domains(func: FuncOp) -> int:
     for op in func.body.block.ops:
         if not isinstance(op, ValueOp) or _is_returned(op.results[0]):
             continue
-        least = env.infer(op)
+        least = op.infer(env)
         if least != op.type.dom and (facts.finite_units(op) or env.all_are_read(least)):
             Rewriter.replace_value_with_new_type(op.results[0], op.type.on(least))
             moved += 1

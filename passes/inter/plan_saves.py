@@ -14,7 +14,6 @@ split-phases is then exactly the chosen set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UnitAttr
@@ -32,7 +31,7 @@ from ..analysis.costs import DEGREE, Sizes
 from ..analysis.dependence import FREE, ancestors, cotangents, dependants
 from ..analysis.min_cut import MinCut
 from ..function_pass import FunctionPass
-from .hoist_invariants import VIEWS, Invariants
+from .hoist_invariants import VIEWS, Copies, Invariants
 from .linear.factors import factorise
 from .linear.function import is_unit
 
@@ -163,9 +162,12 @@ class SavePlan:
 
     # ------------------------------------------------------------ the rewriting
 
+    def _stays(self, value: SSAValue) -> bool:
+        return not isinstance(value.type, RowsType) or self.is_given(value)
+
     def apply(self, saved: set[SSAValue]) -> None:
         """Gives the ops on cotangents copies of what is not in `saved`."""
-        copies = Copies(self, saved)
+        copies = Copies(lambda x: self._stays(x) or x in saved, RECOMPUTE)
         for op in self.ops:
             if set(op.results) & self.late:
                 copies.redirect(op, range(len(op.operands)))
@@ -178,41 +180,6 @@ class SavePlan:
         for op in reversed(self.ops):  # originals that only the copies replaced
             if isinstance(op, ValueOp) and op.results[0].first_use is None:
                 Rewriter.erase_op(op)
-
-
-@dataclass
-class Copies:
-    """Makes the backward half's own copies, each in front of the first op that needs it."""
-
-    plan: SavePlan
-    saved: set[SSAValue]
-
-    def __post_init__(self) -> None:
-        self.made: dict[SSAValue, SSAValue] = {}
-
-    def redirect(self, op: Operation, operands: Iterable[int]) -> None:
-        """Makes `op` read what the backward half has."""
-        for i in operands:
-            op.operands[i] = self._late(op.operands[i], op)
-
-    def _late(self, value: SSAValue, before: Operation) -> SSAValue:
-        """What the backward half reads in place of `value`."""
-        if not isinstance(value.type, RowsType) or self.plan.is_given(value):
-            return value
-        if value in self.saved:
-            return value
-        if value not in self.made:
-            owner = value.owner
-            assert isinstance(owner, Operation)
-            for x in owner.operands:
-                self._late(x, before)
-            copy = owner.clone({x: self._late(x, before) for x in owner.operands})
-            copy.attributes[RECOMPUTE] = UnitAttr()
-            block = before.parent
-            assert block is not None
-            block.insert_op_before(copy, before)
-            self.made[value] = copy.results[0]
-        return self.made[value]
 
 
 def plan_saves(func: FuncOp, degree: float = DEGREE) -> set[SSAValue]:

@@ -112,7 +112,7 @@ class _Widening:
         """Moves a value to the whole set where it is work for more rows than the set has, and to
         what its operands say where these have moved."""
         v, dom = op.results[0], op.type.dom
-        least = self.env.infer(op)
+        least = op.infer(self.env)
         if not self.env.le(least, dom):
             Rewriter.replace_value_with_new_type(v, op.type.on(least))
             return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects.inter.base import ValueOp
-from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.types import is_float, rows
 from ....dialects.inter.values import AtOp, ConstOp, StackOp
@@ -82,29 +81,19 @@ def name_power(fn: LinearFunction, op: ValueOp) -> bool:
     x, exponent = op.operands
     if rows(x).dims != op.type.dims:
         return False
-    write = {1: _first_power, 2: _square, 0.5: _root, -0.5: _inverse_root, -1: _inverse}
-    power = constant(exponent)
-    if power is None or power not in write:
-        return False
-    fn.replace(op.results[0], write[power](fn.before(op), x))
+    b = fn.before(op)
+    match constant(exponent):
+        case 1:
+            y = b.mul(x, b.const(1.0, (), rows(x).elem))
+        case 2:
+            y = b.mul(x, x)
+        case 0.5:
+            y = b.pointwise("sqrt", x)
+        case -0.5:
+            y = b.pointwise("rsqrt", x)
+        case -1:
+            y = b.div(b.const(1.0, (), rows(x).elem), x)
+        case _:
+            return False
+    fn.replace(op.results[0], y)
     return True
-
-
-def _first_power(b: Builder, x: SSAValue) -> SSAValue:
-    return b.mul(x, b.const(1.0, (), rows(x).elem))
-
-
-def _square(b: Builder, x: SSAValue) -> SSAValue:
-    return b.mul(x, x)
-
-
-def _root(b: Builder, x: SSAValue) -> SSAValue:
-    return b.pointwise("sqrt", x)
-
-
-def _inverse_root(b: Builder, x: SSAValue) -> SSAValue:
-    return b.pointwise("rsqrt", x)
-
-
-def _inverse(b: Builder, x: SSAValue) -> SSAValue:
-    return b.div(b.const(1.0, (), rows(x).elem), x)

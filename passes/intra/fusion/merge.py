@@ -157,17 +157,12 @@ class Merger:
 
     def meet(self, i: int, j: int) -> bool:
         """Whether one of two nests may be done next to the other."""
-        return self.goes_up(i, j) or self.goes_down(i, j)
+        return self.passes(j, i, j) or self.passes(i, i, j)
 
-    def goes_up(self, i: int, j: int) -> bool:
-        """The later nest may be done before the steps between."""
-        later = self.accesses[self.order[j]]
-        return all(later.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
-
-    def goes_down(self, i: int, j: int) -> bool:
-        """The earlier nest may be done after the steps between."""
-        earlier = self.accesses[self.order[i]]
-        return all(earlier.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
+    def passes(self, moved: int, i: int, j: int) -> bool:
+        """Whether a nest may be done before, or after, the steps between `i` and `j`."""
+        own = self.accesses[self.order[moved]]
+        return all(own.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
 
     def reads_own_rows(self, first: TraverseOp, second: TraverseOp) -> bool:
         """Of what `first` stores, `second` loads its own row only, through no view, and nothing it
@@ -188,7 +183,7 @@ class Merger:
     def merge(self, first: TraverseOp, second: TraverseOp) -> None:
         """One nest in the place of the two; the first stands for both from here on."""
         i, j = self.order.index(first), self.order.index(second)
-        late = not self.goes_up(i, j)
+        late = not self.passes(j, i, j)
         merge(first, second, late)
         del self.order[j]
         if late:
