@@ -62,6 +62,11 @@ def element(t: Attribute) -> Attribute:
     return t
 
 
+def row_bytes(v: SSAValue) -> int:
+    """What a row takes in a buffer."""
+    return element_bytes(element(v.type)) * length(v)
+
+
 def buffer_type(dims: Sequence[int], elem: Attribute) -> MemRefType[Attribute]:
     """`memref<?x8x64xf32>`: rows with static row dimensions."""
     return MemRefType(elem, (DYNAMIC_INDEX, *dims))

@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.intra.bindings import root
 from ....dialects.intra.rows import LoadOp, LookupOp, MatmulOp, SegmentOp, StoreOp, TraverseOp
 from ....dialects.intra.steps import Step, sections, steps
-from ....dialects.intra.syntax import element, element_bytes, length
+from ....dialects.intra.syntax import row_bytes
 from ...analysis.costs import DEGREE
 from .simplify import identity
 
@@ -70,11 +70,6 @@ def gathers(nest: TraverseOp) -> dict[object, int]:
                 key = segment.offsets, identity(lookup.table), root(op.buffer)
                 found[key] = round(DEGREE * row_bytes(op.result))
     return found
-
-
-def row_bytes(v: SSAValue) -> int:
-    """What a row takes in a buffer."""
-    return element_bytes(element(v.type)) * length(v)
 
 
 class Merger:
