@@ -317,10 +317,8 @@ class KernelCode:
 
     def direct_output(self, v: SSAValue) -> Operand | None:
         """A product that is stored in the nest itself writes the buffer."""
-        uses = [u.operation for u in v.uses]
-        if len(uses) != 1 or uses[0].parent is not self.nest.body.block:
-            return None
-        if not isinstance(store := uses[0], rows.StoreOp):
+        store = v.get_user_of_unique_use()
+        if not isinstance(store, rows.StoreOp) or store.parent is not self.nest.body.block:
             return None
         n = length(v)
         return Operand(f"({self.text(store.buffer)} + i0 * {n})", n)

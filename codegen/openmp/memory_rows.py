@@ -103,19 +103,15 @@ def result(code: RowCode, v: SSAValue) -> str:
 def destination(code: RowCode, v: SSAValue) -> str:
     """The memory of a large result: the buffer, where it is only stored there."""
     value = v
-    while (user := only_user(value)) is not None and isinstance(user, rows.ReshapeOp):
+    while isinstance(user := value.get_user_of_unique_use(), rows.ReshapeOp):
         value = user.result
-    here = isinstance(user, rows.StoreOp) and user.parent is v.owner.parent
-    if not (here and isinstance(user, rows.StoreOp) and user.row in code.place):
+    if not isinstance(user, rows.StoreOp) or user.row not in code.place:
+        return result(code, v)
+    if user.parent is not v.owner.parent:
         return result(code, v)
     address = code.address(user.buffer, user.row)
     code.place[v] = Memory(address)
     return address
-
-
-def only_user(v: SSAValue) -> Operation | None:
-    users = [use.operation for use in v.uses]
-    return users[0] if len(users) == 1 else None
 
 
 def apply(code: RowCode, op: rows.ApplyOp) -> None:

@@ -153,10 +153,6 @@ class Pairs:
     def count(self) -> int:
         return self.set.size
 
-    def key(self, name: str) -> Int32s:
-        """The value of one key for each tuple, int32 of shape (count,)."""
-        return self.set.map(name).array
-
 
 class SetData:
     """A finite set: its number of rows, its maps by name, and for a union the sizes of its `parts`,

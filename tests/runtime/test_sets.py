@@ -32,18 +32,17 @@ def test_groups_and_pairs(graph: Multigraph):
     assert edges.group("dst") is csc
 
     pairs = edges.pairs(("rel", "src"))
-    listed = list(zip(pairs.key("rel").tolist(), pairs.key("src").tolist(), strict=True))
+    rel, src = (pairs.set.map(k).array for k in ("rel", "src"))
+    listed = list(zip(rel.tolist(), src.tolist(), strict=True))
     assert listed == sorted(set(zip(graph.rel.tolist(), graph.src.tolist(), strict=True)))
-    np.testing.assert_array_equal(pairs.key("src")[pairs.row_map.array], graph.src)
+    np.testing.assert_array_equal(src[pairs.row_map.array], graph.src)
     first = [np.flatnonzero(pairs.row_map.array == j)[0] for j in range(pairs.count)]
     np.testing.assert_array_equal(pairs.first, first)
     for j in range(min(pairs.count, 20)):
         rows = pairs.rows[pairs.ptr[j] : pairs.ptr[j + 1]]
         np.testing.assert_array_equal(rows, np.flatnonzero(pairs.row_map.array == j))
     by_source = pairs.set.group("src")
-    np.testing.assert_array_equal(
-        np.diff(by_source.ptr), np.bincount(pairs.key("src"), minlength=graph.nodes)
-    )
+    np.testing.assert_array_equal(np.diff(by_source.ptr), np.bincount(src, minlength=graph.nodes))
 
 
 def test_nothing_is_compiled_for_a_new_graph():

@@ -47,8 +47,7 @@ def _is_sum(op: object) -> bool:
 
 def _goes_on(op: ValueOp) -> bool:
     """Whether the sum is a term of another one, which will see to it."""
-    uses = list(op.results[0].uses)
-    return len(uses) == 1 and _is_sum(uses[0].operation)
+    return _is_sum(op.results[0].get_user_of_unique_use())
 
 
 def _terms(op: ValueOp) -> list[Term]:
