@@ -49,6 +49,11 @@ def results(func: FuncOp) -> list[tuple[str, SSAValue, Attributes]]:
     return [(name_of(v, d, f"result{i}"), v, d) for i, (v, d) in enumerate(pairs)]
 
 
+def is_returned(v: SSAValue) -> bool:
+    """Whether a value is a result of the function, so that its type is the caller's."""
+    return any(isinstance(use.operation, ReturnOp) for use in v.uses)
+
+
 def body_ops(func: FuncOp) -> list[Operation]:
     """The operations of the function in order, without its return."""
     last = return_of(func)

@@ -8,11 +8,11 @@ these would be multiplied with single numbers that may be infinite: a sum over n
 
 from dataclasses import dataclass
 
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.func import FuncOp
 from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import ValueOp
+from ...dialects.signature import is_returned
 from ..analysis.value_facts import Facts
 from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
@@ -25,17 +25,13 @@ def infer_domains(func: FuncOp) -> int:
     facts = Facts()
     moved = 0
     for op in func.body.block.ops:
-        if not isinstance(op, ValueOp) or _is_returned(op.results[0]):
+        if not isinstance(op, ValueOp) or is_returned(op.results[0]):
             continue
         least = op.infer(env)
         if least != op.type.dom and (facts.finite_units(op) or env.all_are_read(least)):
             Rewriter.replace_value_with_new_type(op.results[0], op.type.on(least))
             moved += 1
     return moved
-
-
-def _is_returned(v: SSAValue) -> bool:
-    return any(isinstance(use.operation, ReturnOp) for use in v.uses)
 
 
 @dataclass(frozen=True)

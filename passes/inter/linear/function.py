@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -24,7 +24,7 @@ from ....dialects.inter.shapes import (
 )
 from ....dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp
-from ....dialects.signature import body_ops
+from ....dialects.signature import body_ops, is_returned
 from ...analysis.costs import DEGREE, Sizes
 from ...analysis.dependence import closure, has_backward, invariant_arguments, operands_first
 from ...analysis.value_facts import Facts
@@ -97,14 +97,10 @@ class LinearFunction:
         pairs |= isinstance(op, OverAlong) and bool(op.over.keys)
         return Builder(self.env, InsertPoint.before(op), self.vanilla and not pairs)
 
-    def is_returned(self, v: SSAValue) -> bool:
-        """Whether `v` is a result of the function, so that its type is the caller's."""
-        return any(isinstance(use.operation, ReturnOp) for use in v.uses)
-
     def replace(self, old: SSAValue, new: SSAValue) -> None:
         """Makes `new` the value that `old` was."""
         want = rows(old)
-        if self.is_returned(old) and want != new.type:  # the types of results are the caller's
+        if is_returned(old) and want != new.type:  # the types of results are the caller's
             assert isinstance(new.owner, Operation)
             parent = new.owner.parent
             assert parent is not None

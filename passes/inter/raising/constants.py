@@ -9,6 +9,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.types import is_float, rows
 from ....dialects.inter.values import AtOp, ConstOp, StackOp
 from ....dialects.inter.zeros import is_neutral
+from ....dialects.signature import is_returned
 from ..linear.function import LinearFunction, is_unit
 
 
@@ -41,7 +42,7 @@ def _is_result(op: ValueOp, x: SSAValue) -> bool:
 
 def _use(fn: LinearFunction, op: ValueOp, x: SSAValue) -> bool:
     """Drops `op`; only a result of the function keeps its op for the domain of its type."""
-    if rows(x) != op.type and fn.is_returned(op.results[0]):
+    if rows(x) != op.type and is_returned(op.results[0]):
         return False
     op.results[0].replace_all_uses_with(x)
     return True
@@ -61,7 +62,7 @@ def fold_constants(fn: LinearFunction, op: ValueOp) -> bool:
 
 def unstack(fn: LinearFunction, op: ValueOp) -> bool:
     """Equal single rows on all parts of a union are that row (GCN without weights)."""
-    if not isinstance(op, StackOp) or fn.is_returned(op.results[0]):
+    if not isinstance(op, StackOp) or is_returned(op.results[0]):
         return False
     first = op.xs[0]
     if not is_unit(first):
