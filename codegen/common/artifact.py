@@ -8,8 +8,10 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from ...dialects.attributes import COTANGENTS, GRADIENTS, NAME
+from ...dialects.attributes import COTANGENTS, GRADIENTS
 from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.types import RowsType
+from ...dialects.signature import arguments, results
 from .host import Printed
 from .structure_plan import StructurePlan
 
@@ -38,22 +40,11 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
         "gradients": names_on_backward(module, GRADIENTS),
         "cotangents": names_on_backward(module, COTANGENTS),
     }
-    func = next(
-        (
-            f
-            for f in module.body.block.ops
-            if isinstance(f, FuncOp) and f.sym_name.data == "structure"
-        ),
-        None,
-    )
-    if func is not None:
-        inputs, results = names_of(func)
+    if (func := function(module, "structure")) is not None:
+        inputs = [name for name, _, _ in arguments(func)]
         plan = StructurePlan(func, inputs)
-        data["structure"] = {
-            "steps": plan.steps,
-            "rows": plan.returned(func, results),
-            "inputs": inputs,
-        }
+        rows = {n: plan.names[v] for n, v, _ in results(func) if isinstance(v.type, RowsType)}
+        data["structure"] = {"steps": plan.steps, "rows": rows, "inputs": inputs}
         env = SetEnv.of(func)
         data["maps"] = {s: {m: v.codomain for m, v in i.maps.items()} for s, i in env.sets.items()}
     return json.dumps(data)
@@ -62,24 +53,14 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
 def names_on_backward(module: ModuleOp, attribute: str) -> dict[str, str]:
     """Output of @backward -> the argument whose gradient it is, or input -> the result whose
     cotangent it is."""
-    for func in module.body.block.ops:
-        if isinstance(func, FuncOp) and func.sym_name.data == "backward":
-            found = func.attributes.get(attribute)
-            if isinstance(found, DictionaryAttr):
-                return {k: v.data for k, v in found.data.items() if isinstance(v, StringAttr)}
-    return {}
+    func = function(module, "backward")
+    found = None if func is None else func.attributes.get(attribute)
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {k: v.data for k, v in found.data.items() if isinstance(v, StringAttr)}
 
 
-def names_of(func: FuncOp) -> tuple[list[str], list[str]]:
-    """`inter.name` of the arguments and of the results."""
-
-    def names(attrs: Any, count: int) -> list[str]:
-        out: list[str] = []
-        for k in range(count):
-            name = attrs.data[k].data.get(NAME) if attrs is not None else None
-            out.append(name.data if isinstance(name, StringAttr) else f"_{k}")
-        return out
-
-    return names(func.arg_attrs, len(func.body.block.args)), names(
-        func.res_attrs, len(func.function_type.outputs)
-    )
+def function(module: ModuleOp, name: str) -> FuncOp | None:
+    """The function of a name, where the module has one."""
+    named = (f for f in module.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == name)
+    return next(named, None)

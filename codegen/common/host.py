@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import bindings, rows
@@ -44,15 +43,8 @@ class Phase:
     workspace: int = 0
 
     def data(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "sizes": self.sizes,
-            "required": self.required,
-            "buffers": self.buffers,
-            "kernels": self.kernels,
-            "launches": self.launches,
-            "workspace": self.workspace,
-        }
+        """The interface as JSON holds it."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -108,16 +100,13 @@ def readable_name(op: object, used: set[str]) -> str:
             stem = f"map_{op.domain}_{op.path.data}"
         case bindings.PairIndexOp():
             stem = f"pair_{op.domain}"
-        case bindings.OffsetsOp():
-            stem = f"offsets_{op.domain}_{'_'.join(op.along_paths)}"
-        case bindings.MembersOp():
-            stem = f"members_{op.domain}_{'_'.join(op.along_paths)}"
-        case bindings.WitnessOp():
-            stem = f"witness_{op.domain}_{'_'.join(op.along_paths)}"
         case bindings.MemberPairOp():
             stem = f"pair_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case bindings.MemberMapOp():
             stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
+        case bindings.GroupOp():
+            kind = op.name.removeprefix("intra.")
+            stem = f"{kind}_{op.domain}_{'_'.join(op.along_paths)}"
         case _:
             stem = "t"
     name = "".join(ch if ch.isalnum() else "_" for ch in stem).strip("_") or "t"
@@ -152,15 +141,6 @@ RESERVED = {
     "group",
     "int",
 }
-
-
-def bindings_of(func: FuncOp) -> list[tuple[bindings.IntraOp, SSAValue]]:
-    """The host-level ops of a phase with their results, in order."""
-    found: list[tuple[bindings.IntraOp, SSAValue]] = []
-    for op in func.body.block.ops:
-        if isinstance(op, bindings.BindingOp | bindings.AllocOp):
-            found.append((op, op.results[0]))
-    return found
 
 
 def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:

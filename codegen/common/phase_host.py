@@ -10,9 +10,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import bindings
+from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.syntax import buffer_dims
-from .host import Phase, bindings_of, describe, domain_of, readable_name
+from .host import Phase, describe, domain_of, readable_name
+from .launches import describe_nest, summary
 from .scalars import ctype_of
+from .shared_functions import Functions, Parameters
 from .writer import Writer
 
 
@@ -22,19 +25,41 @@ def pointer(v: SSAValue) -> str:
 
 
 class PhaseHost:
-    """Names and lines for what the host-level ops of a phase bind."""
+    """Names and lines for what the host-level ops of a phase bind; `functions` are those of the
+    module so far."""
 
-    def __init__(self, func: FuncOp) -> None:
+    def __init__(self, func: FuncOp, functions: Functions | None = None) -> None:
+        self.functions = functions or Functions()
         self.phase = Phase(func.sym_name.data)
         self.names: dict[SSAValue, str] = {}
         self.out = Writer(1)
         used: set[str] = set()
-        for op, v in bindings_of(func):
+        for op in func.body.block.ops:
+            if not isinstance(op, bindings.BindingOp | bindings.AllocOp):
+                continue
+            v = op.results[0]
             self.names[v] = readable_name(op, used)
             if isinstance(op, bindings.ViewOp) and (required := op.required()) is not None:
                 self.phase.required.append([domain_of(required[0]), required[1]])
             kind = pointer(v) if isinstance(op, _BUFFERS) else "const int64_t "
             self.out.line(f"{kind}{self.names[v]} = {self.value(op)};")
+
+    def step(
+        self, nest: TraverseOp, parameters: Parameters, body: str, workspace: int, calls: Writer
+    ) -> str:
+        """The function of a nest, empty where an earlier one does the same; its call goes to
+        `calls`, and what the caller must know of it to the phase.
+        """
+        phase = self.phase
+        name = f"{phase.name}_{len(phase.kernels)}{summary(nest)}"
+        known = self.functions.same(name, parameters, body)
+        calls.line(f"{known}({', '.join(given for _, given in parameters)});")
+        calls.line(f"LAP({phase.name}, {len(phase.kernels)});")
+        phase.kernels.append(name)
+        phase.launches.append(describe_nest(name, nest))
+        phase.workspace = max(phase.workspace, workspace)
+        head = f"static void {name}({', '.join(map(''.join, parameters))})"
+        return f"{head}\n{{\n    (void)ws;\n{body}}}\n" if known == name else ""
 
     def value(self, op: bindings.IntraOp) -> str:
         """What a binding is in C; sizes and buffers take the next place of the caller's arrays."""

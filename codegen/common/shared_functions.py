@@ -13,20 +13,24 @@ _DERIVED = "_total"
 """Ends the names of locals that are called after a parameter."""
 
 
+Parameters = Sequence[tuple[str, str]]
+"""Pairs of type and name."""
+
+
 class Functions:
     """The functions of one module so far."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
 
-    def same(self, name: str, parameters: Sequence[tuple[str, str]], body: str) -> str:
-        """The function that has the same text but for the names of its parameters, given as pairs
-        of type and name; the first time that is `name`.
+    def same(self, name: str, parameters: Parameters, body: str) -> str:
+        """The function that has the same text but for the names of its parameters; the first time
+        that is `name`.
         """
         return self.names.setdefault(_numbered(parameters, body), name)
 
 
-def _numbered(parameters: Sequence[tuple[str, str]], body: str) -> str:
+def _numbered(parameters: Parameters, body: str) -> str:
     """The text of a function with numbers, which no C identifier is, for its parameters."""
     number = {name: f"${k}" for k, (_, name) in enumerate(parameters)}
 

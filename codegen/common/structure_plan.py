@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.inter import pointwise, reduce, shapes, structure, values
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import attach_type
-from ...dialects.inter.types import FLAGS, UNIT, Dom, RowsType, SetType, rows, set_name, set_type
+from ...dialects.inter.types import FLAGS, UNIT, Dom, SetType, rows, set_name, set_type
 
 StepData = tuple[str, list[str], list[str], dict[str, Any]]
 
@@ -28,16 +28,6 @@ class StructurePlan:
         for op in func.body.block.ops:
             if not isinstance(op, ReturnOp):
                 self.op(op)
-
-    def returned(self, func: FuncOp, names: list[str]) -> dict[str, str]:
-        """Result name -> name in the plan, for the rows that @structure hands on."""
-        last = func.body.block.last_op
-        assert isinstance(last, ReturnOp)
-        return {
-            n: self.names[v]
-            for v, n in zip(last.operands, names, strict=True)
-            if isinstance(v.type, RowsType)
-        }
 
     # ------------------------------------------------------------ helpers
 

@@ -19,7 +19,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.syntax import buffer_dims
 from ..common.c_types import CType
 from ..common.writer import Writer
-from .products import Operand, ProductCode
+from .products import Operand, ProductCode, letter_steps
 
 Text = Callable[[SSAValue], str]
 Take = Callable[[CType, str, int], None]
@@ -167,9 +167,8 @@ class GroupedOuter:
 
     def at(self, group: str) -> str:
         """Number (m, f) of the output's row for a group, whatever the order of its letters."""
-        n = self.op.sizes()
-        letters, dims = self.op.spec.data.split("->")[1], buffer_dims(self.op.buffer)
-        step = {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+        n, row = self.op.sizes(), math.prod(buffer_dims(self.op.buffer))
+        step = letter_steps(self.op.spec.data.split("->")[1], self.op.buffer)
         batch = f"m / {n['k']} * {step.get('b', 0)}"
         inside = f"{batch} + m % {n['k']} * {step['k']} + f * {step['f']}"
-        return f"{self.output}[{group} * {math.prod(dims)} + {inside}]"
+        return f"{self.output}[{group} * {row} + {inside}]"

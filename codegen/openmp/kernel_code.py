@@ -5,6 +5,7 @@ a block.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
@@ -107,15 +108,14 @@ class KernelCode:
         """The statements of the kernel."""
         out, s = self.out, self.schedule
         out.line(f"const int64_t size = {self.text(self.nest.size)};")
-        size = "size"
         self.prepare_products()
-        totals = f"{self.offsets}" if self.offsets else "NULL"
-        count = f"chunk_count({totals}, {size}, {s.row_cost}, {s.grain}, {s.chunks})"
+        totals = self.offsets or "NULL"
+        count = f"chunk_count({totals}, size, {s.row_cost}, {s.grain}, {s.chunks})"
         out.line(f"const int64_t chunks = {count};")
         for name in self.segment_totals():
-            out.line(f"const int64_t {name}_total = {name}[{size}];")
+            out.line(f"const int64_t {name}_total = {name}[size];")
             out.line(f"(void){name}_total;")
-        self.plan_hubs(size)
+        self.plan_hubs()
         out.line("#pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)")
         with out.block(""):
             out.line("ENTER_KERNEL;")
@@ -123,8 +123,8 @@ class KernelCode:
             self.reduce_hub_pieces()
             out.line("#pragma omp for schedule(dynamic, 1)")
             with out.block("for (int64_t c = 0; c < chunks; ++c)"):
-                out.line(f"const int64_t lo = cut({totals}, {size}, {s.row_cost}, c, chunks);")
-                out.line(f"const int64_t hi = cut({totals}, {size}, {s.row_cost}, c + 1, chunks);")
+                out.line(f"const int64_t lo = cut({totals}, size, {s.row_cost}, c, chunks);")
+                out.line(f"const int64_t hi = cut({totals}, size, {s.row_cost}, c + 1, chunks);")
                 self.start_partials()
                 for sums in self.sums.values():
                     sums.start(out)
@@ -134,7 +134,7 @@ class KernelCode:
                         self.stage(stage)
                 for sums in self.sums.values():
                     sums.finish(out)
-            self.combine_partials(size)
+            self.combine_partials()
             for sums in self.sums.values():
                 sums.combine(out)
             out.line("LEAVE_KERNEL;")
@@ -159,7 +159,7 @@ class KernelCode:
 
     # ------------------------------------------------------------ hubs
 
-    def plan_hubs(self, size: str) -> None:
+    def plan_hubs(self) -> None:
         """Find rows that span chunks, where their group may be reduced in pieces."""
         segment = next((op for op in self.segments() if op.in_pieces is not None), None)
         if segment is None:
@@ -173,10 +173,9 @@ class KernelCode:
             self.workspace.take(out, ctype_of(r), name, 2 * s.chunks * length(r))
             partials.append((name, length(r)))
         out.line(f"hub hubs[{s.chunks}];")
-        out.line(f"const int64_t piece = ({offsets}[{size}] + {s.row_cost} * {size}) / chunks + 1;")
-        out.line(
-            f"const int found = find_hubs({offsets}, {size}, {s.row_cost}, chunks, piece, hubs);"
-        )
+        out.line(f"const int64_t piece = ({offsets}[size] + {s.row_cost} * size) / chunks + 1;")
+        found = f"find_hubs({offsets}, size, {s.row_cost}, chunks, piece, hubs)"
+        out.line(f"const int found = {found};")
         out.line(
             "const int64_t pieces = found ? hubs[found - 1].first + hubs[found - 1].count : 0;"
         )
@@ -250,10 +249,7 @@ class KernelCode:
             self.grouped[op] = GroupedMatmul(op, code, table, weight, out.name("packed"))
             return
         self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
-
-        def take(c: CType, name: str, count: int) -> None:
-            self.workspace.take(out, c, name, count)
-
+        take = partial(self.workspace.take, out)
         self.sums[op].prepare(out, take, I64, self.schedule.chunks)
 
     def start_partials(self) -> None:
@@ -270,7 +266,7 @@ class KernelCode:
                 self.out.line(f"for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
                 self.place[op.buffer] = Scalar(f"{name}_c")
 
-    def combine_partials(self, size: str) -> None:
+    def combine_partials(self) -> None:
         for op, name in self.partial.items():
             if isinstance(op, rows.OuterOp):
                 self.products(ctype_of(op.a)).sum_partials(
@@ -284,19 +280,13 @@ class KernelCode:
                 self.out.line(f"{c.name} sum = {start};")
                 step = combine(op.kind.data, "sum", f"{name}[k * {n} + f]", c)
                 self.out.line(f"for (int64_t k = 0; k < chunks; ++k) sum = {step};")
-                guard = f"{size} ? sum : 0" if op.kind.data in ("max", "min") else "sum"
+                guard = "size ? sum : 0" if op.kind.data in ("max", "min") else "sum"
                 self.out.line(f"{self.outputs[op]}[f] = {guard};")
-
-    @property
-    def outputs(self) -> dict[rows.TotalOp, str]:
-        return self._outputs
 
     # ------------------------------------------------------------ block-local buffers
 
     def declare_locals(self) -> None:
-        self._outputs = {
-            op: self.text(op.buffer) for op in self.partial if isinstance(op, rows.TotalOp)
-        }
+        self.outputs = {op: self.text(op.buffer) for op in self.partial}
         for code in (*self.grouped.values(), *self.sums.values()):
             code.declare(self.out)
         for stage in self.stages:
@@ -308,11 +298,8 @@ class KernelCode:
     def declare_local(self, v: SSAValue) -> Operand:
         c, n = ctype_of(v), length(v)
         lanes = self.schedule.vector_bytes // max(c.bytes, 1)
-        pitch = (
-            -(-n // lanes) * lanes
-            if len(row_dims(v.type)) == 1 and c in (F32, F64) and n > 1
-            else n
-        )
+        padded = len(row_dims(v.type)) == 1 and c in (F32, F64) and n > 1
+        pitch = -(-n // lanes) * lanes if padded else n
         name = self.out.name("local")
         # one vector more than the rows need: the last load of an outer product may run past the row
         count = self.schedule.block * pitch + lanes
@@ -330,10 +317,8 @@ class KernelCode:
 
     def direct_output(self, v: SSAValue) -> Operand | None:
         """A product that is stored in the nest itself writes the buffer."""
-        uses = [u.operation for u in v.uses]
-        if len(uses) != 1 or uses[0].parent is not self.nest.body.block:
-            return None
-        if not isinstance(store := uses[0], rows.StoreOp):
+        store = v.get_user_of_unique_use()
+        if not isinstance(store, rows.StoreOp) or store.parent is not self.nest.body.block:
             return None
         n = length(v)
         return Operand(f"({self.text(store.buffer)} + i0 * {n})", n)

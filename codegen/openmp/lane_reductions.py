@@ -15,7 +15,7 @@ from ...dialects.intra.syntax import row_dims
 from ..common.c_types import F32, F64, CType, Piece, pieces
 from ..common.scalars import ctype_of
 from .memory_rows import result
-from .row_values import Registers, add_product, combine
+from .row_values import Registers, add_product, combine, load
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -37,8 +37,7 @@ def runs(op: rows.FoldOp | rows.DotOp) -> tuple[int, int] | None:
         if sorted(d.data for d in op.dims) != list(range(kept, len(dims))):
             return None
     else:
-        ins, into = op.spec.data.split("->")
-        a, b = ins.split(",")
+        a, b, into = op.letters()
         if a != b or not a.startswith(into):
             return None
         kept = len(into)
@@ -72,10 +71,6 @@ def reader(code: RowCode, c: CType) -> Read:
         return load(c, p, f"{code.memory(x)} + {p.offset}{further}")
 
     return read
-
-
-def load(c: CType, p: Piece, address: str) -> str:
-    return f"({address})[0]" if p.width == 1 else f"LOAD({p.type(c)}, {address})"
 
 
 def across(code: RowCode, op: rows.FoldOp | rows.DotOp, c: CType, n: int, read: Read) -> str:

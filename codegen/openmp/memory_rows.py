@@ -15,7 +15,7 @@ from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import I1
 from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
 from .large_dots import SMALL_DOT, LoopOrder
-from .row_values import Memory, Scalar, add_product, combine, params_of
+from .row_values import Memory, Scalar, add_product, combine
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -36,16 +36,7 @@ def offset(letters: Sequence[str], steps: Sequence[int]) -> str:
 
 def dense(dims: Sequence[int]) -> list[int]:
     """Strides of a contiguous row."""
-    return strides_of(tuple(dims))
-
-
-def strides_of(dims: tuple[int, ...]) -> list[int]:
-    out: list[int] = []
-    step = 1
-    for n in reversed(dims):
-        out.append(step)
-        step *= n
-    return out[::-1]
+    return [math.prod(dims[i + 1 :]) for i in range(len(dims))]
 
 
 def names(rank: int) -> list[str]:
@@ -84,15 +75,10 @@ def emit(code: RowCode, op: Operation) -> None:
         case rows.CastOp():
             cast(code, op)
         case rows.BroadcastOp():
-            copy(
-                code,
-                op.result,
-                op.x,
-                row_dims(op.result.type),
-                strides(row_dims(op.x.type), row_dims(op.result.type)),
-            )
+            dims = row_dims(op.result.type)
+            copy(code, op.result, op.x, dims, strides(row_dims(op.x.type), dims))
         case rows.TransposeOp():
-            steps = strides_of(row_dims(op.x.type))
+            steps = dense(row_dims(op.x.type))
             copy(code, op.result, op.x, row_dims(op.result.type), [steps[p.data] for p in op.perm])
         case rows.SliceOp():
             slice_(code, op)
@@ -117,19 +103,15 @@ def result(code: RowCode, v: SSAValue) -> str:
 def destination(code: RowCode, v: SSAValue) -> str:
     """The memory of a large result: the buffer, where it is only stored there."""
     value = v
-    while (user := only_user(value)) is not None and isinstance(user, rows.ReshapeOp):
+    while isinstance(user := value.get_user_of_unique_use(), rows.ReshapeOp):
         value = user.result
-    here = isinstance(user, rows.StoreOp) and user.parent is v.owner.parent
-    if not (here and isinstance(user, rows.StoreOp) and user.row in code.place):
+    if not isinstance(user, rows.StoreOp) or user.row not in code.place:
+        return result(code, v)
+    if user.parent is not v.owner.parent:
         return result(code, v)
     address = code.address(user.buffer, user.row)
     code.place[v] = Memory(address)
     return address
-
-
-def only_user(v: SSAValue) -> Operation | None:
-    users = [use.operation for use in v.uses]
-    return users[0] if len(users) == 1 else None
 
 
 def apply(code: RowCode, op: rows.ApplyOp) -> None:
@@ -143,7 +125,7 @@ def apply(code: RowCode, op: rows.ApplyOp) -> None:
         xs = [read(code, x, offset(at, strides(row_dims(x.type), dims))) for x in op.xs]
         c = ctype_of(op.xs[-1])
         code.out.line(
-            f"{out}[{offset(at, dense(dims))}] = {scalar(op.fn.data, xs, c, params_of(op))};"
+            f"{out}[{offset(at, dense(dims))}] = {scalar(op.fn.data, xs, c, op.parameters())};"
         )
 
 
@@ -179,7 +161,7 @@ def copy(
 
 
 def slice_(code: RowCode, op: rows.SliceOp) -> None:
-    steps = strides_of(row_dims(op.x.type))
+    steps = dense(row_dims(op.x.type))
     d = op.dim.data
     start = steps[d] * op.lo.data
     if op.dim.data == 0 and op.step.data == 1:  # a slice of the leading dimension is a view
@@ -215,7 +197,7 @@ def fold(code: RowCode, op: rows.FoldOp) -> None:
     gone = {d.data for d in op.dims}
     c = ctype_of(op.result)
     at = names(len(dims))
-    steps = strides_of(row_dims(op.result.type))
+    steps = dense(row_dims(op.result.type))
     kept_steps = iter(steps)
     into = [0 if i in gone else next(kept_steps) for i in range(len(dims))]
     if length(op.x) > 1:
@@ -234,11 +216,8 @@ def fold(code: RowCode, op: rows.FoldOp) -> None:
 
 
 def dot(code: RowCode, op: rows.DotOp) -> None:
-    ins, into = op.spec.data.split("->")
-    la, lb = ins.split(",")
-    size = dict(zip(la, row_dims(op.a.type), strict=True)) | dict(
-        zip(lb, row_dims(op.b.type), strict=True)
-    )
+    la, lb, into = op.letters()
+    size = op.sizes()
     summed = [x for x in dict.fromkeys(la + lb) if x not in into]
     for x in (op.a, op.b):
         if length(x) > 1:
@@ -248,7 +227,7 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
     out = destination(code, op.result) if large else result(code, op.result)
 
     def where(letters: str) -> str:
-        return offset([f"i_{x}" for x in letters], strides_of(tuple(size[x] for x in letters)))
+        return offset([f"i_{x}" for x in letters], dense([size[x] for x in letters]))
 
     with loops(code, [length(op.result)], ["i0"]):
         code.out.line(f"{out}[i0] = 0;")

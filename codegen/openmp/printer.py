@@ -13,7 +13,6 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.steps import phases, steps
 from ..common.host import Phase, Printed, is_size, nest_arguments
-from ..common.launches import describe_nest, summary
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
@@ -54,15 +53,11 @@ def print_module(module: ModuleOp) -> Printed:
 
 
 class PhasePrinter:
-    """Prints one phase: its kernels, then the function that runs them in order. `functions` are
-    those of the module so far.
-    """
+    """Prints one phase: its kernels, then the function that runs them in order."""
 
     def __init__(self, func: FuncOp, functions: Functions) -> None:
-        self.func = func
-        self.functions = functions
-        host = PhaseHost(func)
-        self.phase, self.names, self.host = host.phase, host.names, host.out
+        self.host = PhaseHost(func, functions)
+        self.phase, self.names = self.host.phase, self.host.names
         self.widths: set[int] = set()
         self.kernels: list[str] = []
         for step in steps(func):
@@ -74,18 +69,15 @@ class PhasePrinter:
 
     def text(self) -> str:
         out = Writer()
-        head = (
-            f"void gnnc_{self.phase.name}(int threads, char *ws, const int64_t *n, void *const *b)"
-        )
-        out.line(f"LAPS({self.phase.name}, {max(len(self.phase.kernels), 1)})")
-        with out.block(head):
+        name, arrays = self.phase.name, "int threads, char *ws, const int64_t *n, void *const *b"
+        out.line(f"LAPS({name}, {max(len(self.phase.kernels), 1)})")
+        with out.block(f"void gnnc_{name}({arrays})"):
             out.line("START_LAPS;")
-            out.lines += self.host.lines
+            out.lines += self.host.out.lines
             out.line("(void)threads, (void)ws, (void)n, (void)b;")
-        return "\n".join([*self.kernels, out.text()])
+        return "\n".join([*filter(None, self.kernels), out.text()])
 
     def kernel(self, nest: rows.TraverseOp) -> None:
-        name = f"{self.phase.name}_{len(self.phase.kernels)}{summary(nest)}"
         arguments = nest_arguments(nest)
         code = KernelCode(nest, {v: self.names[v] for v in arguments})
         self.widths.add(code.schedule.vector_bytes)
@@ -96,13 +88,5 @@ class PhasePrinter:
             const = "" if v in written else "const "
             kind = "const int64_t " if is_size(v) else f"{const}{pointer(v)}restrict "
             parameters.append((kind, self.names[v]))
-        known = self.functions.same(name, parameters, body)
-        if known == name:
-            head = f"static void {name}({', '.join(map(''.join, parameters))})"
-            self.kernels.append(f"{head}\n{{\n    (void)ws;\n{body}}}\n")
-        call = ", ".join(["threads", "ws", *(self.names[v] for v in arguments)])
-        self.host.line(f"{known}({call});")
-        self.host.line(f"LAP({self.phase.name}, {len(self.phase.kernels)});")
-        self.phase.kernels.append(name)
-        self.phase.launches.append(describe_nest(name, nest))
-        self.phase.workspace = max(self.phase.workspace, code.workspace.bytes)
+        used = code.workspace.bytes
+        self.kernels.append(self.host.step(nest, parameters, body, used, self.host.out))

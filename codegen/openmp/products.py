@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import buffer_dims
 from ..common.c_types import CType
@@ -82,6 +84,12 @@ def tiles(count: int, tile: int) -> list[tuple[int, int, int]]:
     return runs if whole == count else [*runs, (whole, count, count - whole)]
 
 
+def letter_steps(letters: str, buffer: SSAValue) -> dict[str, int]:
+    """How far apart the numbers of a row lie along each of its dimensions."""
+    dims = buffer_dims(buffer)
+    return {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+
+
 @dataclass(frozen=True)
 class Operand:
     """A block of rows in memory: address of row 0, numbers from row to row."""
@@ -116,9 +124,7 @@ class ProductCode:
         letters.
         """
         n = op.sizes()
-        letters = op.spec.data.split("->")[0].split(",")[1]
-        dims = buffer_dims(op.weight)
-        step = {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+        step = letter_steps(op.spec.data.split("->")[0].split(",")[1], op.weight)
         panels = self.panels(n["f"])
         with out.block(f"for (int b = 0; b < {n['b']}; ++b)"):
             for run in panels.runs():
@@ -231,10 +237,7 @@ class ProductCode:
         """Add the chunks' partial sums in order into the output, whatever the order of its
         letters; a vector of columns at a time, or each number would take a cache line.
         """
-        n = op.sizes()
-        letters = op.spec.data.split("->")[1]
-        dims = buffer_dims(op.buffer)
-        step = {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
+        n, step = op.sizes(), letter_steps(op.spec.data.split("->")[1], op.buffer)
         padded = self.panels(n["f"]).padded
         size = self.partial_size(op)
         out.line("#pragma omp for schedule(static)")

@@ -13,7 +13,7 @@ from ..common.c_types import I1, CType, Piece
 from ..common.scalars import START, const_value, ctype_of, start_text
 from .c_functions import vector
 from .lane_groups import repeated
-from .row_values import Memory, Registers, Scalar, add_product, combine, factors, params_of
+from .row_values import Memory, Place, Registers, Scalar, add_product, combine, factors, load
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -68,13 +68,7 @@ class Window:
         assert isinstance(place, Memory)
         address = place.address
 
-        def load(p: Piece) -> str:
-            at = self.at(address, p)
-            if c is I1:
-                return self.load_mask(address, p)
-            return f"({at})[0]" if p.width == 1 else f"LOAD({p.type(c)}, {at})"
-
-        return load
+        return lambda p: self.load_mask(address, p) if c is I1 else load(c, p, self.at(address, p))
 
     def combined(self, kind: str, v: SSAValue) -> Callable[[str, Piece], str]:
         """A function from an accumulator and a piece to the C expression of both together."""
@@ -142,7 +136,7 @@ class Window:
                     else self.piece_of(x)
                     for x in op.xs
                 ]
-                fn, params = op.fn.data, params_of(op)
+                fn, params = op.fn.data, op.parameters()
                 self.bind(
                     op.result,
                     {p: vector(fn, [x(p) for x in xs], self.c, p, params) for p in self.tile},
@@ -163,8 +157,7 @@ class Window:
                 address = self.rows.text(op.buffer)
                 for p in self.tile:
                     at = self.at(address, p)
-                    have = f"({at})[0]" if p.width == 1 else f"LOAD({p.type(self.c)}, {at})"
-                    self.out.line(store_piece(self.c, p, at, added(have, p)))
+                    self.out.line(store_piece(self.c, p, at, added(load(self.c, p, at), p)))
             case rows.SegmentOp():
                 self.segment(op)
             case _:
@@ -172,9 +165,8 @@ class Window:
 
     def segment(self, op: rows.SegmentOp) -> None:
         y = op.yielded
-        accs: list[dict[Piece, str] | str] = []
-        for r, kind in zip(op.results, op.kinds, strict=True):
-            accs.append(self.start(r, START[kind.data]))
+        starts = (START[kind.data] for kind in op.kinds)
+        accs = [self.start(r, start) for r, start in zip(op.results, starts, strict=True)]
         p, loop = self.rows.loop_head(op)
         with loop:
             inner = Window(self.rows, self.c, self.tile, self.base)
@@ -189,63 +181,43 @@ class Window:
                 else:
                     self.rows.emit(o)
             for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
-                if isinstance(acc, str):
-                    self.rows.accumulate(v, Scalar(acc), kind.data)
+                if not isinstance(acc, Registers):
+                    self.rows.accumulate(v, acc, kind.data)
                     continue
                 added = inner.combined(kind.data, v)
-                for piece, name in acc.items():
+                for piece, name in acc.names.items():
                     self.out.line(f"{name} = {added(name, piece)};")
 
         def add(k: int, address: str) -> None:
-            acc = accs[k]
-            at = address if isinstance(acc, str) or self.base == "0" else f"{address} + {self.base}"
-            self.rows.add_partial(
-                op, Scalar(acc) if isinstance(acc, str) else Registers(acc), k, at
-            )
+            wide = isinstance(accs[k], Registers) and self.base != "0"
+            at = f"{address} + {self.base}" if wide else address
+            self.rows.add_partial(op, accs[k], k, at)
 
         self.rows.gather_hub(op, add)
-        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
-            if isinstance(acc, str):
-                self.rows.place[r] = Scalar(acc)
+        for r, acc in zip(op.results, accs, strict=True):
+            if isinstance(acc, Registers):
+                self.here[r] = acc.names
             else:
-                self.here[r] = acc
-            if kind.data in ("max", "min"):
-                with self.out.block(f"if ({self.rows.is_empty(op)})"):
-                    if isinstance(acc, str):
-                        self.out.line(f"{acc} = 0;")
-                    else:
-                        for piece, name in acc.items():
-                            self.out.line(f"{name} = {splat(piece, self.c, 0.0)};")
+                self.rows.place[r] = acc
+        self.rows.reset_extremes(op, accs)
 
-    def start(self, r: OpResult, value: float) -> dict[Piece, str] | str:
-        c = ctype_of(r)
-        if length(r) == 1:
-            known = self.rows.place.get(r)
-            if self.looped and isinstance(known, Scalar):
-                self.out.line(f"{known.text} = {start_text(value, c)};")
-                return known.text
-            name = self.out.name("s")
-            self.out.line(f"{c.name} {name} = {start_text(value, c)};")
-            return name
-        names = {p: self.out.name("v") for p in self.tile}
-        for p, name in names.items():
-            self.out.line(f"{p.type(c)} {name} = {splat(p, c, value)};")
-        return names
+    def start(self, r: OpResult, value: float) -> Place:
+        """An accumulator; that of a single number is the same in every tile."""
+        if length(r) > 1:
+            return self.rows.registers(self.tile, ctype_of(r), value)
+        known = self.rows.place.get(r)
+        if not self.looped or not isinstance(known, Scalar):
+            return self.rows.accumulator(r, value)
+        self.out.line(f"{known.text} = {start_text(value, ctype_of(r))};")
+        return known
 
 
 def splat(piece: Piece, c: CType, value: float) -> str:
     if piece.width == 1:
         return start_text(value, c)
-    return (
-        f"({piece.type(c)}){{0}}"
-        if value == 0
-        else f"SPLAT({piece.type(c)}, {start_text(value, c)})"
-    )
-
-
-def load_piece(c: CType, piece: Piece, address: str) -> str:
-    at = f"{address} + {piece.offset}" if piece.offset else address
-    return f"({at})[0]" if piece.width == 1 else f"LOAD({piece.type(c)}, {at})"
+    if value == 0:
+        return f"({piece.type(c)}){{0}}"
+    return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
 
 
 def store_piece(c: CType, piece: Piece, address: str, x: str) -> str:

@@ -8,6 +8,7 @@ over all its edges.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from ..common.scalars import START, const_value, ctype_of, number, scalar, start
 from ..common.writer import Writer
 from . import lane_reductions, memory_rows
 from .lane_groups import featurewise, float_type, repeated
-from .register_code import Window, load_piece, splat, store_piece
-from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, params_of
+from .register_code import Window, splat, store_piece
+from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load
 
 REGISTER_PIECES = 8
 """Pieces of one row kept in registers at a time."""
@@ -172,10 +173,7 @@ class RowCode:
     # ------------------------------------------------------------ places
 
     def address(self, buffer: SSAValue, row: SSAValue) -> str:
-        n = 1
-        for d in buffer_dims(buffer):
-            n *= d
-        return f"({self.text(buffer)} + {self.text(row)} * {n})"
+        return f"({self.text(buffer)} + {self.text(row)} * {math.prod(buffer_dims(buffer))})"
 
     def text(self, v: SSAValue) -> str:
         """The C expression of a scalar, an index or a buffer pointer."""
@@ -268,7 +266,7 @@ class RowCode:
 
     def apply_scalar(self, op: rows.ApplyOp) -> str:
         c = ctype_of(op.xs[-1])
-        return scalar(op.fn.data, [self.text(x) for x in op.xs], c, params_of(op))
+        return scalar(op.fn.data, [self.text(x) for x in op.xs], c, op.parameters())
 
     def load(self, op: rows.LoadOp) -> None:
         c = ctype_of(op.result)
@@ -340,9 +338,13 @@ class RowCode:
             for k, (name, width) in enumerate(plan.partials):
                 add(k, f"{name} + q * {width}")
 
-    def is_empty(self, op: rows.SegmentOp) -> str:
+    def reset_extremes(self, op: rows.SegmentOp, accs: Sequence[Place]) -> None:
+        """Of no rows, the greatest and the least are 0."""
         offsets, row = self.text(op.offsets), self.text(op.row)
-        return f"{offsets}[{row}] == {offsets}[{row} + 1]"
+        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
+            if kind.data in ("max", "min"):
+                with self.out.block(f"if ({offsets}[{row}] == {offsets}[{row} + 1])"):
+                    self.reset(r, acc)
 
     def segment(self, op: rows.SegmentOp) -> None:
         """A segment that is not featurewise: its body is a scope of its own, accumulators by
@@ -361,11 +363,9 @@ class RowCode:
             for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
                 inner.accumulate(v, acc, kind.data)
         self.gather_hub(op, lambda k, at: self.add_partial(op, accs[k], k, at))
-        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
+        for r, acc in zip(op.results, accs, strict=True):
             self.place[r] = acc
-            if kind.data in ("max", "min"):
-                with self.out.block(f"if ({self.is_empty(op)})"):
-                    self.reset(r, acc)
+        self.reset_extremes(op, accs)
 
     def add_partial(self, op: rows.SegmentOp, acc: Place, k: int, address: str) -> None:
         """Add a row in memory to an accumulator."""
@@ -376,9 +376,9 @@ class RowCode:
                 self.out.line(f"{name} = {combine(kind, name, f'({address})[0]', c)};")
             case Registers(names):
                 for piece, name in names.items():
-                    self.out.line(
-                        f"{name} = {combine(kind, name, load_piece(c, piece, address), c, piece)};"
-                    )
+                    at = f"{address} + {piece.offset}" if piece.offset else address
+                    x = load(c, piece, at)
+                    self.out.line(f"{name} = {combine(kind, name, x, c, piece)};")
             case Memory(name):
                 with self.out.block(f"for (int f = 0; f < {length(r)}; ++f)"):
                     self.out.line(
@@ -393,15 +393,18 @@ class RowCode:
             return Scalar(name)
         lanes = self.lanes_bytes // c.bytes
         if c.vector is not None and length(r) <= REGISTER_PIECES * lanes:
-            names: dict[Piece, str] = {}
-            for piece in pieces(length(r), lanes):
-                names[piece] = self.out.name("v")
-                self.out.line(f"{piece.type(c)} {names[piece]} = {splat(piece, c, start)};")
-            return Registers(names)
+            return self.registers(pieces(length(r), lanes), c, start)
         name = self.declare_array(r)
         with self.out.block(f"for (int f = 0; f < {length(r)}; ++f)"):
             self.out.line(f"{name}[f] = {start_text(start, c)};")
         return Memory(name)
+
+    def registers(self, tile: Iterable[Piece], c: CType, start: float) -> Registers:
+        """A variable for each piece, filled with a number."""
+        names = {piece: self.out.name("v") for piece in tile}
+        for piece, name in names.items():
+            self.out.line(f"{piece.type(c)} {name} = {splat(piece, c, start)};")
+        return Registers(names)
 
     def accumulate(self, v: SSAValue, acc: Place, kind: str) -> None:
         c = ctype_of(v)

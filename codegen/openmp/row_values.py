@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
@@ -68,14 +67,9 @@ def add_product(a: str, b: str, acc: str, c: CType, width: int = 1) -> str:
     return called("muladd", f"{a}, {b}, {acc}", c, width)
 
 
-def params_of(op: rows.ApplyOp) -> dict[str, float]:
-    if op.params is None:
-        return {}
-    out: dict[str, float] = {}
-    for k, v in op.params.data.items():
-        assert isinstance(v, FloatAttr | IntegerAttr)
-        out[k] = float(v.value.data)
-    return out
+def load(c: CType, piece: Piece, address: str) -> str:
+    """The C expression of a piece in memory."""
+    return f"({address})[0]" if piece.width == 1 else f"LOAD({piece.type(c)}, {address})"
 
 
 def cast_text(op: rows.CastOp, x: str) -> str:

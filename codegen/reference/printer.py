@@ -14,7 +14,6 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.steps import Step, phases, steps
 from ..common.host import Phase, Printed, is_size, nest_arguments
-from ..common.launches import describe_nest, summary
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
@@ -40,10 +39,10 @@ def print_module(module: ModuleOp) -> Printed:
 def print_phase(func: FuncOp, functions: Functions) -> tuple[str, Phase]:
     """The functions of the steps, and the one that runs them. `functions` are those printed so
     far."""
-    host = PhaseHost(func)
+    host = PhaseHost(func, functions)
     phase, arrays = host.phase, "int threads, char *ws, const int64_t *n, void *const *b"
     calls, out = Writer(1), Writer()
-    kernels = [print_step(step, host, functions, calls) for step in steps(func)]
+    kernels = [print_step(step, host, calls) for step in steps(func)]
     out.line(f"LAPS({phase.name}, {max(len(kernels), 1)})")
     with out.block(f"void gnnc_{phase.name}({arrays})"):
         out.line("(void)threads, (void)ws, (void)n, (void)b;")
@@ -53,25 +52,15 @@ def print_phase(func: FuncOp, functions: Functions) -> tuple[str, Phase]:
     return "\n".join([*filter(None, kernels), out.text()]), phase
 
 
-def print_step(step: Step, host: PhaseHost, functions: Functions, calls: Writer) -> str:
+def print_step(step: Step, host: PhaseHost, calls: Writer) -> str:
     """The function of a step, empty where an earlier one does the same; its call goes to `calls`,
     and what the caller must know of it to the phase."""
     assert isinstance(step, rows.TraverseOp), step.name  # the record has no other kind
-    phase, arguments = host.phase, nest_arguments(step)
-    name = f"{phase.name}_{len(phase.kernels)}{summary(step)}"
+    arguments = nest_arguments(step)
     code = NestCode(step, {v: host.names[v] for v in arguments})
     body = code.body()
     parameters = [("char *", "ws"), *((kind(step, v), host.names[v]) for v in arguments)]
-    known = functions.same(name, parameters, body)
-    calls.line(f"{known}({', '.join(given for _, given in parameters)});")
-    calls.line(f"LAP({phase.name}, {len(phase.kernels)});")
-    phase.kernels.append(name)
-    phase.launches.append(describe_nest(name, step))
-    phase.workspace = max(phase.workspace, code.workspace)
-    if known != name:
-        return ""
-    head = f"static void {name}({', '.join(map(''.join, parameters))})"
-    return f"{head}\n{{\n    (void)ws;\n{body}}}\n"
+    return host.step(step, parameters, body, code.workspace, calls)
 
 
 def kind(nest: rows.TraverseOp, v: SSAValue) -> str:

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.irdl import result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.traits import HasCanonicalizationPatternsTrait
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import Braces, FormattedOp, KnownTypes
-from .sets import KnowsEquations, SetEnv
+from ..assembly import TYPED, Braces, FormattedOp, KnownTypes
+from .sets import KnowsEquations, SetEnv, Total
 from .syntax import SHORT_FORMS, InterBraces
 from .types import UNIT, Dom, RowsType, SetType, row_text, rows, set_type
 
-Operands = Sequence[SSAValue | Sequence[SSAValue]]
-"""Operands of an op in the order of its definition; optional and variadic ones as lists."""
+Operands = Sequence[SSAValue | Sequence[SSAValue] | None]
+"""Operands of an op in the order of its definition; None is one left out, variadic ones are
+lists."""
 
 
 class Row(NamedTuple):
@@ -133,7 +134,17 @@ class ValueOp(InterOp):
         return d if d.set == UNIT else Dom(d.set)
 
     def check_sets(self, env: SetEnv) -> None:
-        env.check(self)
+        """Raises VerifyException where the result's type is not between `infer` and `cap`."""
+        low, t = self.infer(env), self.type.dom
+        env.check_type(self.type)
+        high = self.cap(env)
+        if high is None and t != low:
+            raise VerifyException(f"the result lives on {low}, its type says {t}")
+        free = high is None or high.set == UNIT
+        if not env.le(low, t):
+            raise VerifyException(f"the result lives on {low} or finer, its type says {t}")
+        if high is not None and not free and not env.le(t, high):
+            raise VerifyException(f"the result lives on {high} or coarser, its type says {t}")
 
     def row(self) -> Row:
         """The row of the result as the operands and properties give it; raises VerifyException
@@ -155,8 +166,18 @@ class ValueOp(InterOp):
             )
 
 
+class OneOperand(ValueOp):
+    """`mnemonic %x`"""
+
+    x = operand_def(RowsType)
+    traits = traits_def(Pure(), Total())
+    assembly_format = f"$x {TYPED}"
+
+
 class FixedOp(ValueOp):
     """An op whose result lives on one domain only."""
+
+    traits = traits_def(Pure(), Total())
 
     def cap(self, env: SetEnv) -> Dom | None:
         return None

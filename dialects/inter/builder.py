@@ -77,10 +77,7 @@ class Builder:
 
     def insert(self, op: ValueOp | StructureOp) -> SSAValue:
         """Puts a finished op at the insertion point; returns its result."""
-        if self.point.insert_before is None:
-            self.point.block.add_op(op)
-        else:
-            self.point.block.insert_op_before(op, self.point.insert_before)
+        Rewriter.insert_op(op, self.point)
         return op.results[0]
 
     def emit(
@@ -142,7 +139,7 @@ class Builder:
         s = self.set(g)
         made = filter_type(self.fresh(name or f"{set_name(s)}_f"), set_type(s))
         props = {"no_loops": UnitAttr()} if no_loops else None
-        return self.structure(FilterOp, [s, [] if mask is None else [mask]], made, props)
+        return self.structure(FilterOp, [s, mask], made, props)
 
     def interval(
         self, s: SSAValue | str, lo: SSAValue, hi: SSAValue, name: str | None = None
@@ -217,8 +214,7 @@ class Builder:
         self, s: SSAValue | str, path: str, x: SSAValue, otherwise: SSAValue | None = None
     ) -> SSAValue:
         """`x` seen from `s` through a path of maps."""
-        other = [] if otherwise is None else [otherwise]
-        return self.emit(AtOp, [self.set(s), x, other], {"path": StringAttr(path)})
+        return self.emit(AtOp, [self.set(s), x, otherwise], {"path": StringAttr(path)})
 
     def index(self, s: SSAValue | str, path: str) -> SSAValue:
         """A map as i64 rows."""
@@ -322,17 +318,14 @@ class Builder:
     ) -> SSAValue:
         """sum, mean, max, min, mul or last of the rows of `over` that agree on the maps `along`."""
         dom = self._over(over)
-        props: dict[str, Attribute] = {
+        props: dict[str, Attribute | None] = {
             "kind": StringAttr(kind),
             "over_keys": strs(dom.keys),
             "along": strs(along),
+            "zero_ties": UnitAttr() if zero_ties else None,
+            "every": UnitAttr() if every else None,
         }
-        if zero_ties:
-            props["zero_ties"] = UnitAttr()
-        if every:
-            props["every"] = UnitAttr()
-        other = [] if otherwise is None else [otherwise]
-        return self.emit(ReduceOp, [x, self.env.value(dom.set), other], props)
+        return self.emit(ReduceOp, [x, self.env.value(dom.set), otherwise], props)
 
     def softmax(
         self, x: SSAValue, over: Dom | SSAValue | str, along: Sequence[str] = ()

@@ -107,7 +107,4 @@ POINTWISE_OPS: dict[str, type[PointwiseOp]] = {n: _define(s) for n, s in POINTWI
 """The op class of every pointwise function, by name."""
 
 AddOp = POINTWISE_OPS["add"]
-SubOp = POINTWISE_OPS["sub"]
-MulOp = POINTWISE_OPS["mul"]
-DivOp = POINTWISE_OPS["div"]
 NegOp = POINTWISE_OPS["neg"]

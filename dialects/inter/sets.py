@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -34,23 +33,6 @@ class KnowsEquations:
         return ()
 
 
-class HasDomain(Protocol):
-    """What SetEnv asks of a value op."""
-
-    @property
-    def type(self) -> RowsType:
-        """The result's type."""
-        ...
-
-    def infer(self, env: SetEnv) -> Dom:
-        """The least domain of the result."""
-        ...
-
-    def cap(self, env: SetEnv) -> Dom | None:
-        """The finest domain, None where there is no choice."""
-        ...
-
-
 @dataclass
 class SetInfo:
     """One set of a function: the value that is it, its type, its maps and what is known of them."""
@@ -66,8 +48,8 @@ class SetInfo:
 class SetEnv:
     """The sets of one function by name.
 
-    Passes that add or remove structure ops keep it up to date with `add` and `forget`, or make a
-    new one; value ops may come and go freely.
+    Passes that add structure ops keep it up to date with `add`, or make a new one; value ops may
+    come and go freely.
     """
 
     sets: dict[str, SetInfo] = field(default_factory=dict[str, SetInfo])
@@ -111,12 +93,6 @@ class SetEnv:
         known = tuple(owner.known_equations()) if isinstance(owner, KnowsEquations) else ()
         equations = tuple(dict.fromkeys((*t.equations, *known)))
         self.sets[t.label] = SetInfo(v, t, t.map_dict(), frozenset(t.pair_keys), equations)
-        self._norms.clear()
-        self._same.clear()
-
-    def forget(self, name: str) -> None:
-        """Removes a set whose structure op is gone."""
-        del self.sets[name]
         self._norms.clear()
         self._same.clear()
 
@@ -341,28 +317,6 @@ class SetEnv:
             raise VerifyException(f"{what} lives on {x} and cannot be read at the rows of {at}")
 
     # ------------------------------------------------------------ checks
-
-    def infer(self, op: HasDomain) -> Dom:
-        """The least domain of the op's result."""
-        return op.infer(self)
-
-    def cap(self, op: HasDomain) -> Dom | None:
-        """The finest domain that the op may be stored on; None where there is no choice; `unit`
-        where the result is the same on every row, so any domain will do."""
-        return op.cap(self)
-
-    def check(self, op: HasDomain) -> None:
-        """Raises VerifyException where the result's type is not between `infer` and `cap`."""
-        low, t = op.infer(self), op.type.dom
-        self.check_type(op.type)
-        high = op.cap(self)
-        if high is None and t != low:
-            raise VerifyException(f"the result lives on {low}, its type says {t}")
-        free = high is None or high.set == UNIT
-        if not self.le(low, t):
-            raise VerifyException(f"the result lives on {low} or finer, its type says {t}")
-        if high is not None and not free and not self.le(t, high):
-            raise VerifyException(f"the result lives on {high} or coarser, its type says {t}")
 
     def check_type(self, t: RowsType) -> None:
         """Raises VerifyException where a type names unknown sets or is not in normal form."""

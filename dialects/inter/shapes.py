@@ -16,17 +16,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import TYPED, op_definition
-from .base import Row, ValueOp, row_of
+from .base import OneOperand, Row, ValueOp, row_of
 from .sets import Total
 from .types import RowsType, is_bool, is_float, row_text, rows
-
-
-class OneOperand(ValueOp):
-    """`mnemonic %x`"""
-
-    x = operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
-    assembly_format = f"$x {TYPED}"
 
 
 @op_definition

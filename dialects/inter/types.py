@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     Float32Type,
     Float64Type,
     IntAttr,
-    IntegerType,
     StringAttr,
     f32,
     f64,
@@ -29,8 +28,6 @@ from ..limits import need_short_row
 UNIT = "unit"
 FLAGS = ("mono", "onto", "partial")
 ELEMENT_TYPES = (f32, f64, i32, i64, i1)
-
-ElementType: TypeAlias = Float32Type | Float64Type | IntegerType
 
 
 class Dom(NamedTuple):
@@ -275,14 +272,6 @@ class RowsType(ParametrizedAttribute, TypeAttribute):
         """The same rows on another domain."""
         return RowsType.get(dom, self.dims, self.element_type)
 
-    def shaped(self, dims: Sequence[int]) -> RowsType:
-        """Rows of another shape on the same domain."""
-        return RowsType.get(self.dom, dims, self.element_type)
-
-    def of(self, elem: TypeAttribute) -> RowsType:
-        """The same rows with another element type."""
-        return RowsType.get(self.dom, self.dims, elem)
-
     def renamed(self, names: Mapping[str, str]) -> RowsType:
         """The same type with set names replaced."""
         return self.on(Dom(names.get(self.dom.set, self.dom.set), self.dom.keys))
@@ -343,6 +332,13 @@ def set_type(v: SSAValue) -> SetType:
 def set_name(v: SSAValue) -> str:
     """The name of a value that is a set."""
     return set_type(v).label
+
+
+def sets_of(t: Attribute) -> list[str]:
+    """The sets that a type names."""
+    if isinstance(t, SetType):
+        return [t.label, *(m.codomain for m in t.map_dict().values()), *t.part_names]
+    return [t.dom.set] if isinstance(t, RowsType) and t.dom.set != UNIT else []
 
 
 def is_float(elem: Attribute) -> bool:

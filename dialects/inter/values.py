@@ -25,7 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import RESULT, TYPED, op_definition
-from .base import FixedOp, Row, ValueOp, row_of
+from .base import FixedOp, OneOperand, Row, ValueOp, row_of
 from .sets import SetEnv, Total
 from .syntax import (
     float_text,
@@ -56,7 +56,6 @@ class ConstOp(FixedOp):
 
     name = "inter.const"
     value = prop_def(FloatAttr | IntegerAttr)
-    traits = traits_def(Pure(), Total())
     assembly_format = f"custom<Constant>($value) {RESULT}"
 
     @property
@@ -86,7 +85,6 @@ class TableOp(FixedOp):
 
     name = "inter.table"
     values = prop_def(ArrayAttr[FloatAttr | IntegerAttr])
-    traits = traits_def(Pure(), Total())
     assembly_format = f"custom<Numbers>($values) {RESULT}"
 
     def numbers(self) -> NDArray[Any]:
@@ -182,36 +180,34 @@ class IndexOp(ValueOp):
         return Row((), i64)
 
 
+class NumbersOfSet(FixedOp):
+    """`mnemonic %S`: integers that tell of a set."""
+
+    set = operand_def(SetType)
+    assembly_format = f"$set {TYPED}"
+
+    def row(self) -> Row:
+        return Row((), i64)
+
+
 @op_definition
-class IotaOp(FixedOp):
+class IotaOp(NumbersOfSet):
     """`inter.iota %S : !inter.rows<S, i64>`: the number of each row, from 0."""
 
     name = "inter.iota"
-    set = operand_def(SetType)
-    traits = traits_def(Pure(), Total())
-    assembly_format = f"$set {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         return Dom(set_name(self.set))
 
-    def row(self) -> Row:
-        return Row((), i64)
-
 
 @op_definition
-class SizeOp(FixedOp):
+class SizeOp(NumbersOfSet):
     """`inter.size %S : !inter.rows<unit, i64>`: how many rows a set has."""
 
     name = "inter.size"
-    set = operand_def(SetType)
-    traits = traits_def(Pure(), Total())
-    assembly_format = f"$set {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
         return ONE
-
-    def row(self) -> Row:
-        return Row((), i64)
 
 
 # ---------------------------------------------------------------- unions and tables
@@ -224,7 +220,6 @@ class StackOp(FixedOp):
     name = "inter.stack"
     set = operand_def(SetType)
     xs = var_operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
     assembly_format = f"$set `,` $xs {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
@@ -257,7 +252,6 @@ class PartOp(FixedOp):
     set = operand_def(SetType)
     x = operand_def(RowsType)
     index = prop_def(IntAttr)
-    traits = traits_def(Pure(), Total())
     assembly_format = f"custom<Count>($index) `of` $set `,` $x {TYPED}"
 
     @property
@@ -286,7 +280,6 @@ class AsRowsOp(FixedOp):
     name = "inter.as_rows"
     set = operand_def(SetType)
     x = operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
     assembly_format = f"$set `,` $x {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
@@ -307,7 +300,6 @@ class AsUnitOp(FixedOp):
     name = "inter.as_unit"
     set = operand_def(SetType)
     x = operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
     assembly_format = f"$set `,` $x {TYPED}"
 
     def infer(self, env: SetEnv) -> Dom:
@@ -325,27 +317,21 @@ class AsUnitOp(FixedOp):
 
 
 @op_definition
-class CastOp(ValueOp):
+class CastOp(OneOperand):
     """`inter.cast %x : new element type`. Floats become integers by dropping the fraction; numbers
     become i1 by comparing with 0."""
 
     name = "inter.cast"
-    x = operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
-    assembly_format = f"$x {TYPED}"
 
     def row(self) -> Row:
         return Row(rows(self.x).dims, self.type.elem)
 
 
 @op_definition
-class StopOp(ValueOp):
+class StopOp(OneOperand):
     """`inter.stop %x`: the value without its gradient."""
 
     name = "inter.stop"
-    x = operand_def(RowsType)
-    traits = traits_def(Pure(), Total())
-    assembly_format = f"$x {TYPED}"
 
     def row(self) -> Row:
         return row_of(self.x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -20,7 +21,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     irdl_attr_definition,
     operand_def,
@@ -118,12 +119,13 @@ class PiecesOp(BindingOp):
 class TableOfDomain(BindingOp):
     """An index table of a domain."""
 
+    TYPE: ClassVar[MemRefType[Attribute]] = INDEX32
     domain = prop_def(DomainAttr)
     result = result_def()
 
-    def need_table(self, want: MemRefType[Attribute]) -> None:
-        """Raises VerifyException unless the result is of type `want`."""
-        need(self.result.type == want, f"{self.name} gives {want}, not {self.result.type}")
+    def verify_(self) -> None:
+        have = self.result.type
+        need(have == self.TYPE, f"{self.name} gives {self.TYPE}, not {have}")
 
 
 @op_definition
@@ -135,9 +137,6 @@ class IndexMapOp(TableOfDomain):
 
     name = "intra.index_map"
     path = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        self.need_table(INDEX32)
 
 
 @op_definition
@@ -151,7 +150,7 @@ class PairIndexOp(TableOfDomain):
             len(self.domain.keys) > 1,
             "a pair index needs a domain of several keys; one key is an index_map",
         )
-        self.need_table(INDEX32)
+        super().verify_()
 
 
 class GroupOp(TableOfDomain):
@@ -163,9 +162,9 @@ class GroupOp(TableOfDomain):
     def along_paths(self) -> tuple[str, ...]:
         return tuple(k.data for k in self.along)
 
-    def need_along(self) -> None:
-        """Raises VerifyException unless there are paths to group by."""
+    def verify_(self) -> None:
         need(bool(self.along.data), 'name the paths to group by, as in `along = ["dst"]`')
+        super().verify_()
 
     def same_group(self, other: GroupOp) -> bool:
         """Whether both are about the same groups of the same rows."""
@@ -181,10 +180,7 @@ class OffsetsOp(GroupOp):
     """Where each group begins, one more than there are groups (int64)."""
 
     name = "intra.offsets"
-
-    def verify_(self) -> None:
-        self.need_along()
-        self.need_table(INDEX64)
+    TYPE: ClassVar[MemRefType[Attribute]] = INDEX64
 
 
 @op_definition
@@ -193,10 +189,6 @@ class MembersOp(GroupOp):
 
     name = "intra.members"
 
-    def verify_(self) -> None:
-        self.need_along()
-        self.need_table(INDEX32)
-
 
 @op_definition
 class MemberMapOp(GroupOp):
@@ -204,10 +196,6 @@ class MemberMapOp(GroupOp):
 
     name = "intra.member_map"
     path = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        self.need_along()
-        self.need_table(INDEX32)
 
 
 @op_definition
@@ -220,10 +208,9 @@ class MemberPairOp(GroupOp):
     keys = prop_def(ArrayAttr[StringAttr])
 
     def verify_(self) -> None:
-        self.need_along()
+        super().verify_()
         need(len(self.keys) > 1, "pairs have several keys; one key is a member_map")
         need(not self.domain.keys.data, "members of pairs have no pairs of their own")
-        self.need_table(INDEX32)
 
 
 @op_definition
@@ -231,10 +218,6 @@ class WitnessOp(GroupOp):
     """One row of each group, its first; -1 where the group is empty."""
 
     name = "intra.witness"
-
-    def verify_(self) -> None:
-        self.need_along()
-        self.need_table(INDEX32)
 
 
 # ---------------------------------------------------------------- buffers
@@ -382,16 +365,14 @@ class SumSizesOp(BindingOp):
 
 def root(buffer: SSAValue) -> SSAValue:
     """The allocation, input or output that a view or part belongs to."""
-    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp | PartOp):
-        buffer = buffer.op.buffer
+    while isinstance(buffer.owner, ViewOp | PartOp):
+        buffer = buffer.owner.buffer
     return buffer
 
 
 def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
     """(the domain of the rows,) of a buffer; None where it is not known here, as of a part."""
-    if not isinstance(buffer, OpResult):
-        return None
-    op = buffer.op
+    op = buffer.owner
     if isinstance(op, ViewOp) and op.pieces is not None:
         return None
     if isinstance(op, NamedBuffer | AllocOp | ViewOp):

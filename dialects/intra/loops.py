@@ -50,11 +50,6 @@ ROWS_ONLY = (*WRITERS, MatmulOp)
 """Ops that stand in a nest itself, never in a segment."""
 
 
-def defining(v: SSAValue) -> Operation | None:
-    """The op that gives a value, None for a block's argument."""
-    return v.op if isinstance(v, OpResult) else None
-
-
 @op_definition
 class YieldOp(IntraOp):
     """What a segment reduces, or a stage hands on."""
@@ -65,8 +60,22 @@ class YieldOp(IntraOp):
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(SegmentOp, StageOp)))
 
 
+class Yielding(IntraOp):
+    """An op whose body ends in what it gives."""
+
+    results_ = var_result_def()
+    body = region_def("single_block")
+
+    @property
+    def yielded(self) -> YieldOp:
+        """The end of the body."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+
 @op_definition
-class SegmentOp(IntraOp):
+class SegmentOp(Yielding):
     """Reduce the rows of one group.
 
     ```
@@ -84,8 +93,6 @@ class SegmentOp(IntraOp):
     row = operand_def(IndexType)
     kinds = prop_def(ArrayAttr[StringAttr])
     in_pieces = opt_prop_def(UnitAttr)
-    results_ = var_result_def()
-    body = region_def("single_block")
     traits = traits_def(Pure())
     assembly_format = (
         f"custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces), $body) {KNOWN} "
@@ -113,13 +120,6 @@ class SegmentOp(IntraOp):
     def position(self) -> SSAValue:
         """The position in the table of members."""
         return self.body.block.args[0]
-
-    @property
-    def yielded(self) -> YieldOp:
-        """The end of the body."""
-        last = self.body.block.last_op
-        assert isinstance(last, YieldOp)
-        return last
 
     def verify_(self) -> None:
         args = self.body.block.args
@@ -149,7 +149,7 @@ class SegmentOp(IntraOp):
             if not isinstance(op, LookupOp):
                 need(False, f"{op.name} reads a position: look it up in intra.members first")
                 return
-            table, offsets = defining(op.table), defining(self.offsets)
+            table, offsets = op.table.owner, self.offsets.owner
             if isinstance(table, GroupOp) and isinstance(offsets, OffsetsOp):
                 need(
                     table.same_group(offsets),
@@ -203,7 +203,7 @@ def outer_inputs(op: Operation) -> list[SSAValue]:
 
 
 @op_definition
-class StageOp(IntraOp):
+class StageOp(Yielding):
     """Part of a nest that runs over a block of rows before the next part does.
 
     ```
@@ -217,8 +217,6 @@ class StageOp(IntraOp):
     """
 
     name = "intra.stage"
-    results_ = var_result_def()
-    body = region_def("single_block")
     traits = lazy_traits_def(lambda: (HasParent(TraverseOp),))
     assembly_format = "$body attr-dict (`:` type($results_)^)?"
 
@@ -226,13 +224,6 @@ class StageOp(IntraOp):
     def build_op(cls, types: Sequence[Attribute], body: Block) -> Self:
         """A stage around a finished body."""
         return cls.build(result_types=[types], regions=[Region(body)])
-
-    @property
-    def yielded(self) -> YieldOp:
-        """The end of the body."""
-        last = self.body.block.last_op
-        assert isinstance(last, YieldOp)
-        return last
 
     def verify_(self) -> None:
         y = self.body.block.last_op
@@ -265,10 +256,9 @@ class TraverseOp(IntraOp, Step):
     assembly_format = f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule) attr-dict"
 
     @classmethod
-    def build_op(cls, size: SSAValue, body: Block, schedule: ScheduleAttr | None = None) -> Self:
+    def build_op(cls, size: SSAValue, body: Block) -> Self:
         """A nest around a body that is finished or will grow."""
-        properties: dict[str, Attribute] = {} if schedule is None else {"schedule": schedule}
-        return cls.build(operands=[size], properties=properties, regions=[Region(body)])
+        return cls.build(operands=[size], regions=[Region(body)])
 
     @property
     def row(self) -> SSAValue:
@@ -311,8 +301,8 @@ class TraverseOp(IntraOp, Step):
                     op.row is self.row or self.is_member(op.row),
                     "a nest stores its own row only, or each of the rows it groups once",
                 )
-        if isinstance(self.size, OpResult) and isinstance(self.size.op, SizeOp):
-            self.check_domain(self.size.op)
+        if isinstance(self.size.owner, SizeOp):
+            self.check_domain(self.size.owner)
 
     def check_cut(self) -> None:
         """Raises VerifyException where the nest is not cut into stages and products."""
@@ -346,12 +336,12 @@ class TraverseOp(IntraOp, Step):
         """Whether a row is found in the members of groups of the nest's domain: in a nest that
         visits the rows in the order of groups, each is one.
         """
-        members = defining(row.owner.table) if isinstance(row.owner, LookupOp) else None
-        size = defining(self.size)
-        if not isinstance(members, MembersOp) or not isinstance(size, SizeOp):
+        lookup, size = row.owner, self.size.owner
+        if not isinstance(lookup, LookupOp) or not isinstance(size, SizeOp):
             return False
-        assert isinstance(row.owner, LookupOp)
-        return row.owner.row is self.row and members.domain == size.domain
+        members = lookup.table.owner
+        mine = isinstance(members, MembersOp) and members.domain == size.domain
+        return mine and lookup.row is self.row
 
     def check_domain(self, size: SizeOp) -> None:
         """Raises VerifyException where the nest's row is used with rows of another domain."""
@@ -366,7 +356,7 @@ class TraverseOp(IntraOp, Step):
                     f"the rows of {here} are not those of the buffer, {there}: find the row with "
                     "intra.lookup or intra.first",
                 )
-            table = defining(op.table) if isinstance(op, LookupOp) else None
+            table = op.table.owner if isinstance(op, LookupOp) else None
             if isinstance(table, IndexMapOp | PairIndexOp):
                 need(
                     isinstance(table, PairIndexOp) or table.domain == size.domain,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, i1
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_operand_def,
@@ -101,8 +101,7 @@ def need_number(value: SSAValue) -> None:
 
 def need_writable(buffer: SSAValue) -> None:
     """Raises VerifyException for a buffer that the caller owns or that is a constant."""
-    at = root(buffer)
-    op = at.op if isinstance(at, OpResult) else None
+    op = root(buffer).owner
     fixed = isinstance(op, TableOp) or (isinstance(op, InputOp) and op.gives is None)
     need(not fixed, "inputs and tables are only read: write to an intra.output or intra.alloc")
 

@@ -62,6 +62,11 @@ def element(t: Attribute) -> Attribute:
     return t
 
 
+def row_bytes(v: SSAValue) -> int:
+    """What a row takes in a buffer."""
+    return element_bytes(element(v.type)) * length(v)
+
+
 def buffer_type(dims: Sequence[int], elem: Attribute) -> MemRefType[Attribute]:
     """`memref<?x8x64xf32>`: rows with static row dimensions."""
     return MemRefType(elem, (DYNAMIC_INDEX, *dims))
@@ -134,11 +139,11 @@ class IntraOp(FormattedOp):
     @classmethod
     def make(
         cls,
-        operands: Sequence[SSAValue | Sequence[SSAValue]],
+        operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         types: Sequence[Attribute | Sequence[Attribute]] = (),
-        **properties: Attribute,
+        **properties: Attribute | None,
     ) -> Self:
-        """Build the op from its operands, result types and properties."""
+        """Build the op from its operands, result types and properties; None is one left out."""
         defined = cls.get_irdl_definition().operands
         if len(defined) == 1 and isinstance(defined[0][1], VarOperandDef):
             operands = [[v for v in operands if isinstance(v, SSAValue)]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import InterpretationError
@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import InterpretationError
 from ..attributes import GRAD, SAVED
 from ..inter import Inter
 from ..intra import Intra
+from ..signature import result_attributes
 from ..verify import verify_module
 from .graphs import random_arguments
 from .inter import run
@@ -38,17 +39,6 @@ def parse_module(text: str) -> ModuleOp:
     module = Parser(ctx, text).parse_module()
     verify_module(module)
     return module
-
-
-def _attributes(attrs: Any, count: int) -> list[Mapping[str, Any]]:
-    if attrs is None:
-        return [{} for _ in range(count)]
-    return [d.data if isinstance(d, DictionaryAttr) else {} for d in attrs.data]
-
-
-def result_attributes(func: FuncOp) -> list[Mapping[str, Any]]:
-    """The attributes of each result."""
-    return _attributes(func.res_attrs, len(func.function_type.outputs.data))
 
 
 def gives_gradients(func: FuncOp) -> bool:

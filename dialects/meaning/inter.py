@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import (
@@ -42,6 +41,9 @@ from ..inter.types import (
 from . import philox
 from .world import Array, Index, SetVal, World, check_map
 
+Args = tuple[Any, ...]
+"""What an op gets: sets, and arrays with the row axis first."""
+
 
 def dtype_of(elem: Attribute) -> type[np.float64] | type[np.int64] | type[np.bool_]:
     """What numbers of an element type are in the interpreter."""
@@ -61,8 +63,8 @@ def aligned(xs: Sequence[Array]) -> list[Array]:
     return [x.reshape(x.shape[:1] + (1,) * (rank - x.ndim) + x.shape[1:]) for x in xs]
 
 
-def spread(flags: NDArray[np.bool_], like: Array) -> NDArray[np.bool_]:
-    """A flag per row, to be used with rows like those of `like`."""
+def spread(flags: Array, like: Array) -> Array:
+    """A flag or number per row, to be used with rows like those of `like`."""
     return flags.reshape(-1, *[1] * (like.ndim - 1))
 
 
@@ -86,7 +88,7 @@ def scatter(kind: str, x: Array, group: Index, n: int) -> Array:
     np.add.at(y, group, x)
     if kind == "mean":
         count = np.maximum(np.bincount(group, minlength=n), 1)
-        y = y / count.reshape(-1, *[1] * (y.ndim - 1))
+        y = y / spread(count, y)
     return y
 
 
@@ -126,9 +128,7 @@ class InterFunctions(InterpreterFunctions):
     # ------------------------------------------------------------ structure
 
     @impl(structure.FilterOp)
-    def filter(
-        self, interp: Interpreter, op: structure.FilterOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def filter(self, interp: Interpreter, op: structure.FilterOp, args: Args) -> PythonValues:
         s: SetVal = args[0]
         w, name = self.world(interp, op), set_name(op.set)
         if op.mask is None:
@@ -149,9 +149,7 @@ class InterFunctions(InterpreterFunctions):
         return (SetVal(len(keep), maps | {structure.PARENT: keep}),)
 
     @impl(structure.LoopsOp)
-    def loops(
-        self, interp: Interpreter, op: structure.LoopsOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def loops(self, interp: Interpreter, op: structure.LoopsOp, args: Args) -> PythonValues:
         w, name = self.world(interp, op), set_name(op.set)
         src, dst = w.step(name, "src"), w.step(name, "dst")
         n = w.size(w.env.codomain(name, "src"))
@@ -161,17 +159,13 @@ class InterFunctions(InterpreterFunctions):
         return (SetVal(n, maps),)
 
     @impl(structure.UnionOp)
-    def union(
-        self, interp: Interpreter, op: structure.UnionOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def union(self, interp: Interpreter, op: structure.UnionOp, args: Args) -> PythonValues:
         parts: tuple[SetVal, ...] = args
         maps = {k: np.concatenate([a.maps[k] for a in parts]) for k in op.set_type.map_dict()}
         return (SetVal(sum(a.n for a in parts), maps),)
 
     @impl(structure.AttachOp)
-    def attach(
-        self, interp: Interpreter, op: structure.AttachOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def attach(self, interp: Interpreter, op: structure.AttachOp, args: Args) -> PythonValues:
         w, s, t = self.world(interp, op), set_name(op.set), op.set_type
         old: SetVal = args[0]
         maps = {k: m for k, m in old.maps.items() if k in t.map_dict()}
@@ -193,15 +187,11 @@ class InterFunctions(InterpreterFunctions):
         return (made,)
 
     @impl(structure.RangeOp)
-    def range(
-        self, interp: Interpreter, op: structure.RangeOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def range(self, interp: Interpreter, op: structure.RangeOp, args: Args) -> PythonValues:
         return (SetVal(op.size.value.data),)
 
     @impl(structure.SizedOp)
-    def sized(
-        self, interp: Interpreter, op: structure.SizedOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def sized(self, interp: Interpreter, op: structure.SizedOp, args: Args) -> PythonValues:
         n = int(args[0][0])
         if n < 0:
             raise ValueError(f"set {op.set_type.label} would have {n} rows")
@@ -210,15 +200,15 @@ class InterFunctions(InterpreterFunctions):
     # ------------------------------------------------------------ values
 
     @impl(values.ConstOp)
-    def const(self, interp: Interpreter, op: values.ConstOp, args: tuple[Any, ...]) -> PythonValues:
+    def const(self, interp: Interpreter, op: values.ConstOp, args: Args) -> PythonValues:
         return (np.full((1, *op.type.dims), op.number, dtype_of(op.type.elem)),)
 
     @impl(values.TableOp)
-    def table(self, interp: Interpreter, op: values.TableOp, args: tuple[Any, ...]) -> PythonValues:
+    def table(self, interp: Interpreter, op: values.TableOp, args: Args) -> PythonValues:
         return (op.numbers()[None],)
 
     @impl(values.AtOp)
-    def at(self, interp: Interpreter, op: values.AtOp, args: tuple[Any, ...]) -> PythonValues:
+    def at(self, interp: Interpreter, op: values.AtOp, args: Args) -> PythonValues:
         w, d, path = self.world(interp, op), op.type.dom, op.path.data
         x = self.operand(w, op.x, args[1], rows(op.x).dom)
         if op.otherwise is None:
@@ -234,29 +224,29 @@ class InterFunctions(InterpreterFunctions):
         return (np.where(spread(seen >= 0, other), value, other),)
 
     @impl(values.IndexOp)
-    def index(self, interp: Interpreter, op: values.IndexOp, args: tuple[Any, ...]) -> PythonValues:
+    def index(self, interp: Interpreter, op: values.IndexOp, args: Args) -> PythonValues:
         w, s, path = self.world(interp, op), set_name(op.set), op.path.data
         if op.type.dom == Dom(s):
             return (w.path(s, path),)
         return (w.through(op.type.dom, path, Dom(w.env.codomain(s, path))),)
 
     @impl(values.IotaOp)
-    def iota(self, interp: Interpreter, op: values.IotaOp, args: tuple[Any, ...]) -> PythonValues:
+    def iota(self, interp: Interpreter, op: values.IotaOp, args: Args) -> PythonValues:
         s: SetVal = args[0]
         return (np.arange(s.n),)
 
     @impl(values.SizeOp)
-    def size(self, interp: Interpreter, op: values.SizeOp, args: tuple[Any, ...]) -> PythonValues:
+    def size(self, interp: Interpreter, op: values.SizeOp, args: Args) -> PythonValues:
         return (np.array([args[0].n], np.int64),)
 
     @impl(values.StackOp)
-    def stack(self, interp: Interpreter, op: values.StackOp, args: tuple[Any, ...]) -> PythonValues:
+    def stack(self, interp: Interpreter, op: values.StackOp, args: Args) -> PythonValues:
         w, parts = self.world(interp, op), set_type(op.set).part_names
         each = zip(op.xs, args[1:], parts, strict=True)
         return (np.concatenate([self.operand(w, v, x, Dom(p)) for v, x, p in each]),)
 
     @impl(values.PartOp)
-    def part(self, interp: Interpreter, op: values.PartOp, args: tuple[Any, ...]) -> PythonValues:
+    def part(self, interp: Interpreter, op: values.PartOp, args: Args) -> PythonValues:
         w, t, i = self.world(interp, op), set_type(op.set), op.index.data
         x = self.operand(w, op.x, args[1], Dom(t.label))
         sizes = [w.size(p) for p in t.part_names]
@@ -266,9 +256,7 @@ class InterFunctions(InterpreterFunctions):
         return (x[low : low + sizes[i]],)
 
     @impl(values.AsRowsOp)
-    def as_rows(
-        self, interp: Interpreter, op: values.AsRowsOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def as_rows(self, interp: Interpreter, op: values.AsRowsOp, args: Args) -> PythonValues:
         x: Array = args[1][0]
         if len(x) != args[0].n:
             raise ValueError(
@@ -277,9 +265,7 @@ class InterFunctions(InterpreterFunctions):
         return (x,)
 
     @impl(values.AsUnitOp)
-    def as_unit(
-        self, interp: Interpreter, op: values.AsUnitOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def as_unit(self, interp: Interpreter, op: values.AsUnitOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[1], Dom(set_name(op.set)))
         if len(x) != op.type.dims[0]:
             raise ValueError(
@@ -288,7 +274,7 @@ class InterFunctions(InterpreterFunctions):
         return (x[None],)
 
     @impl(values.CastOp)
-    def cast(self, interp: Interpreter, op: values.CastOp, args: tuple[Any, ...]) -> PythonValues:
+    def cast(self, interp: Interpreter, op: values.CastOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         if is_bool(op.type.elem):
             return (x != 0,)
@@ -296,15 +282,13 @@ class InterFunctions(InterpreterFunctions):
             return (as_elements(x, op.type.elem),)
 
     @impl(values.StopOp)
-    def stop(self, interp: Interpreter, op: values.StopOp, args: tuple[Any, ...]) -> PythonValues:
+    def stop(self, interp: Interpreter, op: values.StopOp, args: Args) -> PythonValues:
         return (self.operand(self.world(interp, op), op.x, args[0], op.type.dom),)
 
     # ------------------------------------------------------------ row dimensions
 
     @impl(shapes.ContractOp)
-    def contract(
-        self, interp: Interpreter, op: shapes.ContractOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def contract(self, interp: Interpreter, op: shapes.ContractOp, args: Args) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         left, right, out = op.letters()
         free = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in left + right)
@@ -314,46 +298,36 @@ class InterFunctions(InterpreterFunctions):
         return (y,)
 
     @impl(shapes.ReshapeOp)
-    def reshape(
-        self, interp: Interpreter, op: shapes.ReshapeOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def reshape(self, interp: Interpreter, op: shapes.ReshapeOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         return (x.reshape(x.shape[0], *op.type.dims),)
 
     @impl(shapes.BroadcastOp)
-    def broadcast(
-        self, interp: Interpreter, op: shapes.BroadcastOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def broadcast(self, interp: Interpreter, op: shapes.BroadcastOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         lead = (1,) * (len(op.type.dims) - (x.ndim - 1))
         x = x.reshape(x.shape[0], *lead, *x.shape[1:])
         return (np.broadcast_to(x, (x.shape[0], *op.type.dims)),)
 
     @impl(shapes.TransposeOp)
-    def transpose(
-        self, interp: Interpreter, op: shapes.TransposeOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def transpose(self, interp: Interpreter, op: shapes.TransposeOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         return (x.transpose(0, *(i + 1 for i in op.order)),)
 
     @impl(shapes.SliceOp)
-    def slice(self, interp: Interpreter, op: shapes.SliceOp, args: tuple[Any, ...]) -> PythonValues:
+    def slice(self, interp: Interpreter, op: shapes.SliceOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         dim, lo, hi, step = op.bounds
         return (np.take(x, np.arange(lo, hi, step), axis=dim + 1),)
 
     @impl(shapes.ConcatOp)
-    def concat(
-        self, interp: Interpreter, op: shapes.ConcatOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def concat(self, interp: Interpreter, op: shapes.ConcatOp, args: Args) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         xs = [self.operand(w, v, x, d) for v, x in zip(op.xs, args, strict=True)]
         return (np.concatenate(xs, op.axis + 1),)
 
     @impl(shapes.RowReduceOp)
-    def row_reduce(
-        self, interp: Interpreter, op: shapes.RowReduceOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def row_reduce(self, interp: Interpreter, op: shapes.RowReduceOp, args: Args) -> PythonValues:
         x = self.operand(self.world(interp, op), op.x, args[0], op.type.dom)
         axes = tuple(i + 1 for i in op.axes)
         kinds = {"sum": np.sum, "max": np.max, "min": np.min}
@@ -363,9 +337,7 @@ class InterFunctions(InterpreterFunctions):
     # ------------------------------------------------------------ rows of a set
 
     @impl(reduction.ReduceOp)
-    def reduce(
-        self, interp: Interpreter, op: reduction.ReduceOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def reduce(self, interp: Interpreter, op: reduction.ReduceOp, args: Args) -> PythonValues:
         w, kind = self.world(interp, op), op.kind.data
         x = self.operand(w, op.x, args[0], op.over)
         group, n = w.groups(op.over, op.along_keys)
@@ -379,9 +351,7 @@ class InterFunctions(InterpreterFunctions):
         return (np.where(spread(last >= 0, other), x[np.maximum(last, 0)], other),)
 
     @impl(reduction.SoftmaxOp)
-    def softmax(
-        self, interp: Interpreter, op: reduction.SoftmaxOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def softmax(self, interp: Interpreter, op: reduction.SoftmaxOp, args: Args) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         x = self.operand(w, op.x, args[0], op.over)
         group, n = w.groups(op.over, op.along_keys)
@@ -395,17 +365,13 @@ class InterFunctions(InterpreterFunctions):
         return (out,)
 
     @impl(reduction.CountOp)
-    def count(
-        self, interp: Interpreter, op: reduction.CountOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def count(self, interp: Interpreter, op: reduction.CountOp, args: Args) -> PythonValues:
         group, n = self.world(interp, op).groups(op.over, op.along_keys)
         counts = np.bincount(group[group >= 0], minlength=n)
         return (counts.astype(dtype_of(op.type.elem)),)
 
     @impl(reduction.DropoutOp)
-    def dropout(
-        self, interp: Interpreter, op: reduction.DropoutOp, args: tuple[Any, ...]
-    ) -> PythonValues:
+    def dropout(self, interp: Interpreter, op: reduction.DropoutOp, args: Args) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         x = self.operand(w, op.x, args[0], d)
         numbers = op.numbers
@@ -413,13 +379,13 @@ class InterFunctions(InterpreterFunctions):
         return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability, row),)
 
 
-PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, tuple[Any, ...]], PythonValues]
+PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, Args], PythonValues]
 
 
 def _pointwise(cls: type[PointwiseOp]) -> PointwiseImpl:
     @impl(cls)
     def run_pointwise(
-        self: InterFunctions, interp: Interpreter, op: PointwiseOp, args: tuple[Any, ...]
+        self: InterFunctions, interp: Interpreter, op: PointwiseOp, args: Args
     ) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         xs = [self.operand(w, v, x, d) for v, x in zip(op.xs, args, strict=True)]

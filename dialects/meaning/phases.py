@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..attributes import NAME
+from ..signature import arguments, results
 from .inter import run
 
 PHASES = ("prepare", "forward", "backward")
@@ -21,27 +21,12 @@ def functions(module: ModuleOp) -> dict[str, FuncOp]:
 
 def argument_names(func: FuncOp) -> list[str]:
     """The names of the arguments: `inter.name`, else the name in the text, else `arg<i>`."""
-    attrs = func.arg_attrs.data if func.arg_attrs is not None else ()
-    return [
-        _name(attrs[i] if attrs else None) or arg.name_hint or f"arg{i}"
-        for i, arg in enumerate(func.body.block.args)
-    ]
+    return [name for name, _, _ in arguments(func)]
 
 
 def result_names(func: FuncOp) -> list[str]:
     """The names of the results: `inter.name`, else the name in the text, else `result<i>`."""
-    attrs = func.res_attrs.data if func.res_attrs is not None else ()
-    last = func.body.block.last_op
-    values = last.operands if last is not None else ()
-    return [
-        _name(attrs[i] if attrs else None) or value.name_hint or f"result{i}"
-        for i, value in enumerate(values)
-    ]
-
-
-def _name(attrs: DictionaryAttr | None) -> str | None:
-    name = attrs.data.get(NAME) if attrs is not None else None
-    return name.data if isinstance(name, StringAttr) else None
+    return [name for name, _, _ in results(func)]
 
 
 def run_function(module: ModuleOp, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,8 +38,8 @@ def run_function(module: ModuleOp, name: str, values: Mapping[str, Any]) -> dict
     wanted = argument_names(func)
     if missing := [n for n in wanted if n not in values]:
         raise KeyError(f"@{name} needs {', '.join(missing)}: no earlier phase or caller gives it")
-    results = run(module, name, *(values[n] for n in wanted))
-    return dict(zip(result_names(func), results, strict=True))
+    found = run(module, name, *(values[n] for n in wanted))
+    return dict(zip(result_names(func), found, strict=True))
 
 
 def run_phases(module: ModuleOp, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +49,7 @@ def run_phases(module: ModuleOp, values: Mapping[str, Any]) -> dict[str, Any]:
     A name that two phases both give would overwrite a value, so that raises ValueError.
     """
     known = dict(values)
-    results: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name in PHASES:
         if name not in functions(module):
             continue
@@ -72,5 +57,5 @@ def run_phases(module: ModuleOp, values: Mapping[str, Any]) -> dict[str, Any]:
         if twice := [n for n in new if n in known]:
             raise ValueError(f"@{name} gives {twice[0]}, which is known already: rename it")
         known |= new
-        results |= new
-    return results
+        given |= new
+    return given

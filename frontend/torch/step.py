@@ -25,10 +25,10 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects.attributes import NAME, OPTIMIZER, STATE_OF
 from ...dialects.inter.types import ONE, RowsType
+from ...dialects.signature import Names, arg_attributes
 from ...passes.driver.runner import PassCrash
 from ...passes.inter.autodiff import attached_arguments
 from ...passes.inter.optimizers import COUNT, RULES
-from ...passes.signature import Names, arg_attributes
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .calls.bound_program import BoundProgram

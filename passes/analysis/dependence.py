@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.attributes import CONSTANT, COTANGENT, NEEDS_GRAD, UPDATE, UPDATED
 from ...dialects.inter.base import StructureOp
 from ...dialects.inter.types import UNIT, RowsType, SetType, is_float
-from ..signature import arg_attributes, body_ops, name_of, result_attributes
+from ...dialects.signature import arguments, body_ops, result_attributes
 
 FREE = frozenset({"inter.const", "inter.table", "inter.index", "inter.iota", "inter.size"})
 """Ops that cost nothing: every phase that uses such a value makes it itself."""
@@ -36,14 +36,12 @@ def invariant_arguments(func: FuncOp, inputs: bool, units: bool) -> set[SSAValue
     """
     updated = updated_names(func)
     out: set[SSAValue] = set()
-    for i, (arg, attrs) in enumerate(zip(func.body.block.args, arg_attributes(func), strict=True)):
+    for name, arg, attrs in arguments(func):
         if isinstance(arg.type, SetType):
             out.add(arg)
         elif isinstance(arg.type, RowsType) and COTANGENT not in attrs:
             fixed = not is_float(arg.type.elem) and (units or arg.type.dom.set != UNIT)
-            if name_of(arg, attrs, f"arg{i}") not in updated and (
-                fixed or (inputs and CONSTANT in attrs)
-            ):
+            if name not in updated and (fixed or (inputs and CONSTANT in attrs)):
                 out.add(arg)
     return out
 
@@ -70,14 +68,13 @@ def to_differentiate(func: FuncOp) -> set[SSAValue]:
     """The values that a gradient will be taken through; none once autodiff has done so."""
     if has_backward(func):
         return set()
-    args = zip(func.body.block.args, arg_attributes(func), strict=True)
-    return dependants(body_ops(func), {a for a, attrs in args if NEEDS_GRAD in attrs})
+    start = {a for _, a, attrs in arguments(func) if NEEDS_GRAD in attrs}
+    return dependants(body_ops(func), set[SSAValue](start))
 
 
 def cotangents(func: FuncOp) -> list[SSAValue]:
     """The arguments that autodiff appended."""
-    args = zip(func.body.block.args, arg_attributes(func), strict=True)
-    return [a for a, attrs in args if COTANGENT in attrs]
+    return [a for _, a, attrs in arguments(func) if COTANGENT in attrs]
 
 
 def has_backward(func: FuncOp) -> bool:
@@ -97,6 +94,24 @@ def ancestors(
             out.add(owner)
             todo.extend(owner.operands)
     return out
+
+
+def operands_first(
+    v: SSAValue,
+    known: Container[SSAValue],
+    reads: Callable[[SSAValue], Iterable[SSAValue]],
+) -> Iterator[SSAValue]:
+    """`v` and what is read on the way to it, behind what it reads itself; each must be `known` when
+    the next one is asked for. Without recursion: programs are deep."""
+    todo = [v]
+    while todo:
+        x = todo[-1]
+        if x in known:
+            todo.pop()
+        elif new := [y for y in reads(x) if y not in known]:
+            todo += new
+        else:
+            yield x
 
 
 def structure_ancestors(func: FuncOp) -> set[Operation]:

@@ -8,6 +8,7 @@ are taken to be finite.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
@@ -18,6 +19,7 @@ from ...dialects.inter.sets import Total
 from ...dialects.inter.shapes import RowReduceOp
 from ...dialects.inter.types import UNIT, RowsType, rows
 from ...dialects.inter.values import AtOp, CastOp, ConstOp
+from .dependence import operands_first
 
 _SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
 _MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
@@ -28,27 +30,13 @@ class Facts:
     """The facts of one function, found when asked for and remembered."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, SSAValue], bool] = {}
+        self._known: defaultdict[str, dict[SSAValue, bool]] = defaultdict(dict)
 
     def _ask(self, what: str, v: SSAValue, find: Callable[[Operation], bool]) -> bool:
-        if not isinstance(v.owner, Operation):
-            return what == "finite"
-        todo = [v]  # operands first, without recursion: programs are deep
-        while todo:
-            x = todo[-1]
-            owner = x.owner
-            assert isinstance(owner, Operation)
-            new = [y for y in _values(owner) if self._unknown(what, y)]
-            if new and self._unknown(what, x):
-                todo += new
-                continue
-            todo.pop()
-            if self._unknown(what, x):
-                self._known[what, x] = find(owner)
-        return self._known[what, v]
-
-    def _unknown(self, what: str, v: SSAValue) -> bool:
-        return isinstance(v.owner, Operation) and (what, v) not in self._known
+        known = self._known[what]
+        for x in operands_first(v, known, _read_by):
+            known[x] = find(x.owner) if isinstance(x.owner, Operation) else what == "finite"
+        return known[v]
 
     def finite(self, v: SSAValue) -> bool:
         """Finite arguments make every stored row finite."""
@@ -209,6 +197,10 @@ def _counted(v: SSAValue) -> SSAValue | None:
         return None
     cast = op.x.owner
     return cast.x if isinstance(cast, CastOp) else None
+
+
+def _read_by(v: SSAValue) -> list[SSAValue]:
+    return _values(v.owner) if isinstance(v.owner, Operation) else []
 
 
 def _values(op: Operation) -> list[SSAValue]:

@@ -10,18 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD, UPDATE
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import RowsType, is_float, rows
-from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
+from ...dialects.signature import (
+    Names,
+    arg_attributes,
+    arguments,
+    array_of,
+    result_attributes,
+    results,
+    return_of,
+)
+from ..function_pass import FunctionPass
 from .differentiation.derivatives import STOPS, differentiate, passes_gradient
 from .differentiation.reverse import Reverse
 from .verify_sets import verify_sets
@@ -38,22 +46,18 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     already, and where an op on the way has no derivative.
     """
     env = verify_sets(func)
-    args, attrs = list(func.body.block.args), arg_attributes(func)
-    wanted, attached = _wanted(func, args, attrs), attached_arguments(func)
-    ret, outcomes = return_of(func), result_attributes(func)
-    results = list(ret.operands)
+    given = arguments(func)
+    attrs = [d for _, _, d in given]
+    wanted, attached = _wanted(func), attached_arguments(func)
+    ret, returned = return_of(func), results(func)
     body = [op for op in func.body.block.ops if isinstance(op, ValueOp)]
-    ret.detach()
-    ret.erase()
+    Rewriter.erase_op(ret)
 
-    names = Names(
-        name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(zip(args, attrs, strict=True))
-    )
+    names = Names(name for name, _, _ in given)
     r = reverse(Builder(env, func.body.block), env, _reached(body, wanted))
-    for i, (value, outcome) in enumerate(zip(results, outcomes, strict=True)):
-        if isinstance(value.type, RowsType) and is_float(value.type.elem) and UPDATE not in outcome:
+    for result, value, outcome in returned:
+        if _is_float(value) and UPDATE not in outcome:
             d = func.body.block.insert_arg(value.type, len(func.body.block.args))
-            result = name_of(value, outcome, f"result{i}")
             d.name_hint = name = names.fresh(f"d_{result}")
             attrs.append({COTANGENT: StringAttr(result), NAME: StringAttr(name)})
             r.put_result(value, d)
@@ -61,13 +65,14 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
         if r.has(op.results[0]):
             differentiate(r, op)
 
-    given = {a: name for a, name in wanted.items() if name in attached}
-    gradients = [_gradient(r, a) for a in given]
-    for name in given.values():
+    moved = {a: name for a, name in wanted.items() if name in attached}
+    gradients = [_gradient(r, a) for a in moved]
+    outcomes = [outcome for _, _, outcome in returned]
+    for name in moved.values():
         own = names.fresh(f"d_{name}")
         outcomes.append({NAME: StringAttr(own), GRAD: StringAttr(name)})
-    func.body.block.add_op(ReturnOp(*results, *gradients))
-    func.arg_attrs, func.res_attrs = _array(attrs), _array(outcomes)
+    func.body.block.add_op(ReturnOp(*(v for _, v, _ in returned), *gradients))
+    func.arg_attrs, func.res_attrs = array_of(attrs), array_of(outcomes)
     func.update_function_type()
 
 
@@ -83,13 +88,12 @@ def made_of(func: FuncOp) -> list[tuple[set[str], set[int]]]:
     """For each result the names of the arguments that it is made of, and the numbers of the other
     results, in floats and `inter.stop` apart. A result that is no float is made of none."""
     body = [op for op in reversed(func.body.block.ops) if isinstance(op, ValueOp)]
-    args = zip(func.body.block.args, arg_attributes(func), strict=True)
-    names = {a: name_of(a, d, f"arg{i}") for i, (a, d) in enumerate(args)}
-    results = return_of(func).operands
+    names = {a: name for name, a, _ in arguments(func)}
+    returned = return_of(func).operands
     out: list[tuple[set[str], set[int]]] = []
-    for value in results:
+    for value in returned:
         reached = _made_of(value, body)
-        others = {i for i, x in enumerate(results) if x in reached and x is not value}
+        others = {i for i, x in enumerate(returned) if x in reached and x is not value}
         out.append(({name for a, name in names.items() if a in reached}, others))
     return out
 
@@ -107,19 +111,16 @@ def _is_float(value: SSAValue) -> bool:
     return isinstance(value.type, RowsType) and is_float(value.type.elem)
 
 
-def _wanted(
-    func: FuncOp, args: Sequence[SSAValue], attrs: Sequence[Attributes]
-) -> dict[SSAValue, str]:
+def _wanted(func: FuncOp) -> dict[SSAValue, str]:
     """The arguments whose gradient is wanted, with their names."""
     here = f"autodiff: @{func.sym_name.data}"
-    if any(COTANGENT in d for d in attrs):
+    if any(COTANGENT in d for d in arg_attributes(func)):
         raise PassFailedException(f"{here} has cotangents already: run autodiff once")
     wanted: dict[SSAValue, str] = {}
-    for i, (a, d) in enumerate(zip(args, attrs, strict=True)):
+    for name, a, d in arguments(func):
         if NEEDS_GRAD not in d:
             continue
-        name = name_of(a, d, f"arg{i}")
-        if not isinstance(a.type, RowsType) or not is_float(a.type.elem):
+        if not _is_float(a):
             raise PassFailedException(
                 f"{here}: argument {name} is {a.type}: only rows of floats have gradients, drop "
                 f"its {NEEDS_GRAD}"
@@ -147,17 +148,11 @@ def _gradient(r: Reverse, a: SSAValue) -> SSAValue:
     return r.b.widen(r.cotangent(a) if r.has(a) else r.zero(a, t.dims), t.dom)
 
 
-def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr(d) for d in dictionaries)
-
-
 @dataclass(frozen=True)
-class AutodiffPass(ModulePass):
+class AutodiffPass(FunctionPass):
     """Appends the gradients of arguments marked `inter.needs_grad` to each function's results."""
 
     name = "autodiff"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                autodiff(func)
+    def on(self, func: FuncOp) -> None:
+        autodiff(func)

@@ -8,16 +8,15 @@ needed without one: `inter.sized` makes the set that a map of another one goes t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import StructureOp, ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import is_check
-from ...dialects.inter.types import UNIT, RowsType, SetType
+from ...dialects.inter.types import sets_of
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 
@@ -29,8 +28,7 @@ def dce_sets(func: FuncOp) -> int:
     live = _live(func, env, roots)
     dead = [op for op in ops if op not in live]
     for op in reversed(dead):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     return len(dead)
 
 
@@ -45,27 +43,16 @@ def _live(func: FuncOp, env: SetEnv, roots: Iterable[Operation]) -> set[Operatio
                 live.add(item)
                 todo += [*item.operands, *item.results]
             continue
-        owners = [item.owner] + [env.value(n).owner for n in _names(item.type)]
+        owners = [item.owner] + [env.value(n).owner for n in sets_of(item.type)]
         todo += [o for o in owners if isinstance(o, Operation) and o not in live]
     return live
 
 
-def _names(t: Attribute) -> list[str]:
-    """The sets that a type speaks of, other than itself."""
-    if isinstance(t, RowsType):
-        return [] if t.dom.set == UNIT else [t.dom.set]
-    if isinstance(t, SetType):
-        return [*(m.codomain for m in t.map_dict().values()), *t.part_names]
-    return []
-
-
 @dataclass(frozen=True)
-class DceSetsPass(ModulePass):
+class DceSetsPass(FunctionPass):
     """Removes ops whose results are not needed; a set that a type names is needed."""
 
     name = "dce-sets"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                dce_sets(func)
+    def on(self, func: FuncOp) -> None:
+        dce_sets(func)

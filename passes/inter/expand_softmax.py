@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import POINTWISE_OPS
 from ...dialects.inter.reduce import SoftmaxOp
 from ...dialects.inter.sets import SetEnv
-from ..signature import body_ops
+from ...dialects.signature import body_ops
+from ..function_pass import FunctionPass
 
 
 def expand_softmax(func: FuncOp, env: SetEnv) -> None:
@@ -52,18 +50,14 @@ def _expand(op: SoftmaxOp, env: SetEnv) -> None:
     total = named(b.pointwise("maximum", total, b.const(1.0, (), op.type.elem)), "sum")
     p = b.emit(POINTWISE_OPS["div"], [[e, read(total)]], dom=over)
     p.name_hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(p)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [p])
 
 
 @dataclass(frozen=True)
-class ExpandSoftmaxPass(ModulePass):
+class ExpandSoftmaxPass(FunctionPass):
     """Writes softmax as exp(x - max) / sum, with maximum and sum once a group."""
 
     name = "expand-softmax"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                expand_softmax(func, SetEnv.of(func))
+    def on(self, func: FuncOp) -> None:
+        expand_softmax(func, SetEnv.of(func))

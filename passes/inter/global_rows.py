@@ -21,11 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.utils.hints import isa
@@ -38,7 +36,8 @@ from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import AttachOp
 from ...dialects.inter.types import UNIT, Dom, RowsType, is_integer, set_name, unstrs
 from ...dialects.inter.values import AtOp, IndexOp, IotaOp, SizeOp
-from ..signature import arg_attributes, body_ops
+from ...dialects.signature import arg_attributes, body_ops
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 Groups = tuple[str, frozenset[str]]
@@ -169,12 +168,10 @@ def _mean(b: Builder, op: ReduceOp, n: SSAValue) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class GlobalRowsPass(ModulePass):
+class GlobalRowsPass(FunctionPass):
     """Gives a program on some rows of a graph the numbers and counts of the whole graph."""
 
     name = "global-rows"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                global_rows(func)
+    def on(self, func: FuncOp) -> None:
+        global_rows(func)

@@ -16,21 +16,22 @@ features (A X of a first layer) is done once per graph and input.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.attributes import PREPARE
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, rows
+from ...dialects.signature import body_ops, return_of
 from ..analysis.costs import Sizes, row_bytes
 from ..analysis.dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
-from ..signature import body_ops, return_of
+from ..function_pass import FunctionPass
 
 EDGE_WIDTH = 1
 """Numbers a row above which an invariant pointwise value per edge is not stored."""
@@ -118,43 +119,43 @@ def hoist_invariants(func: FuncOp, inputs: bool = False, edge_width: int = EDGE_
     for op in stored:
         op.attributes[PREPARE] = UnitAttr()
     early = structure_ancestors(func) | ancestors(r for op in stored for r in op.results)
-    passing: set[Operation] = {op for op in early - stored if isinstance(op, ValueOp)}
-    copies = LateCopies(passing)
+    passing = {op for op in early - stored if isinstance(op, ValueOp) and op.name not in FREE}
+    copies = Copies(lambda x: x.owner not in passing)
     for op in (*body_ops(func), return_of(func)):
         if op not in early:
-            copies.redirect(op)
+            copies.redirect(op, range(len(op.operands)))
 
 
 @dataclass
-class LateCopies:
-    """Copies of what @prepare computes on the way to what it stores: later phases that read it too
-    compute it again, or it would be stored all the same.
+class Copies:
+    """Copies of ops for later phases, which compute again what an earlier one has on its way, each
+    in front of the first op that needs it and with the attribute `mark`. Values that `stay` are
+    read as they are.
     """
 
-    passing: set[Operation]
+    stay: Callable[[SSAValue], bool]
+    mark: str | None = None
     made: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
-    def redirect(self, op: Operation) -> None:
-        """Make `op` read copies."""
-        for i, x in enumerate(op.operands):
-            op.operands[i] = self._copy(x, op)
+    def redirect(self, op: Operation, operands: Iterable[int]) -> None:
+        """Makes `op` read copies in the place of some operands."""
+        for i in operands:
+            op.operands[i] = self._copy(op.operands[i], op)
 
     def _copy(self, x: SSAValue, before: Operation) -> SSAValue:
-        owner = x.owner
-        if not isinstance(owner, Operation) or owner not in self.passing or owner.name in FREE:
+        if not isinstance(x.owner, Operation) or self.stay(x):
             return x
         if x not in self.made:
-            operands = {y: self._copy(y, before) for y in owner.operands}
-            copy = owner.clone(operands)
-            block = before.parent
-            assert block is not None
-            block.insert_op_before(copy, before)
+            copy = x.owner.clone({y: self._copy(y, before) for y in x.owner.operands})
+            if self.mark is not None:
+                copy.attributes[self.mark] = UnitAttr()
+            Rewriter.insert_op(copy, InsertPoint.before(before))
             self.made[x] = copy.results[0]
         return self.made[x]
 
 
 @dataclass(frozen=True)
-class HoistInvariantsPass(ModulePass):
+class HoistInvariantsPass(FunctionPass):
     """Marks the rows that depend on the graph only for @prepare."""
 
     name = "hoist-invariants"
@@ -162,7 +163,5 @@ class HoistInvariantsPass(ModulePass):
     inputs: bool = False
     edge_width: int = EDGE_WIDTH
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                hoist_invariants(func, self.inputs, self.edge_width)
+    def on(self, func: FuncOp) -> None:
+        hoist_invariants(func, self.inputs, self.edge_width)

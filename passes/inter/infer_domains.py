@@ -8,15 +8,13 @@ these would be multiplied with single numbers that may be infinite: a sum over n
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.func import FuncOp
 from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import ValueOp
+from ...dialects.signature import is_returned
 from ..analysis.value_facts import Facts
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 
@@ -27,26 +25,20 @@ def infer_domains(func: FuncOp) -> int:
     facts = Facts()
     moved = 0
     for op in func.body.block.ops:
-        if not isinstance(op, ValueOp) or _is_returned(op.results[0]):
+        if not isinstance(op, ValueOp) or is_returned(op.results[0]):
             continue
-        least = env.infer(op)
+        least = op.infer(env)
         if least != op.type.dom and (facts.finite_units(op) or env.all_are_read(least)):
             Rewriter.replace_value_with_new_type(op.results[0], op.type.on(least))
             moved += 1
     return moved
 
 
-def _is_returned(v: SSAValue) -> bool:
-    return any(isinstance(use.operation, ReturnOp) for use in v.uses)
-
-
 @dataclass(frozen=True)
-class InferDomainsPass(ModulePass):
+class InferDomainsPass(FunctionPass):
     """Stores every value once per key that it depends on (compact materialization)."""
 
     name = "infer-domains"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                infer_domains(func)
+    def on(self, func: FuncOp) -> None:
+        infer_domains(func)

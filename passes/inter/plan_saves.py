@@ -14,25 +14,24 @@ split-phases is then exactly the chosen set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ...dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, is_bool, rows
+from ...dialects.signature import body_ops, result_attributes, return_of
 from ..analysis.costs import DEGREE, Sizes
 from ..analysis.dependence import FREE, ancestors, cotangents, dependants
 from ..analysis.min_cut import MinCut
-from ..signature import body_ops, result_attributes, return_of
-from .hoist_invariants import VIEWS, Invariants
+from ..function_pass import FunctionPass
+from .hoist_invariants import VIEWS, Copies, Invariants
 from .linear.factors import factorise
 from .linear.function import is_unit
 
@@ -163,9 +162,12 @@ class SavePlan:
 
     # ------------------------------------------------------------ the rewriting
 
+    def _stays(self, value: SSAValue) -> bool:
+        return not isinstance(value.type, RowsType) or self.is_given(value)
+
     def apply(self, saved: set[SSAValue]) -> None:
         """Gives the ops on cotangents copies of what is not in `saved`."""
-        copies = Copies(self, saved)
+        copies = Copies(lambda x: self._stays(x) or x in saved, RECOMPUTE)
         for op in self.ops:
             if set(op.results) & self.late:
                 copies.redirect(op, range(len(op.operands)))
@@ -177,43 +179,7 @@ class SavePlan:
                 value.owner.attributes[SAVE] = UnitAttr()
         for op in reversed(self.ops):  # originals that only the copies replaced
             if isinstance(op, ValueOp) and op.results[0].first_use is None:
-                op.detach()
-                op.erase()
-
-
-@dataclass
-class Copies:
-    """Makes the backward half's own copies, each in front of the first op that needs it."""
-
-    plan: SavePlan
-    saved: set[SSAValue]
-
-    def __post_init__(self) -> None:
-        self.made: dict[SSAValue, SSAValue] = {}
-
-    def redirect(self, op: Operation, operands: Iterable[int]) -> None:
-        """Makes `op` read what the backward half has."""
-        for i in operands:
-            op.operands[i] = self._late(op.operands[i], op)
-
-    def _late(self, value: SSAValue, before: Operation) -> SSAValue:
-        """What the backward half reads in place of `value`."""
-        if not isinstance(value.type, RowsType) or self.plan.is_given(value):
-            return value
-        if value in self.saved:
-            return value
-        if value not in self.made:
-            owner = value.owner
-            assert isinstance(owner, Operation)
-            for x in owner.operands:
-                self._late(x, before)
-            copy = owner.clone({x: self._late(x, before) for x in owner.operands})
-            copy.attributes[RECOMPUTE] = UnitAttr()
-            block = before.parent
-            assert block is not None
-            block.insert_op_before(copy, before)
-            self.made[value] = copy.results[0]
-        return self.made[value]
+                Rewriter.erase_op(op)
 
 
 def plan_saves(func: FuncOp, degree: float = DEGREE) -> set[SSAValue]:
@@ -227,14 +193,12 @@ def plan_saves(func: FuncOp, degree: float = DEGREE) -> set[SSAValue]:
 
 
 @dataclass(frozen=True)
-class PlanSavesPass(ModulePass):
+class PlanSavesPass(FunctionPass):
     """Decides what the backward half keeps of the forward, and what it computes again."""
 
     name = "plan-saves"
 
     degree: float = DEGREE
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                plan_saves(func, self.degree)
+    def on(self, func: FuncOp) -> None:
+        plan_saves(func, self.degree)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
+from ..function_pass import FunctionPass
 from .linear.function import LinearFunction
 from .linear.reads import drop_read_of_unit
 from .raising.assignments import relation_assignments
@@ -50,12 +48,10 @@ def raise_patterns(func: FuncOp) -> None:
 
 
 @dataclass(frozen=True)
-class RaisePass(ModulePass):
+class RaisePass(FunctionPass):
     """Turns spelled-out normalisations, means, scores and relation loops into the ops they mean."""
 
     name = "raise"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                raise_patterns(func)
+    def on(self, func: FuncOp) -> None:
+        raise_patterns(func)

@@ -1,14 +1,14 @@
 """reorder-linear: the same linear algebra in a cheaper order.
 
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
-(linear/reads.py), added concatenations are joined (linear/pieces.py), added products of one value
-are one (linear/added.py), matrices that products make are made one by one (linear/weights.py), sums
-over pairs become sums over edges (linear/levels.py), inner products leave sums (linear/inner.py),
-factors leave sums (linear/sums.py), sums that follow from others are not done again
-(linear/reuse.py), a product stands before or after an aggregation by cost (linear/aggregation.py),
-factors of outer products go where they are (linear/scaled.py), chains of products are bracketed by
-cost (linear/chains.py), products of concatenations and sums are done in parts by cost
-(linear/terms.py). All are exact up to rounding.
+(linear/reads.py), added concatenations are joined (linear/concat_sums.py), added products of one
+value are one (linear/added.py), matrices that products make are made one by one
+(linear/weights.py), sums over pairs become sums over edges (linear/levels.py), inner products leave
+sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow from others are not
+done again (linear/reuse.py), a product stands before or after an aggregation by cost
+(linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains of
+products are bracketed by cost (linear/chains.py), products of concatenations and sums are done in
+parts by cost (linear/distribute.py). All are exact up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
 aggregation is settled in the first run, backward included; the second only moves products of the
@@ -19,12 +19,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 from ..analysis.costs import DEGREE
+from ..function_pass import FunctionPass
 from ..targets import DEFAULT, TARGETS, Target, target_of
 from .linear.added import join_products
 from .linear.aggregation import move_product
@@ -72,7 +70,7 @@ def reorder_linear(
 
 
 @dataclass(frozen=True)
-class ReorderLinearPass(ModulePass):
+class ReorderLinearPass(FunctionPass):
     """Moves products before reads and out of sums, and before or after aggregations by cost."""
 
     name = "reorder-linear"
@@ -81,8 +79,6 @@ class ReorderLinearPass(ModulePass):
     hoist_inputs: bool = False
     target: str = DEFAULT
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def on(self, func: FuncOp) -> None:
         target = target_of(self.name, self.target)
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                reorder_linear(func, self.degree, self.hoist_inputs, target)
+        reorder_linear(func, self.degree, self.hoist_inputs, target)

@@ -17,18 +17,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.attributes import GRAD, SEEDED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
+from ...dialects.signature import result_attributes, return_of
 from ..analysis.dependence import cotangents
-from ..signature import result_attributes, return_of
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 
@@ -58,12 +57,10 @@ def _is_number(value: SSAValue) -> bool:
 
 
 @dataclass(frozen=True)
-class SeedLossPass(ModulePass):
+class SeedLossPass(FunctionPass):
     """Computes the gradients of a loss in the forward half."""
 
     name = "seed-loss"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                seed_loss(func)
+    def on(self, func: FuncOp) -> None:
+        seed_loss(func)

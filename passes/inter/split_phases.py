@@ -16,7 +16,7 @@ Without it, all forward values that gradients use cross.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -30,7 +30,16 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.attributes import COTANGENT, GRAD, NAME, PREPARE, RECOMPUTE, SAVE, SAVED
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import is_check
-from ...dialects.inter.types import UNIT, RowsType, SetType
+from ...dialects.inter.types import RowsType, SetType, sets_of
+from ...dialects.signature import (
+    Attributes,
+    Names,
+    arg_attributes,
+    arguments,
+    body_ops,
+    named_function,
+    results,
+)
 from ..analysis.dependence import (
     FREE,
     ancestors,
@@ -38,16 +47,6 @@ from ..analysis.dependence import (
     dependants,
     in_order,
     structure_ancestors,
-)
-from ..signature import (
-    Attributes,
-    Names,
-    arg_attributes,
-    body_ops,
-    name_of,
-    named_function,
-    result_attributes,
-    return_of,
 )
 
 PHASES = ("prepare", "forward", "backward")
@@ -81,7 +80,6 @@ class Splitter:
         self.env = SetEnv.of(func)
         self.ops = body_ops(func)
         self.place = {op: i for i, op in enumerate(self.ops)}
-        self.results = list(zip(return_of(func).operands, result_attributes(func), strict=True))
         self.arguments = dict(zip(func.body.block.args, arg_attributes(func), strict=True))
         self._name_values()
 
@@ -89,15 +87,13 @@ class Splitter:
         """Arguments and results keep their names or get one; others get theirs on crossing."""
         self.value_names: dict[SSAValue, str] = {}
         given: set[str] = set()
-        for i, (arg, attrs) in enumerate(self.arguments.items()):
-            name = name_of(arg, attrs, f"arg{i}")
+        for name, arg, _ in arguments(self.func):
             if name in given:
                 self._fail(f"two arguments are named {name!r}: give each its own {NAME}")
             self.value_names[arg] = name
             given.add(name)
         named: list[tuple[SSAValue, Attributes]] = []
-        for i, (value, attrs) in enumerate(self.results):
-            name = name_of(value, attrs, f"result{i}")
+        for name, value, attrs in results(self.func):
             if NAME not in attrs and isinstance(of := attrs.get(GRAD), StringAttr):
                 name = f"d_{of.data}"
             if NAME not in attrs:
@@ -204,7 +200,7 @@ class Splitter:
         mentioned = [v.type for v in (*values, *inside)]
         known: set[str] = set()
         while mentioned:
-            for name in _set_names(mentioned.pop()):
+            for name in sets_of(mentioned.pop()):
                 if name in known:
                     continue
                 known.add(name)
@@ -224,19 +220,19 @@ class Splitter:
 
     def build(self, phase: Phase) -> FuncOp:
         """The function of a phase."""
-        results = phase.results
+        given = phase.results
         if phase.name == "prepare":  # sets first, each in the order of the program
-            results = sorted(
-                results, key=lambda r: (isinstance(r[0].type, RowsType), self._result_order(r[0]))
+            given = sorted(
+                given, key=lambda r: (isinstance(r[0].type, RowsType), self._result_order(r[0]))
             )
         func = named_function(
             phase.name,
             [(self._crossing_type(v), self._argument_attributes(v)) for v in phase.inputs],
-            [self._crossing_type(v) for v, _ in results],
-            [attrs for _, attrs in results],
+            [self._crossing_type(v) for v, _ in given],
+            [attrs for _, attrs in given],
             self.func.attributes,
         )
-        crossing = {v for v, _ in results}
+        crossing = {v for v, _ in given}
         mapping: dict[SSAValue, SSAValue] = {}
         for value, arg in zip(phase.inputs, func.body.block.args, strict=True):
             mapping[value] = arg
@@ -249,7 +245,7 @@ class Splitter:
             if op.results[0] in crossing:
                 full = self._crossing_type(op.results[0])
                 mapping[op.results[0]] = Rewriter.replace_value_with_new_type(copy.results[0], full)
-        func.body.block.add_op(ReturnOp(*(mapping.get(v, v) for v, _ in results)))
+        func.body.block.add_op(ReturnOp(*(mapping.get(v, v) for v, _ in given)))
         return func
 
     def _result_order(self, value: SSAValue) -> int:
@@ -266,16 +262,6 @@ class Splitter:
         if isinstance(value, BlockArgument):
             return {**self.arguments[value], NAME: name}
         return {NAME: name}
-
-
-def _set_names(t: Attribute) -> Iterable[str]:
-    """The sets that a type mentions."""
-    if isinstance(t, RowsType) and t.dom.set != UNIT:
-        yield t.dom.set
-    elif isinstance(t, SetType):
-        yield t.label
-        yield from (m.codomain for m in t.map_dict().values())
-        yield from t.part_names
 
 
 def split_phases(func: FuncOp) -> list[FuncOp]:
@@ -298,6 +284,5 @@ class SplitPhasesPass(ModulePass):
             )
         (func,) = funcs
         parts = split_phases(func)
-        func.detach()
-        func.erase()
+        Rewriter.erase_op(func)
         op.body.block.add_ops(parts)

@@ -9,15 +9,13 @@ values of the merged sets are merged on the way.
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.inter.base import StructureOp, ValueOp
 from ...dialects.inter.types import RowsType, SetType
+from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
 
 
@@ -44,9 +42,7 @@ def _merge(func: FuncOp) -> dict[str, str]:
             continue
         if isinstance(op, StructureOp) and isinstance(kept, StructureOp):
             names[op.set_type.label] = kept.set_type.label
-        op.results[0].replace_all_uses_with(kept.results[0])
-        op.detach()
-        op.erase()
+        Rewriter.replace_op(op, [], [kept.results[0]])
     for v in [*func.body.block.args, *(v for op in func.body.block.ops for v in op.results)]:
         _rename(v, names)  # a signature may name a set that is born in the body
     func.update_function_type()
@@ -70,12 +66,10 @@ def _rename(v: SSAValue, names: dict[str, str]) -> None:
 
 
 @dataclass(frozen=True)
-class UnifySetsPass(ModulePass):
+class UnifySetsPass(FunctionPass):
     """Merges structure ops that make equal sets, and the equal values on them."""
 
     name = "unify-sets"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                unify_sets(func)
+    def on(self, func: FuncOp) -> None:
+        unify_sets(func)

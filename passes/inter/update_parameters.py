@@ -16,19 +16,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import GRAD, NAME, OPTIMIZER, STATE_OF, UPDATE, UPDATED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
+from ...dialects.signature import (
+    Attributes,
+    Names,
+    arg_attributes,
+    arguments,
+    array_of,
+    result_attributes,
+    return_of,
+)
 from ..analysis.dependence import cotangents
-from ..signature import Attributes, Names, arg_attributes, name_of, result_attributes, return_of
+from ..function_pass import FunctionPass
 from .optimizers import COUNT, RULES, Rule, updated
 from .verify_sets import verify_sets
 
@@ -74,18 +81,16 @@ def update_parameters(func: FuncOp) -> None:
             results.append((x, {NAME: own, UPDATE: StringAttr(name)}))
     if parameters:
         _fail(func, f"argument {next(iter(parameters))} has no gradient: mark it inter.needs_grad")
-    ret.detach()
-    ret.erase()
+    Rewriter.erase_op(ret)
     func.body.block.add_op(ReturnOp(*(v for v, _ in results)))
     func.attributes[UPDATED] = UnitAttr()
-    func.res_attrs = ArrayAttr(DictionaryAttr(a) for _, a in results)
+    func.res_attrs = array_of(a for _, a in results)
     func.update_function_type()
 
 
 def _parameters(func: FuncOp) -> list[Parameter]:
     """The arguments with a rule, with what belongs to each."""
-    args = list(zip(func.body.block.args, arg_attributes(func), strict=True))
-    named = [(name_of(a, d, f"arg{i}"), a, d) for i, (a, d) in enumerate(args)]
+    named = arguments(func)
     out: list[Parameter] = []
     for name, value, attrs in named:
         if not isinstance(given := attrs.get(OPTIMIZER), StringAttr):
@@ -126,7 +131,7 @@ def _seed(func: FuncOp, b: Builder) -> None:
     attributes = list(arg_attributes(func))
     del attributes[cotangent.index]
     func.body.block.erase_arg(cotangent)
-    func.arg_attrs = ArrayAttr(DictionaryAttr(a) for a in attributes)
+    func.arg_attrs = array_of(attributes)
     func.update_function_type()
 
 
@@ -135,12 +140,10 @@ def _fail(func: FuncOp, message: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class UpdateParametersPass(ModulePass):
+class UpdateParametersPass(FunctionPass):
     """Uses gradients up for the update of parameters, where these name a rule."""
 
     name = "update-parameters"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                update_parameters(func)
+    def on(self, func: FuncOp) -> None:
+        update_parameters(func)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ...dialects.inter.base import InterOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType
+from ..function_pass import FunctionPass
 
 
 def verify_sets(func: FuncOp) -> SetEnv:
@@ -45,7 +43,7 @@ def _check_order(op: Operation, defined: set[SSAValue]) -> None:
 
 
 @dataclass(frozen=True)
-class VerifySetsPass(ModulePass):
+class VerifySetsPass(FunctionPass):
     """Check sets and domains, which types and ops alone cannot; changes nothing.
 
     Every set is born once, types are in normal form, every value lives where its op can make it.
@@ -53,7 +51,5 @@ class VerifySetsPass(ModulePass):
 
     name = "verify-sets"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                verify_sets(func)
+    def on(self, func: FuncOp) -> None:
+        verify_sets(func)

@@ -17,11 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.inter.base import ValueOp
@@ -30,10 +27,11 @@ from ...dialects.inter.reduce import OverAlong
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import UNIT, Dom, rows, set_name
 from ...dialects.inter.values import AtOp
+from ...dialects.signature import body_ops
 from ..analysis.costs import FEW, Sizes
 from ..analysis.dependence import to_differentiate
 from ..analysis.value_facts import Facts
-from ..signature import body_ops
+from ..function_pass import FunctionPass
 from .linear.function import ROW_WISE, at_key
 from .verify_sets import verify_sets
 
@@ -79,8 +77,7 @@ class _Widening:
             return False
         for read in reads:
             self.work_at(read, op)
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         return True
 
     def spares_rows(self, op: ValueOp) -> bool:
@@ -107,9 +104,7 @@ class _Widening:
         t = op.type.on(Dom(set_name(read.set)))
         result = Rewriter.replace_value_with_new_type(new.results[0], t)
         result.name_hint = read.results[0].name_hint
-        read.results[0].replace_all_uses_with(result)
-        read.detach()
-        read.erase()
+        Rewriter.replace_op(read, [], [result])
 
     # ------------------------------------------------------------ types
 
@@ -117,7 +112,7 @@ class _Widening:
         """Moves a value to the whole set where it is work for more rows than the set has, and to
         what its operands say where these have moved."""
         v, dom = op.results[0], op.type.dom
-        least = self.env.infer(op)
+        least = op.infer(self.env)
         if not self.env.le(least, dom):
             Rewriter.replace_value_with_new_type(v, op.type.on(least))
             return True
@@ -151,14 +146,12 @@ class _Widening:
 
 
 @dataclass(frozen=True)
-class WidenDomainsPass(ModulePass):
+class WidenDomainsPass(FunctionPass):
     """Computes values where they are read, if `few` times fewer rows do so than have one."""
 
     name = "widen-domains"
 
     few: float = FEW
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
-            if isinstance(func, FuncOp) and func.body.blocks:
-                widen_domains(func, self.few)
+    def on(self, func: FuncOp) -> None:
+        widen_domains(func, self.few)

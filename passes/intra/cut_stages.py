@@ -266,10 +266,8 @@ class Cutter:
 
     def only_store(self, v: SSAValue) -> StoreOp | None:
         """The store of a product's result at the nest's row, where nothing else reads it."""
-        uses = [u.operation for u in v.uses]
-        if len(uses) != 1 or not isinstance(store := uses[0], StoreOp):
-            return None
-        return store if store.row is self.nest.row else None
+        store = v.get_user_of_unique_use()
+        return store if isinstance(store, StoreOp) and store.row is self.nest.row else None
 
     def is_written_by_product(self, op: Operation) -> bool:
         if not isinstance(op, StoreOp) or not isinstance(op.value.owner, MatmulOp):

@@ -21,7 +21,7 @@ from ...dialects.intra.bindings import PiecesOp
 from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.steps import phases
-from ...dialects.intra.syntax import element, element_bytes, length
+from ...dialects.intra.syntax import element, element_bytes, length, row_bytes
 from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
 
@@ -91,7 +91,7 @@ class SchedulePass(ModulePass):
             else:
                 continue
             for v in values:
-                size = element_bytes(element(v.type)) * length(v)
+                size = row_bytes(v)
                 lies = isinstance(v.owner, LoadOp) and v.owner.row is nest.row
                 whole = size % self.vector_bytes == 0 or not isinstance(op, OuterOp) or v is op.a
                 local[v] = max(local.get(v, 0), 0 if lies and whole else size)
@@ -104,7 +104,7 @@ class SchedulePass(ModulePass):
             if isinstance(op, OuterOp):
                 partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
             elif isinstance(op, TotalOp):
-                partial += element_bytes(element(op.value.type)) * length(op.value)
+                partial += row_bytes(op.value)
         caches, sums = target.caches, max(partial, 1)
         near = max(target.nests.enough_chunks, caches.near_partials // sums)
         return max(4, min(self.chunks, near, caches.partials // sums))

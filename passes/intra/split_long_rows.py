@@ -154,7 +154,7 @@ def spread(work: Work, most: int) -> None:
         if isinstance(op, LoadOp):
             row = body.args[0] if wide else first.result
             buffer = view(op.buffer) if wide else op.buffer
-            new: Operation = LoadOp.make([buffer, row, []], [row_of(buffer)])
+            new: Operation = LoadOp.make([buffer, row, None], [row_of(buffer)])
         else:
             new = op.clone({**value, **{x: as_piece(x) for x in op.operands}} if wide else value)
         body.add_op(new)
@@ -165,8 +165,7 @@ def spread(work: Work, most: int) -> None:
         value[op.results[0]] = result
     for store in work.stores:
         body.add_op(StoreOp.make([value[store.value], view(store.buffer), body.args[0]]))
-        store.detach()
-        store.erase()
+        Rewriter.erase_op(store)
     Rewriter.insert_op(TraverseOp.build_op(pieces.result, body), before)
 
 
@@ -179,8 +178,7 @@ def split_long_rows(func: FuncOp, limits: Nests) -> None:
             spread(work, limits.piece)
         region_dce(nest.body)
         if not nest.body.block.ops:
-            nest.detach()
-            nest.erase()
+            Rewriter.erase_op(nest)
 
 
 @dataclass(frozen=True)

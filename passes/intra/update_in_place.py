@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from ...dialects.attributes import UPDATES
@@ -126,9 +127,7 @@ def share(out: OutputOp, argument: InputOp) -> None:
     if ops.index(out) < ops.index(argument):  # views of the output may stand between the two
         argument.detach()
         out.parent.insert_op_before(argument, out)
-    out.result.replace_all_uses_with(argument.result)
-    out.detach()
-    out.erase()
+    Rewriter.replace_op(out, [], [argument.result])
 
 
 @dataclass(frozen=True)

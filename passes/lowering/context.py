@@ -7,11 +7,11 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import (
     i64,
 )
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import values
-from ...dialects.inter.types import Dom, rows, set_name
+from ...dialects.inter.types import Dom, RowsType, rows, set_name
 from ...dialects.intra import rows as intra
 from ..analysis.costs import Sizes
 from ..targets import Target
@@ -36,22 +36,18 @@ class Lowering:
     def buffer(self, v: SSAValue) -> SSAValue:
         """The buffer of a value; inline values get one here."""
         if v not in self.buffers:
-            if not (isinstance(v, OpResult) and isinstance(v.op, INLINE)):
+            if not isinstance(v.owner, INLINE):
                 raise PassFailedException(
                     f"lower-to-intra: no buffer for {v}: is it defined before its use?"
                 )
-            t = rows(v)
-            out = self.host.buffer(t.dom, t.dims, t.elem)
-            nest = self.host.nest(t.dom)
-            nest.store(self.read(nest, v), out)
-            self.buffers[v] = out
+            self.buffers[v] = self.copied(v, rows(v).dom)
         return self.buffers[v]
 
     def read(self, nest: Nest, v: SSAValue) -> SSAValue:
         """A value at the row of a nest."""
         t = rows(v)
-        if isinstance(v, OpResult) and isinstance(v.op, INLINE):
-            return self.inline(nest, v.op)
+        if isinstance(v.owner, INLINE):
+            return self.inline(nest, v.owner)
         return nest.load(self.buffer(v), nest.index(t.dom))
 
     def inline(self, nest: Nest, op: Operation) -> SSAValue:
@@ -76,11 +72,19 @@ class Lowering:
 
     def rowwise(self, op: Operation, compute: Callable[[Nest], SSAValue]) -> None:
         """A result whose rows are computed one by one over its own domain."""
-        t = rows(op.results[0])
-        out = self.host.buffer(t.dom, t.dims, t.elem)
-        nest = self.host.nest(t.dom)
+        v = op.results[0]
+        self.alias(op, self.stored(rows(v), rows(v).dom, compute))
+
+    def copied(self, v: SSAValue, dom: Dom) -> SSAValue:
+        """The buffer of a value as it is read at the rows of `dom`."""
+        return self.stored(rows(v), dom, lambda nest: self.read(nest, v))
+
+    def stored(self, t: RowsType, dom: Dom, compute: Callable[[Nest], SSAValue]) -> SSAValue:
+        """A new buffer of what is computed at each row of `dom`."""
+        out = self.host.buffer(dom, t.dims, t.elem)
+        nest = self.host.nest(dom)
         nest.store(compute(nest), out)
-        self.buffers[op.results[0]] = out
+        return out
 
     # ------------------------------------------------------------ groups
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects.inter import reduce, shapes
 from ...dialects.inter.types import ONE, UNIT, Dom, RowsType, rows
@@ -20,8 +20,7 @@ FEW_GROUPS = 1024
 """So many groups are long ones: relations or types, not nodes."""
 
 
-def lower_contract(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.ContractOp)
+def lower_contract(low: Lowering, op: shapes.ContractOp) -> None:
     if is_summed_outer(low, op):
         return  # the reduction that reads it makes the sum without the products
     a, b, spec = op.a, op.b, op.spec.data
@@ -100,7 +99,7 @@ def lower_grouped_product(
     nest, index = low.host.grouped_nest(t.dom, matrices.keys[0])
     row = nest.load(source, nest.index(rows(x).dom))
     nest.store(product.emit(nest, row, index), out)
-    low.buffers[op.results[0]] = out
+    low.alias(op, out)
 
 
 def is_summed_outer(low: Lowering, op: shapes.ContractOp) -> bool:

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import (
@@ -35,16 +36,18 @@ from ...dialects.inter.base import StructureOp, ValueOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, SetType, rows
 from ...dialects.intra.bindings import AllocOp, ViewOp, root
-from ..analysis.costs import Sizes
-from ..signature import (
+from ...dialects.signature import (
     Names,
     arg_attributes,
+    arguments,
     body_ops,
     name_of,
     named_function,
     result_attributes,
+    results,
     return_of,
 )
+from ..analysis.costs import Sizes
 from ..targets import DEFAULT, Target, target_of
 from .context import INLINE, Lowering
 from .nests import Host
@@ -64,7 +67,8 @@ class LowerToIntraPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self.name, self.target)
         functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks]
-        if not any(f.sym_name.data == "forward" for f in functions):
+        phases = {f.sym_name.data: f for f in functions}
+        if "forward" not in phases:
             raise PassFailedException(
                 "lower-to-intra needs the phases of split-phases: there is no @forward"
             )
@@ -73,14 +77,13 @@ class LowerToIntraPass(ModulePass):
                 f"lower-to-intra: @{done[0].sym_name.data} is what this pass makes: the module is "
                 "lowered already"
             )
-        prepare = next((f for f in functions if f.sym_name.data == "prepare"), None)
+        prepare = phases.get("prepare") or empty_function()
         structure, exported = split_structure(prepare, given_sets(functions))
         op.body.block.insert_op_before(structure, functions[0])
         for func in functions:
             lowered = lower_function(func, exported if func is prepare else {}, target)
             op.body.block.insert_op_before(lowered, func)
-            func.detach()
-            func.erase()
+            Rewriter.erase_op(func)
 
 
 # ---------------------------------------------------------------- @structure
@@ -101,33 +104,32 @@ def given_sets(functions: list[FuncOp]) -> GivenSets:
     return {name: s for name, s in sets.items() if name not in made}
 
 
-def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, dict[SSAValue, str]]:
+def empty_function() -> FuncOp:
+    """What @prepare is where there is none."""
+    func = named_function("prepare", [], [], [], {})
+    func.body.block.add_op(ReturnOp())
+    return func
+
+
+def split_structure(prepare: FuncOp, given: GivenSets) -> tuple[FuncOp, dict[SSAValue, str]]:
     """@structure with the set-making ops of @prepare, and the rows it hands on: value -> name.
 
     Its arguments are all given sets, so that it says of each where its maps lead, and the rows that
     sets are made from.
     """
-    wanted = structure_closure(prepare) if prepare is not None else set[Operation]()
-    pairs = (
-        []
-        if prepare is None
-        else list(zip(prepare.body.block.args, arg_attributes(prepare), strict=True))
-    )
+    wanted = structure_closure(prepare)
+    pairs = list(zip(prepare.body.block.args, arg_attributes(prepare), strict=True))
     read = [
         (a, d)
         for a, d in pairs
         if any(u.operation in wanted for u in a.uses) and isinstance(a.type, RowsType)
     ]
-    returned = (
-        []
-        if prepare is None
-        else list(zip(return_of(prepare).operands, result_attributes(prepare), strict=True))
-    )
+    returned = list(zip(return_of(prepare).operands, result_attributes(prepare), strict=True))
     sets = [(v, d) for v, d in returned if isinstance(v.type, SetType) and isinstance(v, OpResult)]
     names = Names([name_of(v, d, "value") for v, d in (*pairs, *returned)])
     exported: dict[SSAValue, str] = {
         r: names.fresh(f"structure_{r.name_hint or 'rows'}")
-        for op in ([] if prepare is None else body_ops(prepare))
+        for op in body_ops(prepare)
         if op in wanted and not isinstance(op, INLINE)
         for r in op.results
         if isinstance(r.type, RowsType) and any(u.operation not in wanted for u in r.uses)
@@ -136,7 +138,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
         STRUCTURE,
         [*given.values(), *((a.type, named(a, d)) for a, d in read)],
         [v.type for v, _ in sets] + [v.type for v in exported],
-        [d for _, d in sets] + [{NAME: string(n)} for n in exported.values()],
+        [d for _, d in sets] + [{NAME: StringAttr(n)} for n in exported.values()],
         {},
     )
     block = out.body.block
@@ -149,7 +151,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
     for (old, _), new in zip(read, block.args[len(given) :], strict=True):
         new.name_hint = old.name_hint
         value[old] = new
-    for op in [] if prepare is None else body_ops(prepare):
+    for op in body_ops(prepare):
         if op in wanted:
             block.add_op(op.clone(value))
     block.add_op(ReturnOp(*(value[v] for v, _ in sets), *(value[v] for v in exported)))
@@ -158,11 +160,7 @@ def split_structure(prepare: FuncOp | None, given: GivenSets) -> tuple[FuncOp, d
 
 def named(value: SSAValue, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """The attributes of an argument with its name spelled out."""
-    return {**attributes, NAME: string(name_of(value, attributes, "value"))}
-
-
-def string(text: str) -> StringAttr:
-    return StringAttr(text)
+    return {**attributes, NAME: StringAttr(name_of(value, attributes, "value"))}
 
 
 def structure_closure(func: FuncOp) -> set[Operation]:
@@ -182,7 +180,12 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     """One phase; `exported` are the values that @structure computes, by the name it gives them."""
     env = SetEnv.of(func)
     low = Lowering(Host(env), Sizes.of(func, env), target)
-    for name, arg in arguments(func).items():
+    names = [name for name, _, _ in arguments(func)]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise PassFailedException(
+            f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{twice[0]}"'
+        )
+    for name, arg, _ in arguments(func):
         if isinstance(arg.type, RowsType):
             low.buffers[arg] = low.host.input(name, arg.type)
     for v, name in exported.items():
@@ -200,44 +203,26 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     block.add_op(ReturnOp())
     out = FuncOp(func.sym_name.data, ([], []), Region(block))
     out.attributes[PHASE] = UnitAttr()
-    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
-    results = [(name_of(v, a, f"result{k}"), a) for k, (v, a) in enumerate(pairs)]
-    given = list(zip(arguments(func), arg_attributes(func), strict=True))
     marked = (
-        (results, GRADIENTS, GRAD),
-        (results, UPDATES, UPDATE),
-        (given, COTANGENTS, COTANGENT),
+        (results(func), GRADIENTS, GRAD),
+        (results(func), UPDATES, UPDATE),
+        (arguments(func), COTANGENTS, COTANGENT),
     )
     for values, kind, mark in marked:
-        if of := {name: x for name, a in values if isinstance(x := a.get(mark), StringAttr)}:
+        if of := {name: x for name, _, a in values if isinstance(x := a.get(mark), StringAttr)}:
             out.attributes[kind] = DictionaryAttr(of)
     return out
-
-
-def arguments(func: FuncOp) -> dict[str, SSAValue]:
-    """The arguments by name. Raises PassFailedException where two have one."""
-    found: dict[str, SSAValue] = {}
-    for arg, attrs in zip(func.body.block.args, arg_attributes(func), strict=True):
-        name = name_of(arg, attrs, f"arg{arg.index}")
-        if name in found:
-            raise PassFailedException(
-                f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{name}"'
-            )
-        found[name] = arg
-    return found
 
 
 def bind_results(func: FuncOp, low: Lowering) -> None:
     """Let each returned value be computed in its output buffer, by a copy where that is shared."""
     bound: set[SSAValue] = set()
-    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
-    for k, (v, attrs) in enumerate(pairs):
+    for name, v, _ in results(func):
         if not isinstance(v.type, RowsType):
             continue
         t = rows(v)
-        out = low.host.output(name_of(v, attrs, f"result{k}"), t.dom, t.dims, t.elem)
-        inline = isinstance(v, OpResult) and isinstance(v.op, INLINE)
-        buffer = None if inline else low.buffer(v)
+        out = low.host.output(name, t.dom, t.dims, t.elem)
+        buffer = None if isinstance(v.owner, INLINE) else low.buffer(v)
         alloc = None if buffer is None else allocation(buffer)
         if buffer is None or alloc is None or root(buffer) in bound:
             nest = low.host.nest(t.dom)
@@ -249,9 +234,9 @@ def bind_results(func: FuncOp, low: Lowering) -> None:
 
 def allocation(buffer: SSAValue) -> AllocOp | None:
     """The temporary that a buffer is, or is a view of as a whole."""
-    while isinstance(buffer, OpResult) and isinstance(buffer.op, ViewOp):
-        buffer = buffer.op.buffer
-    return buffer.op if isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp) else None
+    while isinstance(buffer.owner, ViewOp):
+        buffer = buffer.owner.buffer
+    return buffer.owner if isinstance(buffer.owner, AllocOp) else None
 
 
 def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue) -> None:
@@ -259,8 +244,7 @@ def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue)
     low.host.move_first(out)
     memory = out
     if buffer is not alloc.result:
-        properties = {} if alloc.domain is None else {"domain": alloc.domain}
-        view = ViewOp.make([out], [alloc.result.type], **properties)
+        view = ViewOp.make([out], [alloc.result.type], domain=alloc.domain)
         low.host.head.insert(1, view)
         memory = view.result
     alloc.result.replace_all_uses_with(memory)

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     f64,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import PassFailedException
 
@@ -104,9 +104,7 @@ class Host:
     def size(self, dom: Dom) -> SSAValue:
         """The number of stored rows."""
         at = self.storage(dom)
-        attribute = self.attribute(at)
-        properties: dict[str, Attribute] = {} if attribute is None else {"domain": attribute}
-        return self.once(("size", at), SizeOp.make([], [INDEX], **properties))
+        return self.once(("size", at), SizeOp.make([], [INDEX], domain=self.attribute(at)))
 
     def index_map(self, dom: Dom, path: str) -> SSAValue:
         domain = DomainAttr.get(dom.set, dom.keys)
@@ -114,29 +112,26 @@ class Host:
         return self.once(("map", dom, path), op)
 
     def pair_index(self, dom: Dom) -> SSAValue:
-        return self.once(
-            ("pair", dom), PairIndexOp.make([], [INDEX32], domain=DomainAttr.get(dom.set, dom.keys))
-        )
+        domain = DomainAttr.get(dom.set, dom.keys)
+        return self.once(("pair", dom), PairIndexOp.make([], [INDEX32], domain=domain))
 
     def witness(self, dom: Dom) -> SSAValue:
         """A row of the set for each stored row of `dom`."""
         domain = DomainAttr.get(dom.set)
         along = ArrayAttr(StringAttr(k) for k in dom.keys)
-        return self.once(
-            ("witness", dom), WitnessOp.make([], [INDEX32], domain=domain, along=along)
-        )
+        op = WitnessOp.make([], [INDEX32], domain=domain, along=along)
+        return self.once(("witness", dom), op)
 
     def group(self, dom: Dom, along: Sequence[str]) -> tuple[SSAValue, SSAValue]:
         """Offsets and members of the rows of `dom` grouped by `along`."""
         domain = DomainAttr.get(dom.set, dom.keys)
         keys = ArrayAttr(StringAttr(k) for k in along)
-        offsets = self.once(
-            ("offsets", dom, *along), OffsetsOp.make([], [INDEX64], domain=domain, along=keys)
+        offsets = OffsetsOp.make([], [INDEX64], domain=domain, along=keys)
+        members = MembersOp.make([], [INDEX32], domain=domain, along=keys)
+        return (
+            self.once(("offsets", dom, *along), offsets),
+            self.once(("members", dom, *along), members),
         )
-        members = self.once(
-            ("members", dom, *along), MembersOp.make([], [INDEX32], domain=domain, along=keys)
-        )
-        return offsets, members
 
     def member_map(self, dom: Dom, along: str) -> SSAValue:
         """The group of each row of `dom` in group order: ascending."""
@@ -146,34 +141,26 @@ class Host:
 
     def input(self, name: str, t: RowsType) -> SSAValue:
         """Rows that the caller gives."""
-        domain = self.attribute(self.storage(t.dom))
-        properties: dict[str, Attribute] = {"buffer": StringAttr(name)}
-        if domain is not None:
-            properties["domain"] = domain
-        op = InputOp.make([], [buffer_type(t.dims, t.elem)], **properties)
+        kind, domain = buffer_type(t.dims, t.elem), self.attribute(self.storage(t.dom))
+        op = InputOp.make([], [kind], buffer=StringAttr(name), domain=domain)
         return self.once(("input", name), op)
 
     def buffer(self, dom: Dom, dims: Sequence[int], elem: Attribute) -> SSAValue:
         """A temporary over the stored rows of a domain."""
         domain = self.attribute(self.storage(dom))
-        properties: dict[str, Attribute] = {} if domain is None else {"domain": domain}
-        return self.add(AllocOp.make([], [buffer_type(dims, elem)], **properties))
+        return self.add(AllocOp.make([], [buffer_type(dims, elem)], domain=domain))
 
     def output(self, name: str, dom: Dom, dims: Sequence[int], elem: Attribute) -> SSAValue:
-        domain = self.attribute(self.storage(dom))
-        properties: dict[str, Attribute] = {"buffer": StringAttr(name)}
-        if domain is not None:
-            properties["domain"] = domain
-        return self.add(OutputOp.make([], [buffer_type(dims, elem)], **properties))
+        kind, domain = buffer_type(dims, elem), self.attribute(self.storage(dom))
+        return self.add(OutputOp.make([], [kind], buffer=StringAttr(name), domain=domain))
 
     def view(self, buffer: SSAValue, dom: Dom, dims: Sequence[int]) -> SSAValue:
         """The same memory as rows of shape `dims` over `dom`."""
         domain = self.attribute(self.storage(dom))
         if tuple(dims) == buffer_dims(buffer) and known_domain(buffer) == (domain,):
             return buffer
-        properties: dict[str, Attribute] = {} if domain is None else {"domain": domain}
         t = buffer_type(dims, element(buffer.type))
-        return self.add(ViewOp.make([buffer], [t], **properties))
+        return self.add(ViewOp.make([buffer], [t], domain=domain))
 
     def part(self, buffer: SSAValue, sizes: Sequence[SSAValue]) -> SSAValue:
         """The rows after the first `sizes` ones."""
@@ -184,9 +171,9 @@ class Host:
 
     def move_first(self, buffer: SSAValue) -> None:
         """Put a buffer in front of the views that were made of the one it replaces."""
-        assert isinstance(buffer, OpResult) and isinstance(buffer.op, IntraOp)
-        self.head.remove(buffer.op)
-        self.head.insert(0, buffer.op)
+        assert isinstance(op := buffer.owner, IntraOp)
+        self.head.remove(op)
+        self.head.insert(0, op)
 
     def table(self, numbers: NDArray[Any], dims: Sequence[int], elem: Attribute) -> SSAValue:
         """A literal row."""
@@ -261,13 +248,12 @@ class Nest:
             rest = env.determines(dom.set, key, path)
             if rest is None:
                 continue
-            if len(dom.keys) == 1:
-                return (
-                    at
-                    if rest == ""
-                    else self.lookup(self.host.index_map(self.host.storage(dom), rest), at)
-                )
-            return self.lookup(self.host.index_map(dom, key if rest == "" else f"{key}.{rest}"), at)
+            if len(dom.keys) > 1:
+                path = f"{key}.{rest}" if rest else key
+                return self.lookup(self.host.index_map(dom, path), at)
+            if not rest:
+                return at
+            return self.lookup(self.host.index_map(self.host.storage(dom), rest), at)
         return self.lookup(self.host.index_map(Dom(dom.set), path), self.set_row(at, path))
 
     def set_row(self, row: SSAValue, what: str) -> SSAValue:
@@ -307,9 +293,7 @@ class Nest:
 
     def load(self, buffer: SSAValue, row: SSAValue, otherwise: SSAValue | None = None) -> SSAValue:
         t = row_type(buffer_dims(buffer), element(buffer.type))
-        return self.emit(
-            rows.LoadOp.make([buffer, row, [] if otherwise is None else [otherwise]], [t])
-        )
+        return self.emit(rows.LoadOp.make([buffer, row, otherwise], [t]))
 
     def store(self, value: SSAValue, buffer: SSAValue) -> None:
         self.do(rows.StoreOp.make([value, buffer, self.row]))
@@ -333,10 +317,7 @@ class Nest:
         """
         dims = rows.broadcast_dims([row_dims(x.type) for x in xs])
         t = row_type(dims, elem or element(xs[-1].type))
-        properties: dict[str, Attribute] = {"fn": StringAttr(fn)}
-        if params is not None:
-            properties["params"] = params
-        return self.emit(rows.ApplyOp.make(xs, [t], **properties))
+        return self.emit(rows.ApplyOp.make(xs, [t], fn=StringAttr(fn), params=params))
 
     def cast(self, x: SSAValue, elem: Attribute) -> SSAValue:
         if element(x.type) == elem:

@@ -101,9 +101,7 @@ class Product:
         lead = ("l" if r.lead else "") + ("b" if r.batch else "")
         t = row_type([*heads, extent(size, r.columns)], element(x.type))
         spec = StringAttr(f"{lead}k,{self.order}->{lead}f")
-        y = nest.emit(
-            MatmulOp.make([row, self.weight, [] if index is None else [index]], [t], spec=spec)
-        )
+        y = nest.emit(MatmulOp.make([row, self.weight, index], [t], spec=spec))
         have = r.lead + r.batch + r.columns
         return nest.transpose(nest.reshape(y, [size[c] for c in have]), permutation(have, out))
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import reduce, shapes
@@ -22,8 +22,7 @@ from .nests import Nest
 from .products import sum_of_outer
 
 
-def lower_dropout(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, reduce.DropoutOp)
+def lower_dropout(low: Lowering, op: reduce.DropoutOp) -> None:
 
     def compute(nest: Nest) -> SSAValue:
         x, key = low.read(nest, op.x), low.read(nest, op.key)
@@ -34,15 +33,13 @@ def lower_dropout(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_reduce(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, reduce.ReduceOp)
+def lower_reduce(low: Lowering, op: reduce.ReduceOp) -> None:
     if not op.along_keys:
         return total(low, op)
     t, kind, over, along = rows(op.results[0]), op.kind.data, op.over, op.along_keys
-    if isinstance(op.x, OpResult) and isinstance(op.x.op, shapes.ContractOp):
-        if is_summed_outer(low, op.x.op):
-            low.buffers[op.results[0]] = sum_of_outer(low.host, op.x.op, over, low.read, along[0])
-            return
+    if isinstance(product := op.x.owner, shapes.ContractOp) and is_summed_outer(low, product):
+        low.alias(op, sum_of_outer(low.host, product, over, low.read, along[0]))
+        return
 
     def compute(nest: Nest) -> SSAValue:
         value = low.in_group(nest, over, along, op.x, "sum" if kind == "mean" else kind)
@@ -65,12 +62,8 @@ def total(low: Lowering, op: reduce.ReduceOp) -> None:
     if kind == "last":
         raise PassFailedException("lower-to-intra: reduce last along () has no lowering")
     x = op.x
-    if (
-        isinstance(x, OpResult)
-        and isinstance(x.op, shapes.ContractOp)
-        and is_summed_outer(low, x.op)
-    ):
-        out = sum_of_outer(low.host, x.op, op.over, low.read)
+    if isinstance(product := x.owner, shapes.ContractOp) and is_summed_outer(low, product):
+        out = sum_of_outer(low.host, product, op.over, low.read)
     elif op.over.set == UNIT:
         out = low.buffer(x)
     else:
@@ -79,7 +72,7 @@ def total(low: Lowering, op: reduce.ReduceOp) -> None:
         nest.total(low.read(nest, x), out, "sum" if kind == "mean" else kind)
     if kind == "mean":
         out = divided(low, out, op.over)
-    low.buffers[op.results[0]] = out
+    low.alias(op, out)
 
 
 def divided(low: Lowering, x: SSAValue, over: Dom) -> SSAValue:
@@ -94,9 +87,8 @@ def divided(low: Lowering, x: SSAValue, over: Dom) -> SSAValue:
     return out
 
 
-def lower_softmax(low: Lowering, op: Operation) -> None:
+def lower_softmax(low: Lowering, op: reduce.SoftmaxOp) -> None:
     """exp(x - m) / s with the group's maximum m and sum s, each over the group's stored rows."""
-    assert isinstance(op, reduce.SoftmaxOp)
     t, over, along = rows(op.results[0]), op.over, op.along_keys
     host = low.host
     groups = low.env.along(over.set, along)
@@ -125,8 +117,7 @@ def lower_softmax(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_count(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, reduce.CountOp)
+def lower_count(low: Lowering, op: reduce.CountOp) -> None:
     t = rows(op.results[0])
 
     def compute(nest: Nest) -> SSAValue:

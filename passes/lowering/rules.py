@@ -5,14 +5,14 @@ follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     IntAttr,
     i1,
     i64,
 )
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import pointwise, reduce, shapes, values
@@ -24,11 +24,10 @@ from .contractions import lower_contract
 from .nests import Nest, fn_params
 from .reductions import lower_count, lower_dropout, lower_reduce, lower_softmax
 
-Rule = Callable[["Lowering", Operation], None]
+Rule = Callable[[Lowering, Any], None]
 
 
-def lower_pointwise(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, pointwise.PointwiseOp)
+def lower_pointwise(low: Lowering, op: pointwise.PointwiseOp) -> None:
     elem = rows(op.results[0]).elem
 
     def compute(nest: Nest) -> SSAValue:
@@ -38,26 +37,22 @@ def lower_pointwise(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_cast(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.CastOp)
+def lower_cast(low: Lowering, op: values.CastOp) -> None:
     low.rowwise(op, lambda nest: nest.cast(low.read(nest, op.x), rows(op.results[0]).elem))
 
 
-def lower_stop(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.StopOp)
+def lower_stop(low: Lowering, op: values.StopOp) -> None:
     if rows(op.x).dom == rows(op.results[0]).dom:
         low.alias(op, low.buffer(op.x))
     else:
         low.rowwise(op, lambda nest: low.read(nest, op.x))
 
 
-def lower_reshape(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.ReshapeOp)
+def lower_reshape(low: Lowering, op: shapes.ReshapeOp) -> None:
     low.rowwise(op, lambda nest: nest.reshape(low.read(nest, op.x), rows(op.results[0]).dims))
 
 
-def lower_broadcast(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.BroadcastOp)
+def lower_broadcast(low: Lowering, op: shapes.BroadcastOp) -> None:
     t = rows(op.results[0])
 
     def compute(nest: Nest) -> SSAValue:
@@ -69,14 +64,12 @@ def lower_broadcast(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_transpose(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.TransposeOp)
+def lower_transpose(low: Lowering, op: shapes.TransposeOp) -> None:
     perm = [p.data for p in op.perm]
     low.rowwise(op, lambda nest: nest.transpose(low.read(nest, op.x), perm))
 
 
-def lower_slice(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.SliceOp)
+def lower_slice(low: Lowering, op: shapes.SliceOp) -> None:
     t = rows(op.results[0])
     dim, lo, hi, step = (IntAttr(n) for n in op.bounds)
 
@@ -89,8 +82,7 @@ def lower_slice(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_concat(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.ConcatOp)
+def lower_concat(low: Lowering, op: shapes.ConcatOp) -> None:
     t = rows(op.results[0])
 
     def compute(nest: Nest) -> SSAValue:
@@ -100,22 +92,17 @@ def lower_concat(low: Lowering, op: Operation) -> None:
     low.rowwise(op, compute)
 
 
-def lower_row_reduce(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, shapes.RowReduceOp)
+def lower_row_reduce(low: Lowering, op: shapes.RowReduceOp) -> None:
     t = rows(op.results[0])
 
     def compute(nest: Nest) -> SSAValue:
-        x = low.read(nest, op.x)
-        dims = ArrayAttr(IntAttr(d.data) for d in op.dims)
-        return nest.emit(
-            intra.FoldOp.make([x], [row_type(t.dims, t.elem)], kind=op.kind, dims=dims)
-        )
+        x, result = low.read(nest, op.x), row_type(t.dims, t.elem)
+        return nest.emit(intra.FoldOp.make([x], [result], kind=op.kind, dims=op.dims))
 
     low.rowwise(op, compute)
 
 
-def lower_at(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.AtOp)
+def lower_at(low: Lowering, op: values.AtOp) -> None:
     env, d, x = low.env, rows(op.results[0]).dom, rows(op.x).dom
     path = ".".join([op.path.data, *x.keys]) if len(x.keys) <= 1 else op.path.data
     s = set_name(op.set)
@@ -131,11 +118,11 @@ def lower_at(low: Lowering, op: Operation) -> None:
             row = nest.along(path)
             if len(x.keys) > 1:
                 row = nest.lookup(low.host.pair_index(x), row)
-        if isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp):
-            return low.inline(nest, op.x.op)
+        if isinstance(const := op.x.owner, values.ConstOp):
+            return low.inline(nest, const)
         return nest.load(low.buffer(op.x), row)
 
-    if not (isinstance(op.x, OpResult) and isinstance(op.x.op, values.ConstOp)):
+    if not isinstance(op.x.owner, values.ConstOp):
         low.buffer(op.x)
     low.rowwise(op, compute)
 
@@ -147,9 +134,7 @@ def lower_at_else(low: Lowering, op: values.AtOp, path: str) -> None:
     x, other = rows(op.x), op.otherwise
     buffer = None if x.dom.set == UNIT else low.buffer(op.x)
     if len(x.dom.keys) > 1:
-        buffer = low.host.buffer(Dom(x.dom.set), x.dims, x.elem)
-        nest = low.host.nest(Dom(x.dom.set))
-        nest.store(low.read(nest, op.x), buffer)
+        buffer = low.copied(op.x, Dom(x.dom.set))
 
     def compute(nest: Nest) -> SSAValue:
         row = nest.along(path)
@@ -166,57 +151,47 @@ def part_sizes(low: Lowering, s: SSAValue, count: int) -> list[SSAValue]:
     return [low.host.size(Dom(p)) for p in set_type(s).part_names[:count]]
 
 
-def lower_stack(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.StackOp)
+def lower_stack(low: Lowering, op: values.StackOp) -> None:
     t = rows(op.results[0])
     out = low.host.buffer(t.dom, t.dims, t.elem)
     for k, (x, name) in enumerate(zip(op.xs, set_type(op.set).part_names, strict=True)):
         into = low.host.part(out, part_sizes(low, op.set, k))
         nest = low.host.nest(Dom(name))
         nest.store(low.read(nest, x), into)
-    low.buffers[op.results[0]] = out
+    low.alias(op, out)
 
 
-def lower_part(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.PartOp)
+def lower_part(low: Lowering, op: values.PartOp) -> None:
     x = rows(op.x)
     whole = Dom(set_name(op.set))
     if x.dom == ONE:
         return low.rowwise(op, lambda nest: low.read(nest, op.x))
     if x.dom != whole:  # a value seen from the union through a map: read it at the union's rows
-        buffer = low.host.buffer(whole, x.dims, x.elem)
-        nest = low.host.nest(whole)
-        nest.store(low.read(nest, op.x), buffer)
+        buffer = low.copied(op.x, whole)
     else:
         buffer = low.buffer(op.x)
     source = low.host.part(buffer, part_sizes(low, op.set, op.index.data))
     low.rowwise(op, lambda nest: nest.load(source, nest.row))
 
 
-def lower_as_rows(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.AsRowsOp)
+def lower_as_rows(low: Lowering, op: values.AsRowsOp) -> None:
     t = rows(op.results[0])
     low.alias(op, low.host.view(low.buffer(op.x), t.dom, t.dims))
 
 
-def lower_as_unit(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.AsUnitOp)
-    s, x = Dom(set_name(op.set)), rows(op.x)
-    buffer = low.buffer(op.x) if x.dom == s else None
-    if buffer is None:
-        buffer = low.host.buffer(s, x.dims, x.elem)
-        nest = low.host.nest(s)
-        nest.store(low.read(nest, op.x), buffer)
+def lower_as_unit(low: Lowering, op: values.AsUnitOp) -> None:
+    s = Dom(set_name(op.set))
+    buffer = low.buffer(op.x) if rows(op.x).dom == s else low.copied(op.x, s)
     low.alias(op, low.host.view(buffer, ONE, rows(op.results[0]).dims))
 
 
-def lower_table(low: Lowering, op: Operation) -> None:
-    assert isinstance(op, values.TableOp)
+def lower_table(low: Lowering, op: values.TableOp) -> None:
     t = rows(op.results[0])
     low.alias(op, low.host.table(op.numbers(), t.dims, t.elem))
 
 
 RULES: Mapping[type[Operation], Rule] = {
+    **dict.fromkeys(pointwise.POINTWISE_OPS.values(), lower_pointwise),
     values.CastOp: lower_cast,
     values.StopOp: lower_stop,
     values.AtOp: lower_at,
@@ -249,8 +224,6 @@ def lower(low: Lowering, ops: list[Operation]) -> None:
         if isinstance(op, INLINE):
             continue
         rule = RULES.get(type(op))
-        if rule is None and isinstance(op, pointwise.PointwiseOp):
-            rule = lower_pointwise
         if rule is None:
             raise PassFailedException(f"lower-to-intra: {op.name} has no lowering here")
         rule(low, op)

@@ -29,12 +29,9 @@ _I64 = ctypes.c_int64
 _INT = ctypes.c_int
 _PTR = ctypes.c_void_p
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "gnnc_bounds_i64": (None, [_PTR, _I64, _INT, _PTR]),
-    "gnnc_bounds_i32": (None, [_PTR, _I64, _INT, _PTR]),
     "gnnc_narrow_i64": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
-    "gnnc_inverse": (_I64, [_PTR, _I64, _PTR, _INT]),
     "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
     "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
     "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
@@ -80,6 +77,12 @@ def bind(path: Path) -> ctypes.CDLL:
     return library
 
 
+def _call(name: str, *arguments: Any) -> int:
+    """Calls a kernel with the number of threads as its last argument; arrays go by address."""
+    given = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments]
+    return getattr(_library(), name)(*given, num_threads())
+
+
 def check_rows(count: int, what: str) -> int:
     """`count`, checked to be a number of rows that a set can have; `what` begins the message of the
     error (``ValueError``).
@@ -105,15 +108,6 @@ def integers(values: NDArray[Any], what: str) -> Int64s | Int32s:
     return np.ascontiguousarray(values, np.int64)
 
 
-def bounds(values: NDArray[Any], what: str = "index") -> tuple[int, int]:
-    """The least and the greatest value; (0, -1) for an empty array."""
-    x = integers(values, what)
-    out = np.empty(2, np.int64)
-    function = _library().gnnc_bounds_i32 if x.dtype == np.int32 else _library().gnnc_bounds_i64
-    function(x.ctypes.data, x.size, num_threads(), out.ctypes.data)
-    return int(out[0]), int(out[1])
-
-
 def narrow(values: NDArray[Any], high: int, *, low: int = 0, what: str = "index") -> Int32s:
     """A new read-only int32 array of `values`, each checked to be in ``[low, high)``.
 
@@ -122,8 +116,7 @@ def narrow(values: NDArray[Any], high: int, *, low: int = 0, what: str = "index"
     check_rows(values.size, f"the length of {what}")
     x = integers(values, what)
     out = np.empty(x.size, np.int32)
-    function = _library().gnnc_narrow_i32 if x.dtype == np.int32 else _library().gnnc_narrow_i64
-    bad = function(x.ctypes.data, x.size, low, high, out.ctypes.data, num_threads())
+    bad = _call(f"gnnc_narrow_i{8 * x.itemsize}", x, x.size, low, high, out)
     if bad != _OK:
         allowed = (
             f"between {low} and {high - 1}"
@@ -140,25 +133,10 @@ def take(table: Int32s, rows: Int32s, what: str = "index") -> Int32s:
     """
     table, rows = np.ascontiguousarray(table, np.int32), np.ascontiguousarray(rows, np.int32)
     out = np.empty(rows.size, np.int32)
-    bad = _library().gnnc_take_i32(
-        table.ctypes.data, table.size, rows.ctypes.data, rows.size, out.ctypes.data, num_threads()
-    )
+    bad = _call("gnnc_take_i32", table, table.size, rows, rows.size, out)
     if bad != _OK:
         raise IndexError(
             f"{what}[{bad}] is {int(rows[bad])}, but the table it reads has {table.size} rows"
-        )
-    return frozen(out)
-
-
-def inverse(rows: Int32s) -> Int32s:
-    """The inverse of a permutation: ``out[rows[p]] = p``. ``ValueError`` where it is none."""
-    rows = np.ascontiguousarray(rows, np.int32)
-    out = np.empty(rows.size, np.int32)
-    bad = _library().gnnc_inverse(rows.ctypes.data, rows.size, out.ctypes.data, num_threads())
-    if bad != _OK:
-        raise ValueError(
-            f"not a permutation: position {bad} holds {int(rows[bad])}, "
-            "which is out of range or repeated"
         )
     return frozen(out)
 
@@ -184,16 +162,7 @@ def group(
         if order.size != keys.size:
             raise ValueError(f"order has {order.size} entries for {keys.size} rows")
     ptr, rows = np.empty(count + 1, np.int64), np.empty(keys.size, np.int32)
-    order_data = None if order is None else order.ctypes.data
-    status = _library().gnnc_group(
-        keys.ctypes.data,
-        order_data,
-        keys.size,
-        count,
-        ptr.ctypes.data,
-        rows.ctypes.data,
-        num_threads(),
-    )
+    status = _call("gnnc_group", keys, order, keys.size, count, ptr, rows)
     if status == _NO_MEMORY:
         raise MemoryError(f"no memory to group {keys.size} rows by {count} keys")
     if status != _OK:
@@ -220,21 +189,9 @@ def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:
     arrays = [np.ascontiguousarray(key, np.int32) for key in keys]
     pointers = (ctypes.c_void_p * len(arrays))(*[key.ctypes.data for key in arrays])
     size = order.size
-    run, first, start = (
-        np.empty(size, np.int32),
-        np.empty(size, np.int32),
-        np.empty(size + 1, np.int64),
-    )
-    found = _library().gnnc_runs(
-        pointers,
-        len(arrays),
-        order.ctypes.data,
-        size,
-        run.ctypes.data,
-        first.ctypes.data,
-        start.ctypes.data,
-        num_threads(),
-    )
+    run, first = np.empty(size, np.int32), np.empty(size, np.int32)
+    start = np.empty(size + 1, np.int64)
+    found = _call("gnnc_runs", pointers, len(arrays), order, size, run, first, start)
     if found == _NO_MEMORY:
         raise MemoryError(f"no memory to find the distinct tuples of {size} rows")
     return Runs(
@@ -247,9 +204,7 @@ def where(mask: Bools) -> Int32s:
     mask = np.ascontiguousarray(mask, np.bool_)
     check_rows(mask.size, "the length of the mask")
     out = np.empty(mask.size, np.int32)
-    return _compacted(
-        _library().gnnc_where(mask.ctypes.data, mask.size, out.ctypes.data, num_threads()), out
-    )
+    return _compacted(_call("gnnc_where", mask, mask.size, out), out)
 
 
 def where_different(a: Int32s, b: Int32s) -> Int32s:
@@ -258,12 +213,7 @@ def where_different(a: Int32s, b: Int32s) -> Int32s:
     if a.size != b.size:
         raise ValueError(f"arrays of {a.size} and {b.size} entries cannot be compared")
     out = np.empty(a.size, np.int32)
-    return _compacted(
-        _library().gnnc_where_different(
-            a.ctypes.data, b.ctypes.data, a.size, out.ctypes.data, num_threads()
-        ),
-        out,
-    )
+    return _compacted(_call("gnnc_where_different", a, b, a.size, out), out)
 
 
 def last_loop(src: Int32s, dst: Int32s, count: int) -> Int32s:
@@ -272,9 +222,7 @@ def last_loop(src: Int32s, dst: Int32s, count: int) -> Int32s:
     if src.size != dst.size:
         raise ValueError(f"src has {src.size} entries and dst has {dst.size}")
     out = np.empty(count, np.int32)
-    bad = _library().gnnc_last_loop(
-        src.ctypes.data, dst.ctypes.data, src.size, count, out.ctypes.data, num_threads()
-    )
+    bad = _call("gnnc_last_loop", src, dst, src.size, count, out)
     if bad != _OK:
         raise IndexError(f"src[{bad}] is {int(src[bad])}, but it must be between 0 and {count - 1}")
     return frozen(out)

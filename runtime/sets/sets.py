@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 from .kernels import Int32s, Int64s
-
-_Made = TypeVar("_Made")
 
 
 class MapData:
@@ -124,61 +121,15 @@ class MapData:
         return f"<{kind} {self.size} -> {self.codomain}>"
 
 
-class Group:
+class Group(NamedTuple):
     """The rows of a set sorted by one of its maps: group ``k`` is ``rows[ptr[k]:ptr[k + 1]]``, and
     its rows are the ones mapped to ``k``.
     """
 
-    def __init__(
-        self, maps: Mapping[str, MapData], by: str, ptr: Int64s, rows: Int32s, size: int
-    ) -> None:
-        # the maps rather than their set, which keeps its groups: without a cycle, all is freed
-        # as soon as the set is
-        self._all_maps = maps
-        self.size = size
-        """The number of rows of the set."""
-        self.by = by
-        self.ptr = ptr
-        """int64, shape (number of groups + 1,)."""
-        self.rows = rows
-        """int32, shape (rows in some group,): all rows of the set, unless the map is partial."""
-        self._maps: dict[str, Int32s] = {}
-        self._positions: dict[int, tuple[Group, Int32s]] = {}
-        self._lock = threading.RLock()
-
-    def map(self, name: str) -> Int32s:
-        """Another map of the set in this order: entry ``p`` is its value at row ``rows[p]``. int32,
-        kept after the first call.
-        """
-        with self._lock:
-            if name not in self._maps:
-                self._maps[name] = self._all_maps[name].of_rows(self.rows).array
-            return self._maps[name]
-
-    @cached_property
-    def inverse(self) -> Int32s:
-        """The position of each row in this order, int32. Raises ``ValueError`` where the map is
-        partial.
-        """
-        if self.rows.size != self.size:
-            raise ValueError(
-                f"the map {self.by!r} is partial, so some rows have no position in its groups"
-            )
-        return kernels.inverse(self.rows)
-
-    @cached_property
-    def is_user_order(self) -> bool:
-        """Whether the rows were in this order already, so that ``rows`` is 0, 1, 2, .."""
-        return bool(np.array_equal(self.rows, np.arange(self.size, dtype=np.int32)))
-
-    def positions_in(self, other: Group) -> Int32s:
-        """For each position of this order, the position of the same row in `other` (out-edges to
-        positions in the order by destination).
-        """
-        with self._lock:
-            if id(other) not in self._positions:
-                self._positions[id(other)] = (other, kernels.take(other.inverse, self.rows))
-            return self._positions[id(other)][1]
+    ptr: Int64s
+    """int64, shape (number of groups + 1,)."""
+    rows: Int32s
+    """int32, shape (rows in some group,): all rows of the set, unless the map is partial."""
 
 
 @dataclass(frozen=True)
@@ -201,16 +152,6 @@ class Pairs:
     @property
     def count(self) -> int:
         return self.set.size
-
-    def key(self, name: str) -> Int32s:
-        """The value of one key for each tuple, int32 of shape (count,)."""
-        return self.set.map(name).array
-
-
-@dataclass
-class _Cache:
-    groups: dict[tuple[str, ...], Group] = field(default_factory=dict[tuple[str, ...], Group])
-    pairs: dict[tuple[str, ...], Pairs] = field(default_factory=dict[tuple[str, ...], Pairs])
 
 
 class SetData:
@@ -238,13 +179,9 @@ class SetData:
         if parts and sum(parts) != n:
             raise ValueError(f"parts of {parts} rows do not make a {name} of {n} rows")
         self.tails: dict[tuple[str, str], MapData] = {}
-        self._cache = _Cache()
+        self._groups: dict[str, Group] = {}
+        self._pairs: dict[tuple[str, ...], Pairs] = {}
         self._lock = threading.RLock()
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return self.size
 
     def map(self, name: str) -> MapData:
         """The map of that name; ``KeyError`` says which there are."""
@@ -261,17 +198,23 @@ class SetData:
             if not value.is_identity:
                 _ = value.array
 
-    def group(self, by: str, then: tuple[str, ...] = ()) -> Group:
-        """The rows grouped by the map `by`, and within a group sorted by the maps `then`, last by
-        row. Kept after the first call.
+    def group(self, by: str) -> Group:
+        """The rows grouped by the map `by`, in their order within a group. Kept after the first
+        call.
         """
-        return self._kept(self._cache.groups, (by, *then), lambda: self._group(by, then))
+        with self._lock:
+            if by not in self._groups:
+                self._groups[by] = self._grouped(self.map(by))
+            return self._groups[by]
 
     def pairs(self, keys: tuple[str, ...]) -> Pairs:
         """The distinct tuples of the maps `keys`, sorted lexicographically in the order that `keys`
         has. Kept after the first call.
         """
-        return self._kept(self._cache.pairs, keys, lambda: self._pairs(keys))
+        with self._lock:
+            if keys not in self._pairs:
+                self._pairs[keys] = self._distinct(keys)
+            return self._pairs[keys]
 
     def with_maps(
         self, maps: Mapping[str, MapData], tails: Mapping[tuple[str, str], MapData] | None = None
@@ -282,26 +225,12 @@ class SetData:
         result.tails.update(tails or {})
         return result
 
-    def _kept(
-        self, table: dict[tuple[str, ...], _Made], key: tuple[str, ...], make: Callable[[], _Made]
-    ) -> _Made:
-        with self._lock:
-            if key not in table:
-                table[key] = make()
-            return table[key]
-
-    def _group(self, by: str, then: tuple[str, ...]) -> Group:
-        key = self.map(by)
+    def _grouped(self, key: MapData) -> Group:
         if key.is_identity:
-            ptr = kernels.frozen(np.arange(self.size + 1, dtype=np.int64))
-            return Group(self.maps, by, ptr, key.array, self.size)
-        order: Int32s | None = None
-        for name in reversed(then):
-            _, order = kernels.group(self.map(name).array, self.map(name).codomain, order)
-        ptr, rows = kernels.group(key.array, key.codomain, order, partial=key.partial)
-        return Group(self.maps, by, ptr, rows, self.size)
+            return Group(kernels.frozen(np.arange(self.size + 1, dtype=np.int64)), key.array)
+        return Group(*kernels.group(key.array, key.codomain, partial=key.partial))
 
-    def _pairs(self, keys: tuple[str, ...]) -> Pairs:
+    def _distinct(self, keys: tuple[str, ...]) -> Pairs:
         found = kernels.runs(
             [self.map(key).array for key in keys], [self.map(key).codomain for key in keys]
         )

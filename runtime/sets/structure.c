@@ -28,22 +28,6 @@ static int team(int64_t n, int threads) {
 
 /* ---- checks and conversions ---------------------------------------------------------------------------------------------------------- */
 
-/* out = (least, greatest) of x; (0, -1) when x is empty. */
-#define BOUNDS(NAME, TYPE)                                                                          \
-    void NAME(const TYPE *x, int64_t n, int threads, int64_t out[2]) {                              \
-        int64_t lo = n ? (int64_t)x[0] : 0, hi = n ? (int64_t)x[0] : -1;                            \
-        _Pragma("omp parallel for num_threads(team(n, threads)) reduction(min : lo) reduction(max : hi)") \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            int64_t v = x[i];                                                                       \
-            lo = v < lo ? v : lo;                                                                   \
-            hi = v > hi ? v : hi;                                                                   \
-        }                                                                                           \
-        out[0] = lo;                                                                                \
-        out[1] = hi;                                                                                \
-    }
-BOUNDS(gnnc_bounds_i64, int64_t)
-BOUNDS(gnnc_bounds_i32, int32_t)
-
 /* out = x as int32, each value in [lo, hi); returns OK or the position of the first value that is not. lo >= -2^31, hi <= 2^31. */
 #define NARROW(NAME, TYPE)                                                                          \
     int64_t NAME(const TYPE *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads) {     \
@@ -71,24 +55,6 @@ int64_t gnnc_take_i32(const int32_t *map, int64_t size, const int32_t *rows, int
         int64_t here = inside || row == -1 ? INT64_MAX : p;
         bad = here < bad ? here : bad;
     }
-    return bad == INT64_MAX ? OK : bad;
-}
-
-/* out[rows[p]] = p. rows must be a permutation of 0..n; returns OK, or the position of a row that is out of range or occurs twice. */
-int64_t gnnc_inverse(const int32_t *rows, int64_t n, int32_t *out, int threads) {
-    int64_t bad = INT64_MAX;
-#pragma omp parallel for num_threads(team(n, threads)) reduction(min : bad)
-    for (int64_t p = 0; p < n; p++) {
-        int64_t row = rows[p];
-        if (row >= 0 && row < n)
-            __atomic_store_n(&out[row], (int32_t)p, __ATOMIC_RELAXED);
-        else
-            bad = p < bad ? p : bad;
-    }
-    if (bad != INT64_MAX) return bad;
-#pragma omp parallel for num_threads(team(n, threads)) reduction(min : bad)
-    for (int64_t p = 0; p < n; p++)
-        if (out[rows[p]] != (int32_t)p) bad = p < bad ? p : bad;
     return bad == INT64_MAX ? OK : bad;
 }
 

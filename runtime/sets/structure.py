@@ -10,28 +10,12 @@ repeat it. Each step is described at its function, in `set_steps` and `row_steps
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from .row_steps import ELEMENTS, POINTWISE, ROW_STEPS
-from .set_steps import SET_STEPS, Array, Attrs, Rule, Value
-
-__all__ = [
-    "ELEMENTS",
-    "POINTWISE",
-    "STEPS",
-    "Array",
-    "Attrs",
-    "Plan",
-    "Rule",
-    "Step",
-    "Value",
-    "plan_from_json",
-    "plan_to_json",
-    "run_plan",
-]
+from .row_steps import ROW_STEPS
+from .set_steps import SET_STEPS, Rule, Value
 
 STEPS: dict[str, Rule] = {**SET_STEPS, **ROW_STEPS}
 """Every step by name."""
@@ -45,22 +29,6 @@ class Step:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-Plan: TypeAlias = list[Step]
-
-
-def plan_to_json(plan: Iterable[Step]) -> str:
-    """A plan as JSON text."""
-    return json.dumps([[s.name, list(s.inputs), list(s.outputs), s.attrs] for s in plan])
-
-
-def plan_from_json(text: str) -> Plan:
-    """The plan that :func:`plan_to_json` wrote."""
-    return [
-        Step(name, tuple(inputs), tuple(outputs), attrs)
-        for name, inputs, outputs, attrs in json.loads(text)
-    ]
 
 
 def run_plan(

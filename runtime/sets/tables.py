@@ -33,7 +33,7 @@ class Tables:
         name, keys = domain
         if len(keys) == 1:
             return self.path([name, []], keys[0]).codomain
-        return self.set_of(domain).n
+        return self.set_of(domain).size
 
     def table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
         """The array that a buffer description of kind index_map, pair_index, .. names."""
@@ -53,9 +53,8 @@ class Tables:
             if len(group.rows) == 0:
                 return np.full(len(group.ptr) - 1, -1, np.int32)
             some = group.ptr[1:] > group.ptr[:-1]
-            return np.where(some, group.rows[np.where(some, group.ptr[:-1], 0)], -1).astype(
-                np.int32
-            )
+            first = group.rows[np.where(some, group.ptr[:-1], 0)]
+            return np.where(some, first, np.int32(-1))
         if kind == "member_map":
             return self.path(domain, spec["path"]).of_rows(group.rows).array
         if kind == "member_pair":

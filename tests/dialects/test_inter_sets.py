@@ -150,10 +150,6 @@ def test_names():
         env.info("q")
     with pytest.raises(VerifyException, match="set N is born twice"):
         env.add(env.value("N"))
-    value = env.value("p")
-    env.forget("p")
-    assert "p" not in env.sets
-    env.add(value)
     assert env.norm("p", ["edge"]) == Dom("p")
 
 

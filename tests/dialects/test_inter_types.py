@@ -84,8 +84,6 @@ def test_variants_of_rows():
     assert t.dom == Dom("g", ("src",)) and t.dims == (8, 4) and t.elem == f32
     assert t == RowsType.get(Dom("g", ("src",)), (8, 4), f32)
     assert str(t.on(ONE)) == "!inter.rows<unit, 8x4xf32>"
-    assert str(t.shaped(())) == "!inter.rows<g[src], f32>"
-    assert str(t.of(i64)) == "!inter.rows<g[src], 8x4xi64>"
     assert str(t.renamed({"g": "h"})) == "!inter.rows<h[src], 8x4xf32>"
 
 

@@ -17,11 +17,11 @@ from xdsl.dialects.func import FuncOp  # noqa: E402
 
 from gnnc.dialects.attributes import GRAD  # noqa: E402
 from gnnc.dialects.meaning import run  # noqa: E402
+from gnnc.dialects.signature import result_attributes  # noqa: E402
 from gnnc.frontend.torch.capture.capture import dynamo_compile  # noqa: E402
 from gnnc.frontend.torch.importer import Imported, import_graph  # noqa: E402
 from gnnc.frontend.torch.importer.binding import FromTensor, Result, ResultBinding  # noqa: E402
 from gnnc.passes.inter.autodiff import autodiff  # noqa: E402
-from gnnc.passes.signature import result_attributes  # noqa: E402
 from gnnc.tests.frontend.evaluate import bound  # noqa: E402
 
 from . import zoo  # noqa: E402

@@ -24,11 +24,11 @@ from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
 from gnnc.dialects.meaning import SetVal
 from gnnc.dialects.meaning.phases import argument_names, functions, result_names, run_function
+from gnnc.dialects.signature import arg_attributes, result_attributes
 from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.driver.pipelines import passes_of
 from gnnc.passes.driver.runner import PassRunner
-from gnnc.passes.signature import arg_attributes, result_attributes
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
 from gnnc.runtime.sets.sets import SetData
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from gnnc.dialects.attributes import GRAD
 from gnnc.dialects.meaning import run
+from gnnc.dialects.signature import result_attributes
 from gnnc.frontend.torch.calls.bound_program import Outputs, tensor_of
 from gnnc.frontend.torch.capture.capture import dynamo_compile
 from gnnc.frontend.torch.compile import imported_graph
@@ -20,7 +21,6 @@ from gnnc.frontend.torch.importer.binding import FromTensor
 from gnnc.frontend.torch.importer.values.elements import FLOATS
 from gnnc.frontend.torch.importer.values.tensors import DTYPES
 from gnnc.passes.inter.autodiff import autodiff
-from gnnc.passes.signature import result_attributes
 from gnnc.tests.frontend.evaluate import bound
 
 

@@ -12,12 +12,12 @@ from gnnc.dialects.inter.types import RowsType, SetType, is_float
 from gnnc.dialects.meaning import run
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.graphs import random_arguments
+from gnnc.dialects.signature import arg_attributes, name_of, result_attributes
 from gnnc.passes.inter.autodiff import autodiff
 from gnnc.passes.inter.dce_sets import dce_sets
 from gnnc.passes.inter.differentiation.reverse import Reverse
 from gnnc.passes.inter.unify_sets import unify_sets
 from gnnc.passes.inter.verify_sets import verify_sets
-from gnnc.passes.signature import arg_attributes, name_of, result_attributes
 
 GRAPHS = ("random", "hub", "empty")
 

@@ -132,10 +132,6 @@ def test_kernels_check_every_index(threaded: None):
         kernels.group(array(0, 1), 2, array(0))
     with pytest.raises(IndexError, match=r"\[1\] is 3, but the table it reads has 2 rows"):
         kernels.take(array(5, 6), array(0, 3))
-    with pytest.raises(ValueError, match="permutation"):
-        kernels.inverse(array(1, 1))
-    with pytest.raises(ValueError, match="permutation"):
-        kernels.inverse(array(2, 0))
     with pytest.raises(IndexError, match=r"src\[1\] is 4"):
         kernels.last_loop(array(0, 4), array(1, 4), 2)
     with pytest.raises(ValueError, match=r"2\*\*31"):
@@ -164,8 +160,7 @@ for count in (1, 3):
                 check_all(random_multigraph(rng, nodes, edges, shape), rng)
 keys = np.array([0, 5, -1], np.int32)
 for wrong in (lambda: kernels.group(keys, 2), lambda: kernels.take(keys, keys + 1),
-              lambda: kernels.inverse(keys), lambda: kernels.group(abs(keys), 6, keys),
-              lambda: kernels.last_loop(keys, keys, 2)):
+              lambda: kernels.group(abs(keys), 6, keys), lambda: kernels.last_loop(keys, keys, 2)):
     try:
         wrong()
     except (IndexError, ValueError):

@@ -29,7 +29,7 @@ from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.phases import argument_names
 from gnnc.runtime.program import DTYPES
 from gnnc.runtime.sets.sets import MapData, SetData
-from gnnc.runtime.sets.structure import STEPS, plan_from_json, run_plan
+from gnnc.runtime.sets.structure import STEPS, Step, run_plan
 
 SETS = """%N : !inter.set<N>, %R : !inter.set<R>,
     %g : !inter.set<g, src: N, dst: N, rel: R, pairs (rel, src)>,
@@ -285,7 +285,10 @@ def test_step(op: type[Operation], number: int, values: dict[str, Any]):
         set_type(a).label: set_type(a) for a in func.body.block.args if isinstance(a.type, SetType)
     }
     env = {k: given_set(v, types[k], values) if k in types else v for k, v in values.items()}
-    steps = plan_from_json(json.dumps(plan.steps))
+    data = json.loads(json.dumps(plan.steps))
+    steps = [
+        Step(name, tuple(inputs), tuple(outputs), attrs) for name, inputs, outputs, attrs in data
+    ]
     if issubclass(op, PointwiseOp) and op.SPEC.name not in STEPS:
         with pytest.raises(ValueError, match="unknown structure step"):
             run_plan(steps, env)

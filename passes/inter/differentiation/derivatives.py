@@ -33,16 +33,16 @@ STOPS: frozenset[type[Operation]] = frozenset({values.StopOp})
 """Ops that pass floats on without their gradient."""
 
 
-def derivative(
-    cls: type[T],
-) -> Callable[[Callable[[Reverse, T], None]], Callable[[Reverse, T], None]]:
+Slope = Callable[[Reverse, T, SSAValue], None]
+"""A rule that is given the cotangent of the op's result."""
+
+
+def derivative(cls: type[T]) -> Callable[[Slope[T]], Slope[T]]:
     """Registers the decorated function as the derivative of `cls`."""
 
-    def register(
-        rule: Callable[[Reverse, T], None],
-    ) -> Callable[[Reverse, T], None]:
-        RULES[cls] = rule
-        return rule
+    def register(slope: Slope[T]) -> Slope[T]:
+        RULES[cls] = lambda r, op: slope(r, op, r.cotangent(op.results[0]))
+        return slope
 
     return register
 
@@ -70,13 +70,15 @@ def differentiate(r: Reverse, op: ValueOp) -> None:
 # ---------------------------------------------------------------- reads across sets
 
 
-@derivative(values.AtOp)
 def _at(r: Reverse, op: values.AtOp) -> None:
     if op.x in r.need:
         _at_operand(r, op)
     if op.otherwise is not None:
         y, d = op.results[0], lambda: r.cotangent(op.results[0])
         r.put(op.otherwise, lambda: r.b.where(_missing(r, op), d(), r.zero(y)), op.type.dom)
+
+
+RULES[values.AtOp] = _at  # which may need no cotangent of the whole result
 
 
 def _missing(r: Reverse, op: values.AtOp) -> SSAValue:
@@ -124,15 +126,13 @@ def _to_codomain(r: Reverse, op: values.AtOp) -> SSAValue:
 
 
 @derivative(values.StackOp)
-def _stack(r: Reverse, op: values.StackOp) -> None:
-    d = r.cotangent(op.results[0])
+def _stack(r: Reverse, op: values.StackOp, d: SSAValue) -> None:
     for i, (x, part) in enumerate(zip(op.xs, set_type(op.set).part_names, strict=True)):
         r.put(x, lambda i=i: d if rows(d).dom == ONE else r.b.part(i, op.set, d), Dom(part))
 
 
 @derivative(values.PartOp)
-def _part(r: Reverse, op: values.PartOp) -> None:
-    d = r.cotangent(op.results[0])
+def _part(r: Reverse, op: values.PartOp, d: SSAValue) -> None:
     parts = set_type(op.set).part_names
 
     def others_zero() -> SSAValue:
@@ -143,20 +143,17 @@ def _part(r: Reverse, op: values.PartOp) -> None:
 
 
 @derivative(values.AsRowsOp)
-def _as_rows(r: Reverse, op: values.AsRowsOp) -> None:
-    d = r.cotangent(op.results[0])
+def _as_rows(r: Reverse, op: values.AsRowsOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.b.as_unit(op.set, d, rows(op.x).dims[0]), ONE)
 
 
 @derivative(values.AsUnitOp)
-def _as_unit(r: Reverse, op: values.AsUnitOp) -> None:
-    d = r.cotangent(op.results[0])
+def _as_unit(r: Reverse, op: values.AsUnitOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.b.as_rows(op.set, d), Dom(set_name(op.set)))
 
 
 @derivative(values.CastOp)
-def _cast(r: Reverse, op: values.CastOp) -> None:
-    d = r.cotangent(op.results[0])
+def _cast(r: Reverse, op: values.CastOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.b.cast(d, rows(op.x).elem), op.type.dom)
 
 
@@ -164,35 +161,30 @@ def _cast(r: Reverse, op: values.CastOp) -> None:
 
 
 @derivative(shapes.ContractOp)
-def _contract(r: Reverse, op: shapes.ContractOp) -> None:
-    d = r.cotangent(op.results[0])
+def _contract(r: Reverse, op: shapes.ContractOp, d: SSAValue) -> None:
     p, q, o = op.letters()
     r.put(op.a, lambda: r.b.contract(f"{o},{q}->{p}", d, op.b), op.type.dom)
     r.put(op.b, lambda: r.b.contract(f"{p},{o}->{q}", op.a, d), op.type.dom)
 
 
 @derivative(shapes.ReshapeOp)
-def _reshape(r: Reverse, op: shapes.ReshapeOp) -> None:
-    d = r.cotangent(op.results[0])
+def _reshape(r: Reverse, op: shapes.ReshapeOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.b.reshape(d, rows(op.x).dims), op.type.dom)
 
 
 @derivative(shapes.BroadcastOp)
-def _broadcast(r: Reverse, op: shapes.BroadcastOp) -> None:
-    d = r.cotangent(op.results[0])
+def _broadcast(r: Reverse, op: shapes.BroadcastOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.fit(d, rows(op.x).dims), op.type.dom)
 
 
 @derivative(shapes.TransposeOp)
-def _transpose(r: Reverse, op: shapes.TransposeOp) -> None:
-    d = r.cotangent(op.results[0])
+def _transpose(r: Reverse, op: shapes.TransposeOp, d: SSAValue) -> None:
     inverse = [op.order.index(i) for i in range(len(op.order))]
     r.put(op.x, lambda: r.b.transpose(d, inverse), op.type.dom)
 
 
 @derivative(shapes.SliceOp)
-def _slice(r: Reverse, op: shapes.SliceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _slice(r: Reverse, op: shapes.SliceOp, d: SSAValue) -> None:
     r.put(op.x, lambda: _padded(r, op, d), op.type.dom)
 
 
@@ -217,8 +209,7 @@ def _padded(r: Reverse, op: shapes.SliceOp, d: SSAValue) -> SSAValue:
 
 
 @derivative(shapes.ConcatOp)
-def _concat(r: Reverse, op: shapes.ConcatOp) -> None:
-    d = r.cotangent(op.results[0])
+def _concat(r: Reverse, op: shapes.ConcatOp, d: SSAValue) -> None:
     lo = 0
     for x in op.xs:
         hi = lo + rows(x).dims[op.axis]
@@ -227,8 +218,7 @@ def _concat(r: Reverse, op: shapes.ConcatOp) -> None:
 
 
 @derivative(shapes.RowReduceOp)
-def _row_reduce(r: Reverse, op: shapes.RowReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _row_reduce(r: Reverse, op: shapes.RowReduceOp, d: SSAValue) -> None:
     dims = rows(op.x).dims
 
     def ties() -> SSAValue:
@@ -268,8 +258,8 @@ def _dealt(r: Reverse, mask: SSAValue, share: SSAValue) -> SSAValue:
 
 
 @derivative(reductions.ReduceOp)
-def _reduce(r: Reverse, op: reductions.ReduceOp) -> None:
-    _REDUCE[op.kind.data](r, op)
+def _reduce(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
+    _REDUCE[op.kind.data](r, op, d)
 
 
 def _lift(r: Reverse, op: reductions.OverAlong, v: SSAValue) -> SSAValue:
@@ -280,13 +270,11 @@ def _total(r: Reverse, op: reductions.OverAlong, v: SSAValue) -> SSAValue:
     return r.b.reduce("sum", v, op.over, op.along_keys)
 
 
-def _sum(r: Reverse, op: reductions.ReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _sum(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
     r.put(op.x, lambda: _lift(r, op, d), op.over)
 
 
-def _mean(r: Reverse, op: reductions.ReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _mean(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
 
     def share() -> SSAValue:
         elem = rows(d).elem
@@ -297,8 +285,7 @@ def _mean(r: Reverse, op: reductions.ReduceOp) -> None:
     r.put(op.x, share, op.over)
 
 
-def _extreme(r: Reverse, op: reductions.ReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _extreme(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
     y = op.results[0]
 
     def ties() -> SSAValue:
@@ -312,8 +299,7 @@ def _extreme(r: Reverse, op: reductions.ReduceOp) -> None:
     r.put(op.x, ties, op.over)
 
 
-def _mul(r: Reverse, op: reductions.ReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _mul(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
     """d times the product of the others, also where a factor is 0."""
     b, zero = r.b, r.zero(d)
     one = b.const(1.0, (), rows(d).elem)
@@ -331,8 +317,7 @@ def _mul(r: Reverse, op: reductions.ReduceOp) -> None:
     r.put(op.x, others, op.over)
 
 
-def _last(r: Reverse, op: reductions.ReduceOp) -> None:
-    d = r.cotangent(op.results[0])
+def _last(r: Reverse, op: reductions.ReduceOp, d: SSAValue) -> None:
     b, zero = r.b, r.zero(d)
     assert op.otherwise is not None  # the verifier's
     if op.every is not None:
@@ -363,7 +348,7 @@ def _last(r: Reverse, op: reductions.ReduceOp) -> None:
     r.put(op.otherwise, missing, op.type.dom)
 
 
-_REDUCE: dict[str, Callable[[Reverse, reductions.ReduceOp], None]] = {
+_REDUCE: dict[str, Slope[reductions.ReduceOp]] = {
     "sum": _sum,
     "mean": _mean,
     "max": _extreme,
@@ -374,8 +359,7 @@ _REDUCE: dict[str, Callable[[Reverse, reductions.ReduceOp], None]] = {
 
 
 @derivative(reductions.SoftmaxOp)
-def _softmax(r: Reverse, op: reductions.SoftmaxOp) -> None:
-    d = r.cotangent(op.results[0])
+def _softmax(r: Reverse, op: reductions.SoftmaxOp, d: SSAValue) -> None:
     b, p, home = r.b, op.results[0], op.type.dom
 
     def inner() -> SSAValue:
@@ -391,8 +375,7 @@ def _softmax(r: Reverse, op: reductions.SoftmaxOp) -> None:
 
 
 @derivative(reductions.DropoutOp)
-def _dropout(r: Reverse, op: reductions.DropoutOp) -> None:
-    d = r.cotangent(op.results[0])
+def _dropout(r: Reverse, op: reductions.DropoutOp, d: SSAValue) -> None:
 
     def same_mask() -> SSAValue:
         return r.b.dropout(d, op.key, op.set, op.probability, op.site_number, op.numbers)

@@ -7,8 +7,6 @@ for the same reason: theirs is the work of one row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from ....dialects.inter.base import ValueOp
@@ -16,16 +14,10 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import ContractOp
 from ....dialects.inter.types import is_float, rows
-from .function import LinearFunction, is_product, is_unit
+from .function import LinearFunction, is_unit, signed_sum, weight_of
 
-
-@dataclass(frozen=True)
-class Term:
-    """A value that is added, or subtracted."""
-
-    value: SSAValue
-    negative: bool
-
+Term = tuple[SSAValue, bool]
+"""A value that is added, or where it is marked, subtracted."""
 
 Key = tuple[object, ...]
 
@@ -36,13 +28,13 @@ def join_products(fn: LinearFunction, op: ValueOp) -> bool:
         return False
     terms = _terms(op)
     groups: dict[Key, list[Term]] = {}
-    for i, t in enumerate(terms):
-        groups.setdefault(_key(t.value) or ("other", i), []).append(t)
+    for i, (value, negative) in enumerate(terms):
+        groups.setdefault(_key(value) or ("other", i), []).append((value, negative))
     if len(groups) == len(terms):
         return False
     b = fn.before(op)
     joined = [_joined(b, key, group) for key, group in groups.items()]
-    fn.replace(op.results[0], _total(b, joined).value)
+    fn.replace(op.results[0], signed_sum(b, joined))
     return True
 
 
@@ -55,24 +47,23 @@ def _is_sum(op: object) -> bool:
 
 def _goes_on(op: ValueOp) -> bool:
     """Whether the sum is a term of another one, which will see to it."""
-    uses = list(op.results[0].uses)
-    return len(uses) == 1 and _is_sum(uses[0].operation)
+    return _is_sum(op.results[0].get_user_of_unique_use())
 
 
 def _terms(op: ValueOp) -> list[Term]:
     """What is added, in order, through sums that nobody else needs."""
     out: list[Term] = []
-    todo = [Term(op.results[0], False)]
+    todo = [(op.results[0], False)]
     while todo:
-        t = todo.pop()
-        owner = t.value.owner
-        inner = isinstance(owner, PointwiseOp) and _is_sum(owner) and not is_unit(t.value)
-        if inner and (owner is op or t.value.has_one_use()):
+        value, negative = todo.pop()
+        owner = value.owner
+        inner = isinstance(owner, PointwiseOp) and _is_sum(owner) and not is_unit(value)
+        if inner and (owner is op or value.has_one_use()):
             assert isinstance(owner, PointwiseOp) and owner.SPEC.signs is not None
             pairs = list(zip(owner.operands, owner.SPEC.signs, strict=True))
-            todo += [Term(x, t.negative != (sign < 0)) for x, sign in reversed(pairs)]
+            todo += [(x, negative != (sign < 0)) for x, sign in reversed(pairs)]
         else:
-            out.append(t)
+            out.append((value, negative))
     return out
 
 
@@ -81,10 +72,8 @@ def _key(v: SSAValue) -> Key | None:
     if is_unit(v):
         return ("unit",)
     owner = v.owner
-    if isinstance(owner, ContractOp) and is_product(owner) and v.has_one_use():
-        weights = [i for i, x in enumerate(owner.operands) if is_unit(x)]
-        if len(weights) == 1:
-            return ("product", owner.operands[1 - weights[0]], owner.spec, weights[0])
+    if isinstance(owner, ContractOp) and v.has_one_use() and (w := weight_of(owner)) is not None:
+        return ("product", owner.operands[1 - w], owner.spec, w)
     return None
 
 
@@ -92,25 +81,11 @@ def _joined(b: Builder, key: Key, group: list[Term]) -> Term:
     if len(group) == 1:
         return group[0]
     if key[0] == "unit":
-        return _total(b, group)
-    first = group[0].value.owner
-    assert isinstance(first, ContractOp)
-    w = key[-1]
-    assert isinstance(w, int)
-    weights: list[Term] = []
-    for t in group:
-        assert isinstance(t.value.owner, ContractOp)
-        weights.append(Term(t.value.owner.operands[w], t.negative))
-    weight = _total(b, weights)
+        return signed_sum(b, group), False
+    products = [(x.owner, negative) for x, negative in group]
+    first, w = products[0][0], key[-1]
+    assert isinstance(first, ContractOp) and isinstance(w, int)
+    weights = [(op.operands[w], neg) for op, neg in products if isinstance(op, ContractOp)]
     operands = list(first.operands)
-    operands[w] = weight.value
-    return Term(b.contract(first.spec.data, *operands), False)
-
-
-def _total(b: Builder, terms: list[Term]) -> Term:
-    """The sum of the terms, from left to right."""
-    first, *others = terms
-    total = b.neg(first.value) if first.negative else first.value
-    for t in others:
-        total = b.sub(total, t.value) if t.negative else b.add(total, t.value)
-    return Term(total, False)
+    operands[w] = signed_sum(b, weights)
+    return b.contract(first.spec.data, *operands), False

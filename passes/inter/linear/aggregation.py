@@ -27,7 +27,16 @@ from ....dialects.inter.shapes import ContractOp
 from ....dialects.inter.types import rows
 from ...analysis.costs import FEW, element_bytes
 from ...analysis.dependence import dependants, to_differentiate
-from .function import LinearFunction, at_of, is_product, is_unit, linear_reduce, plain_at, width
+from .function import (
+    LinearFunction,
+    at_of,
+    is_unit,
+    linear_reduce,
+    plain_at,
+    pointwise,
+    weight_of,
+    width,
+)
 from .order_costs import OrderCosts
 
 MARGIN = 0.98
@@ -52,21 +61,13 @@ class Aggregation:
 
 def move_product(fn: LinearFunction, op: ValueOp) -> bool:
     """Moves a product with a single matrix to the cheaper side of an aggregation."""
-    if not isinstance(op, ContractOp) or not is_product(op):
+    if not isinstance(op, ContractOp) or (w := weight_of(op)) is None:
         return False
-    weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
-    if len(weights) != 1:
-        return False
-    w = weights[0]
     x = op.operands[1 - w]
     if len(rows(x).dims) != 1 or not op.letters()[2]:
         return False
-    if fn.joint:
-        return _product_last(fn, op, w)
-    inside = aggregated(x, op)
-    if inside is not None:
-        return _product_first(fn, op, w, inside)
-    return _product_last(fn, op, w)
+    inside = None if fn.joint else aggregated(x, op)
+    return _product_last(fn, op, w) if inside is None else _product_first(fn, op, w, inside)
 
 
 # ---------------------------------------------------------------- the linear functions
@@ -74,9 +75,8 @@ def move_product(fn: LinearFunction, op: ValueOp) -> bool:
 
 def scalar_product(v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     """(scalar, carrier) where `v` is a row times one number."""
-    owner = v.owner
-    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "mul":
-        a, b = owner.operands
+    if (product := pointwise(v, "mul")) is not None:
+        a, b = product.operands
         if width(a) == 1 and rows(b).dims == rows(v).dims:
             return a, b
         if width(b) == 1 and rows(a).dims == rows(v).dims:
@@ -84,15 +84,18 @@ def scalar_product(v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     return None
 
 
-def _negated(v: SSAValue) -> SSAValue | None:
-    owner = v.owner
-    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "neg":
-        return owner.operands[0]
-    return None
+def _multiple(v: SSAValue) -> tuple[SSAValue, Step] | None:
+    """(carrier, step) where `v` is a row times one number, or its negative."""
+    if (product := scalar_product(v)) is not None:
+        scalar, carrier = product
+        return carrier, lambda b, x: b.mul(b.reshape(scalar, ()), x)
+    neg = pointwise(v, "neg")
+    return None if neg is None else (neg.operands[0], Builder.neg)
 
 
-def _scale(scalar: SSAValue) -> Step:
-    return lambda b, x: b.mul(b.reshape(scalar, ()), x)
+def _again(reduce: ReduceOp) -> Step:
+    over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
+    return lambda b, x: b.reduce(kind, x, over, along)
 
 
 def _then(first: Step, second: Step) -> Step:
@@ -133,14 +136,10 @@ class _Finder:
         if (reduce := linear_reduce(v)) is not None:
             self.reduces.append(reduce)
             inner = self._inside(reduce.x)
-            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
-            return inner and _then(inner, lambda b, x: b.reduce(kind, x, over, along))
-        if (product := scalar_product(v)) is not None:
-            inner = self.read(product[1], owner)
-            return inner and _then(inner, _scale(product[0]))
-        if (x := _negated(v)) is not None:
-            inner = self.read(x, owner)
-            return inner and _then(inner, Builder.neg)
+            return inner and _then(inner, _again(reduce))
+        if (multiple := _multiple(v)) is not None:
+            inner = self.read(multiple[0], owner)
+            return inner and _then(inner, multiple[1])
         assert isinstance(owner, PointwiseOp)
         name = owner.SPEC.name
         left, right = owner.operands
@@ -157,12 +156,9 @@ class _Finder:
 
     def _inside(self, v: SSAValue) -> Step | None:
         """What a sum adds up: scalars times a read of the root (or times the root itself)."""
-        if (product := scalar_product(v)) is not None:
-            inner = self._inside(product[1])
-            return inner and _then(inner, _scale(product[0]))
-        if (x := _negated(v)) is not None:
-            inner = self._inside(x)
-            return inner and _then(inner, Builder.neg)
+        if (multiple := _multiple(v)) is not None:
+            inner = self._inside(multiple[0])
+            return inner and _then(inner, multiple[1])
         read = plain_at(v)
         self.roots.append(v if read is None else read.x)
         return _same if read is None else (lambda b, x: at_of(b, read, x))
@@ -173,21 +169,16 @@ class _Finder:
             return None
         if v is self.roots[0]:
             return _same
-        if (product := scalar_product(v)) is not None:
-            inner = self._from_root(product[1])
-            return inner and _then(inner, _scale(product[0]))
-        if (x := _negated(v)) is not None:
-            inner = self._from_root(x)
-            return inner and _then(inner, Builder.neg)
+        if (multiple := _multiple(v)) is not None:
+            inner = self._from_root(multiple[0])
+            return inner and _then(inner, multiple[1])
         return None
 
 
 def _terms(v: SSAValue) -> list[SSAValue]:
     """What a sum, difference or scalar product is made of, scalars aside."""
-    if (product := scalar_product(v)) is not None:
-        return [product[1]]
-    if (x := _negated(v)) is not None:
-        return [x]
+    if (multiple := _multiple(v)) is not None:
+        return [multiple[0]]
     owner = v.owner
     if isinstance(owner, PointwiseOp) and owner.SPEC.name in ("add", "sub"):
         same = all(rows(x).dims == rows(v).dims for x in owner.operands)
@@ -288,20 +279,14 @@ def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
     reduces: list[ReduceOp] = []
     while (user := _only_user(v)) is not None:
         result = user.results[0]
-        if (product := scalar_product(result)) is not None and product[1] is v:
-            step = _then(step, _scale(product[0]))
-        elif _negated(result) is v:
-            step = _then(step, Builder.neg)
+        if (multiple := _multiple(result)) is not None and multiple[0] is v:
+            step = _then(step, multiple[1])
         elif reduces:
             break
         elif (read := plain_at(result)) is not None and read.x is v:
             step = _then(step, lambda b, x, read=read: at_of(b, read, x))
         elif (reduce := linear_reduce(result)) is not None:
-            over, along, kind = reduce.over, reduce.along_keys, reduce.kind.data
-            step = _then(
-                step,
-                lambda b, x, k=kind, o=over, a=along: b.reduce(k, x, o, a),
-            )
+            step = _then(step, _again(reduce))
             reduces.append(reduce)
         elif bias is None and step is _same and (added := _bias(user, v)) is not None:
             bias = added
@@ -319,7 +304,7 @@ def _only_user(v: SSAValue) -> ValueOp | None:
 
 def _bias(op: ValueOp, v: SSAValue) -> SSAValue | None:
     """The single row that `op` adds to `v`."""
-    if isinstance(op, PointwiseOp) and op.SPEC.name == "add":
+    if pointwise(op.results[0], "add") is not None:
         (other,) = [x for x in op.operands if x is not v]
         if is_unit(other) and op.type.dims == rows(v).dims:
             return other

@@ -19,7 +19,7 @@ from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
 from ...analysis.costs import element_bytes
 from .factors import only_ones
-from .function import LinearFunction, is_product, is_unit, width
+from .function import LinearFunction, signed_sum, weight_of, width
 
 MARGIN = 0.95
 """What the parts must cost at most, relative to the whole."""
@@ -37,12 +37,8 @@ class Part:
 
 def distribute(fn: LinearFunction, op: ValueOp) -> bool:
     """Does a product in parts where that costs less; says whether it did."""
-    if not isinstance(op, ContractOp) or not is_product(op):
+    if not isinstance(op, ContractOp) or (w := weight_of(op)) is None:
         return False
-    weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
-    if len(weights) != 1:
-        return False
-    w = weights[0]
     x = op.operands[1 - w]
     letters = op.letters()
     if len(rows(x).dims) != 1 or letters[1 - w] in letters[2]:
@@ -95,29 +91,22 @@ def _pays(fn: LinearFunction, op: ContractOp, x: SSAValue, parts: list[Part]) ->
 def _build(b: Builder, op: ContractOp, w: int, parts: list[Part]) -> SSAValue:
     weight = op.operands[w]
     axis = op.letters()[w].index(op.letters()[1 - w])
-    total: SSAValue | None = None
+    terms: list[tuple[SSAValue, bool]] = []
     for value in dict.fromkeys(p.value for p in parts):
         own, negative = _weight(b, weight, axis, [p for p in parts if p.value is value])
         row = b.reshape(value, (width(value),))
         operands = [row, row]
         operands[w] = own
-        y = b.contract(op.spec.data, *operands)
-        if total is None:
-            total = b.neg(y) if negative else y
-        else:
-            total = b.sub(total, y) if negative else b.add(total, y)
-    assert total is not None
-    return total
+        terms.append((b.contract(op.spec.data, *operands), negative))
+    return signed_sum(b, terms)
 
 
 def _weight(b: Builder, weight: SSAValue, axis: int, parts: list[Part]) -> tuple[SSAValue, bool]:
     """What one value is multiplied with in all, and whether the product is subtracted."""
-    whole = rows(weight).dims[axis]
-    first, *others = [
+    whole, negative = rows(weight).dims[axis], parts[0].negative
+    pieces = [
         weight if (p.low, p.high) == (0, whole) else b.slice(weight, axis, p.low, p.high)
         for p in parts
     ]
-    for p, x in zip(parts[1:], others, strict=True):
-        same_sign = p.negative == parts[0].negative
-        first = b.add(first, x) if same_sign else b.sub(first, x)
-    return first, parts[0].negative
+    signs = [p.negative != negative for p in parts]
+    return signed_sum(b, zip(pieces, signs, strict=True)), negative

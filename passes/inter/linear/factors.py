@@ -106,6 +106,13 @@ def only_ones(op: ReshapeOp) -> bool:
     return inner == [n for n in op.type.dims if n != 1]
 
 
+def without_ones(v: SSAValue) -> SSAValue:
+    """What `v` is a reshape of, where that only added or dropped ones."""
+    while isinstance(v.owner, ReshapeOp) and only_ones(v.owner):
+        v = v.owner.x
+    return v
+
+
 def placed(value: SSAValue, rank: int) -> Factor:
     """A value, aligned right, as a factor of a whole of `rank` dimensions."""
     dims = rows(value).dims

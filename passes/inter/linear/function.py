@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder
@@ -24,10 +24,10 @@ from ....dialects.inter.shapes import (
 )
 from ....dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp
+from ....dialects.signature import body_ops, is_returned
 from ...analysis.costs import DEGREE, Sizes
-from ...analysis.dependence import closure, has_backward, invariant_arguments
+from ...analysis.dependence import closure, has_backward, invariant_arguments, operands_first
 from ...analysis.value_facts import Facts
-from ...signature import body_ops
 from ...targets import DEFAULT, TARGETS, Target
 
 ROUNDS = 50
@@ -76,16 +76,8 @@ class LinearFunction:
 
     def least(self, v: SSAValue) -> Dom:
         """The least domain of a value, whatever its type says."""
-        todo = [v]  # operands first, without recursion: programs are deep
-        while todo:
-            x = todo[-1]
-            new = [y for y in _read_by(x) if y not in self._least]
-            if x in self._least:
-                todo.pop()
-            elif new:
-                todo += new
-            else:
-                self._least[x] = self._find_least(x)
+        for x in operands_first(v, self._least, _read_by):
+            self._least[x] = self._find_least(x)
         return self._least[v]
 
     def _find_least(self, v: SSAValue) -> Dom:
@@ -105,14 +97,10 @@ class LinearFunction:
         pairs |= isinstance(op, OverAlong) and bool(op.over.keys)
         return Builder(self.env, InsertPoint.before(op), self.vanilla and not pairs)
 
-    def is_returned(self, v: SSAValue) -> bool:
-        """Whether `v` is a result of the function, so that its type is the caller's."""
-        return any(isinstance(use.operation, ReturnOp) for use in v.uses)
-
     def replace(self, old: SSAValue, new: SSAValue) -> None:
         """Makes `new` the value that `old` was."""
         want = rows(old)
-        if self.is_returned(old) and want != new.type:  # the types of results are the caller's
+        if is_returned(old) and want != new.type:  # the types of results are the caller's
             assert isinstance(new.owner, Operation)
             parent = new.owner.parent
             assert parent is not None
@@ -139,13 +127,28 @@ class LinearFunction:
         """Erases the values that nothing uses. Sets stay: a type may name them (see dce-sets)."""
         for op in reversed(body_ops(self.func)):
             if isinstance(op, ValueOp) and op.results[0].first_use is None:
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
 
 def width(v: SSAValue) -> int:
     """The numbers in a row."""
     return math.prod(rows(v).dims)
+
+
+def pointwise(v: SSAValue, name: str) -> PointwiseOp | None:
+    """The op, where `v` is this function of other values."""
+    owner = v.owner
+    return owner if isinstance(owner, PointwiseOp) and owner.SPEC.name == name else None
+
+
+def signed_sum(b: Builder, terms: Iterable[tuple[SSAValue, bool]]) -> SSAValue:
+    """The sum of terms from left to right; those that are marked are subtracted."""
+    (total, negative), *others = terms
+    if negative:
+        total = b.neg(total)
+    for x, negative in others:
+        total = b.sub(total, x) if negative else b.add(total, x)
+    return total
 
 
 def plain_at(v: SSAValue) -> AtOp | None:
@@ -197,6 +200,12 @@ def is_product(op: ContractOp) -> bool:
     """Whether a letter is summed over."""
     left, right, out = op.letters()
     return any(c in right and c not in out for c in left)
+
+
+def weight_of(op: ContractOp) -> int | None:
+    """Which operand of a product is a single matrix, where one of the two is."""
+    weights = [i for i, x in enumerate(op.operands) if is_unit(x)]
+    return weights[0] if len(weights) == 1 and is_product(op) else None
 
 
 def moves_before_read(fn: LinearFunction, read: AtOp) -> bool:

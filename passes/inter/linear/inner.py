@@ -27,7 +27,17 @@ from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
 from ...analysis.costs import element_bytes
-from .factors import Factor, Place, aligned, factorise, multiply, only_ones, placed, through_ones
+from .factors import (
+    Factor,
+    Place,
+    aligned,
+    factorise,
+    multiply,
+    only_ones,
+    placed,
+    through_ones,
+    without_ones,
+)
 from .function import LinearFunction, at_key, is_product, linear_reduce, plain_at, value_ops, width
 from .order_costs import line_bytes
 from .sums import constant_in_groups
@@ -193,16 +203,9 @@ def _is_read_beside(fn: LinearFunction, ending: Ending, inner: SSAValue) -> bool
             beside = plain_at(f.value)
             if beside is None or at_key(fn.env, beside) != at_key(fn.env, read):
                 continue
-            if _bare(read.x) in {_bare(g.value) for g in factorise(beside.x).factors}:
+            if without_ones(read.x) in {without_ones(g.value) for g in factorise(beside.x).factors}:
                 return True
     return False
-
-
-def _bare(v: SSAValue) -> SSAValue:
-    """Without dimensions of 1 that were added or dropped."""
-    while isinstance(v.owner, ReshapeOp) and only_ones(v.owner):
-        v = v.owner.x
-    return v
 
 
 # ---------------------------------------------------------------- the new sums

@@ -17,6 +17,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows, set_name
 from ....dialects.inter.values import AtOp
+from ....dialects.signature import is_returned
 from .function import (
     ROW_WISE,
     LinearFunction,
@@ -69,7 +70,7 @@ def drop_read_of_unit(fn: LinearFunction, op: ValueOp) -> bool:
     """A read of a single row is that row."""
     if not isinstance(op, AtOp) or op.otherwise is not None or not is_unit(op.x):
         return False
-    if fn.is_returned(op.results[0]):
+    if is_returned(op.results[0]):
         return False
     op.results[0].replace_all_uses_with(op.x)
     return True

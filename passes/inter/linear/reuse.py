@@ -17,9 +17,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.reduce import DropoutOp, ReduceOp
-from ....dialects.inter.shapes import ContractOp, ReshapeOp
+from ....dialects.inter.shapes import ContractOp
 from ....dialects.inter.types import rows
-from .factors import Factor, Place, factorise, only_ones
+from .factors import Factor, Place, factorise, without_ones
 from .function import LinearFunction, at_key, is_product, linear_reduce, plain_at
 
 Placed = tuple[object, tuple[str, ...], bool]
@@ -49,19 +49,17 @@ def reuse_sum(fn: LinearFunction, op: ValueOp) -> bool:
 def _product_of(f: Factor, rest: list[Factor]) -> tuple[ContractOp, list[Factor]] | None:
     """The factor as a product over numbers of the row, and the other factors; a dropout on it goes
     to the only other factor, where that is dropped alike somewhere."""
-    owner = f.value.owner
+    value, owner = f.value, f.value.owner
     if f.inverse:
         return None
     if isinstance(owner, DropoutOp) and len(rest) == 1 and not rest[0].inverse:
-        inner = owner.x.owner
         if rows(owner.x).dims != rows(rest[0].value).dims:
             return None
         for use in rest[0].value.uses:
             if _same_dropout(use.operation, owner) and use.operation is not owner:
-                rest, owner = [rest[0].of(use.operation.results[0])], inner
+                rest, value = [rest[0].of(use.operation.results[0])], owner.x
                 break
-    while isinstance(owner, ReshapeOp) and only_ones(owner):
-        owner = owner.x.owner
+    owner = without_ones(value).owner
     if isinstance(owner, ContractOp) and is_product(owner):
         return owner, rest
     return None
@@ -136,16 +134,9 @@ def _is_spec(*terms: str) -> bool:
 
 def _identity(fn: LinearFunction, v: SSAValue) -> object:
     """Equal for reads of one value through one map, dimensions of 1 aside."""
-    v = _without_ones(v)
+    v = without_ones(v)
     read = plain_at(v)
-    return v if read is None else (*at_key(fn.env, read), _without_ones(read.x))
-
-
-def _without_ones(v: SSAValue) -> SSAValue:
-    """What `v` is a reshape of, where that only added or dropped ones."""
-    while isinstance(v.owner, ReshapeOp) and only_ones(v.owner):
-        v = v.owner.x
-    return v
+    return v if read is None else (*at_key(fn.env, read), without_ones(read.x))
 
 
 def _placed(fn: LinearFunction, f: Factor, letter: dict[int, str]) -> Placed:

@@ -22,7 +22,6 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder
-from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import ContractOp, ReshapeOp
 from ....dialects.inter.types import rows, set_name
@@ -35,6 +34,7 @@ from .function import (
     linear_reduce,
     moves_before_read,
     plain_at,
+    pointwise,
     width,
 )
 
@@ -128,10 +128,8 @@ def _users(v: SSAValue) -> set[Operation]:
 
 def _is_outer(v: SSAValue) -> bool:
     """Whether `v` is an outer product written as one of values that broadcast."""
-    owner = v.owner
-    if not isinstance(owner, PointwiseOp) or owner.SPEC.name != "mul":
-        return False
-    return is_outer(*owner.operands)
+    product = pointwise(v, "mul")
+    return product is not None and is_outer(*product.operands)
 
 
 def _is_thin(v: SSAValue) -> bool:

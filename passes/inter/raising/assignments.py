@@ -20,6 +20,7 @@ from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import ReshapeOp
 from ....dialects.inter.structure import AttachOp, FilterOp
 from ....dialects.inter.types import rows
+from ....dialects.signature import is_returned
 from ..linear.function import LinearFunction
 from .typed import Merger, NoMatch, Relation, comparison, mask_of
 
@@ -47,7 +48,7 @@ def relation_assignments(fn: LinearFunction, op: ValueOp) -> bool:
     except NoMatch:
         return False
     merger = Merger(fn, fn.before(op), group)
-    if merger.whole and fn.is_returned(op.results[0]):
+    if merger.whole and is_returned(op.results[0]):
         return False  # the value may have fewer rows than a result has to have
     written = merger.on_edges(values)
     if not merger.whole:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects.inter.base import ValueOp
-from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.types import is_float, rows
 from ....dialects.inter.values import AtOp, ConstOp, StackOp
 from ....dialects.inter.zeros import is_neutral
+from ....dialects.signature import is_returned
 from ..linear.function import LinearFunction, is_unit
 
 
@@ -42,7 +42,7 @@ def _is_result(op: ValueOp, x: SSAValue) -> bool:
 
 def _use(fn: LinearFunction, op: ValueOp, x: SSAValue) -> bool:
     """Drops `op`; only a result of the function keeps its op for the domain of its type."""
-    if rows(x) != op.type and fn.is_returned(op.results[0]):
+    if rows(x) != op.type and is_returned(op.results[0]):
         return False
     op.results[0].replace_all_uses_with(x)
     return True
@@ -62,7 +62,7 @@ def fold_constants(fn: LinearFunction, op: ValueOp) -> bool:
 
 def unstack(fn: LinearFunction, op: ValueOp) -> bool:
     """Equal single rows on all parts of a union are that row (GCN without weights)."""
-    if not isinstance(op, StackOp) or fn.is_returned(op.results[0]):
+    if not isinstance(op, StackOp) or is_returned(op.results[0]):
         return False
     first = op.xs[0]
     if not is_unit(first):
@@ -82,29 +82,19 @@ def name_power(fn: LinearFunction, op: ValueOp) -> bool:
     x, exponent = op.operands
     if rows(x).dims != op.type.dims:
         return False
-    write = {1: _first_power, 2: _square, 0.5: _root, -0.5: _inverse_root, -1: _inverse}
-    power = constant(exponent)
-    if power is None or power not in write:
-        return False
-    fn.replace(op.results[0], write[power](fn.before(op), x))
+    b = fn.before(op)
+    match constant(exponent):
+        case 1:
+            y = b.mul(x, b.const(1.0, (), rows(x).elem))
+        case 2:
+            y = b.mul(x, x)
+        case 0.5:
+            y = b.pointwise("sqrt", x)
+        case -0.5:
+            y = b.pointwise("rsqrt", x)
+        case -1:
+            y = b.div(b.const(1.0, (), rows(x).elem), x)
+        case _:
+            return False
+    fn.replace(op.results[0], y)
     return True
-
-
-def _first_power(b: Builder, x: SSAValue) -> SSAValue:
-    return b.mul(x, b.const(1.0, (), rows(x).elem))
-
-
-def _square(b: Builder, x: SSAValue) -> SSAValue:
-    return b.mul(x, x)
-
-
-def _root(b: Builder, x: SSAValue) -> SSAValue:
-    return b.pointwise("sqrt", x)
-
-
-def _inverse_root(b: Builder, x: SSAValue) -> SSAValue:
-    return b.pointwise("rsqrt", x)
-
-
-def _inverse(b: Builder, x: SSAValue) -> SSAValue:
-    return b.div(b.const(1.0, (), rows(x).elem), x)

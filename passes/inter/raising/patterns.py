@@ -18,13 +18,8 @@ from ....dialects.inter.reduce import CountOp
 from ....dialects.inter.shapes import ConcatOp, RowReduceOp
 from ....dialects.inter.types import is_float, rows
 from ..linear.factors import factorise, placed
-from ..linear.function import LinearFunction, is_unit, linear_reduce
+from ..linear.function import LinearFunction, is_unit, linear_reduce, pointwise
 from .constants import constant
-
-
-def _pointwise(v: SSAValue, name: str) -> PointwiseOp | None:
-    owner = v.owner
-    return owner if isinstance(owner, PointwiseOp) and owner.SPEC.name == name else None
 
 
 def count_of_sum(fn: LinearFunction, op: ValueOp) -> bool:
@@ -45,7 +40,7 @@ def guarded_rsqrt(fn: LinearFunction, op: ValueOp) -> bool:
     if not isinstance(op, PointwiseOp) or op.SPEC.name != "where":
         return False
     condition, replacement, root = op.operands
-    rsqrt = _pointwise(root, "rsqrt")
+    rsqrt = pointwise(root, "rsqrt")
     value = constant(replacement)
     if rsqrt is None or "zero" in rsqrt.properties or value is None:
         return False
@@ -59,14 +54,14 @@ def guarded_rsqrt(fn: LinearFunction, op: ValueOp) -> bool:
 
 def _is_zero_of(condition: SSAValue, x: SSAValue, root: SSAValue) -> bool:
     """Whether `condition` says that `x` is 0: x == 0, or its inverse root is infinite."""
-    eq = _pointwise(condition, "eq")
+    eq = pointwise(condition, "eq")
     if eq is None:
         return False
     for a, b in (tuple(eq.operands), tuple(reversed(eq.operands))):
         c = constant(b)
         if a is x and c == 0:
             return True
-        absolute = _pointwise(a, "abs")
+        absolute = pointwise(a, "abs")
         if c == math.inf and (a is root or (absolute and absolute.operands[0] is root)):
             return True
     return False
@@ -96,7 +91,7 @@ def mean_of_sum(fn: LinearFunction, op: ValueOp) -> bool:
 
 def _clamped_count(v: SSAValue) -> CountOp | None:
     """The count in `maximum(count, 1)`."""
-    clamp = _pointwise(v, "maximum")
+    clamp = pointwise(v, "maximum")
     if clamp is None:
         return None
     counts = [x.owner for x in clamp.operands if isinstance(x.owner, CountOp)]
@@ -126,7 +121,7 @@ def contract_of_sum(fn: LinearFunction, op: ValueOp) -> bool:
     """`row_reduce sum (a * b)` over dimensions that both have."""
     if not isinstance(op, RowReduceOp) or op.kind.data != "sum" or not is_float(op.type.elem):
         return False
-    product = _pointwise(op.x, "mul")
+    product = pointwise(op.x, "mul")
     if product is None or any(use.operation is not op for use in op.x.uses):
         return False
     rank = len(rows(op.x).dims)

@@ -22,7 +22,7 @@ from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp, RowReduce
 from ....dialects.inter.structure import FilterOp, RangeOp
 from ....dialects.inter.types import Dom, rows, set_name, set_type
 from ....dialects.inter.values import AsRowsOp, AtOp, CastOp, IndexOp
-from ..linear.function import ROW_WISE, LinearFunction, is_unit
+from ..linear.function import ROW_WISE, LinearFunction, is_unit, pointwise
 from .constants import constant
 
 END = "dst"
@@ -55,8 +55,7 @@ def mask_of(filtered: SSAValue) -> tuple[SSAValue, SSAValue, int] | None:
 
 def comparison(mask: SSAValue) -> tuple[SSAValue, int] | None:
     """(types, number) where a mask is `types == number`."""
-    eq = mask.owner
-    if not isinstance(eq, PointwiseOp) or eq.SPEC.name != "eq":
+    if (eq := pointwise(mask, "eq")) is None:
         return None
     for types, number in (tuple(eq.operands), tuple(reversed(eq.operands))):
         c = constant(number)

@@ -182,23 +182,13 @@ def multiplies_out(nest: TraverseOp) -> bool:
 
 def reads_each_row_once(nest: TraverseOp, load: LoadOp) -> bool:
     """The load runs over the members of groups of the nest's own rows."""
-    segment = inside(load, SegmentOp)
-    if (
-        segment is None
-        or not isinstance(load.row, OpResult)
-        or not isinstance(load.row.op, LookupOp)
-    ):
+    segment, lookup = inside(load, SegmentOp), load.row.owner
+    if segment is None or not isinstance(lookup, LookupOp):
         return False
-    lookup = load.row.op
-    table = lookup.table
-    if lookup.row is not segment.regions[0].block.args[0] or not isinstance(table, OpResult):
+    table, size = lookup.table.owner, nest.size.owner
+    if not isinstance(table, MembersOp) or not isinstance(size, SizeOp):
         return False
-    size = nest.size.owner
-    return (
-        isinstance(table.op, MembersOp)
-        and isinstance(size, SizeOp)
-        and size.domain == table.op.domain
-    )
+    return lookup.row is segment.regions[0].block.args[0] and size.domain == table.domain
 
 
 def inline(nest: TraverseOp, store: StoreOp, load: LoadOp) -> None:
@@ -209,6 +199,4 @@ def inline(nest: TraverseOp, store: StoreOp, load: LoadOp) -> None:
             continue
         clone = op.clone(value)
         Rewriter.insert_op(clone, InsertPoint.before(load))
-    load.result.replace_all_uses_with(value[store.value])
-    load.detach()
-    load.erase()
+    Rewriter.replace_op(load, [], [value[store.value]])

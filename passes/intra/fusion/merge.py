@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.intra.bindings import root
 from ....dialects.intra.rows import LoadOp, LookupOp, MatmulOp, SegmentOp, StoreOp, TraverseOp
 from ....dialects.intra.steps import Step, sections, steps
-from ....dialects.intra.syntax import element, element_bytes, length
+from ....dialects.intra.syntax import row_bytes
 from ...analysis.costs import DEGREE
 from .simplify import identity
 
@@ -70,11 +70,6 @@ def gathers(nest: TraverseOp) -> dict[object, int]:
                 key = segment.offsets, identity(lookup.table), root(op.buffer)
                 found[key] = round(DEGREE * row_bytes(op.result))
     return found
-
-
-def row_bytes(v: SSAValue) -> int:
-    """What a row takes in a buffer."""
-    return element_bytes(element(v.type)) * length(v)
 
 
 class Merger:
@@ -157,17 +152,12 @@ class Merger:
 
     def meet(self, i: int, j: int) -> bool:
         """Whether one of two nests may be done next to the other."""
-        return self.goes_up(i, j) or self.goes_down(i, j)
+        return self.passes(j, i, j) or self.passes(i, i, j)
 
-    def goes_up(self, i: int, j: int) -> bool:
-        """The later nest may be done before the steps between."""
-        later = self.accesses[self.order[j]]
-        return all(later.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
-
-    def goes_down(self, i: int, j: int) -> bool:
-        """The earlier nest may be done after the steps between."""
-        earlier = self.accesses[self.order[i]]
-        return all(earlier.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
+    def passes(self, moved: int, i: int, j: int) -> bool:
+        """Whether a nest may be done before, or after, the steps between `i` and `j`."""
+        own = self.accesses[self.order[moved]]
+        return all(own.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
 
     def reads_own_rows(self, first: TraverseOp, second: TraverseOp) -> bool:
         """Of what `first` stores, `second` loads its own row only, through no view, and nothing it
@@ -188,7 +178,7 @@ class Merger:
     def merge(self, first: TraverseOp, second: TraverseOp) -> None:
         """One nest in the place of the two; the first stands for both from here on."""
         i, j = self.order.index(first), self.order.index(second)
-        late = not self.goes_up(i, j)
+        late = not self.passes(j, i, j)
         merge(first, second, late)
         del self.order[j]
         if late:
@@ -222,14 +212,11 @@ def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     second.row.replace_all_uses_with(first.row)
     for op in list(second.body.walk()):
         if isinstance(op, LoadOp) and op.buffer in stored and op.row is first.row:
-            op.result.replace_all_uses_with(stored[op.buffer])
-            op.detach()
-            op.erase()
+            Rewriter.replace_op(op, [], [stored[op.buffer]])
     for op in list(second.body.block.ops):
         op.detach()
         first.body.block.add_op(op)
     if late:
         first.detach()
         Rewriter.insert_op(first, InsertPoint.before(second))
-    second.detach()
-    second.erase()
+    Rewriter.erase_op(second)

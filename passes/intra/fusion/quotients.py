@@ -129,12 +129,10 @@ def stored_in(v: SSAValue) -> Iterator[AllocOp]:
 def multiply_again(load: LoadOp, found: Quotient) -> None:
     """The quotient of this row times its divisor in the place of the row."""
     row = load.row
-    quotient = LoadOp.make([found.quotient.result, row, []], [load.result.type])
-    divisor = LoadOp.make([found.divisor.buffer, row, []], [found.divisor.result.type])
+    quotient = LoadOp.make([found.quotient.result, row, None], [load.result.type])
+    divisor = LoadOp.make([found.divisor.buffer, row, None], [found.divisor.result.type])
     product = ApplyOp.make(
         [quotient.result, divisor.result], [load.result.type], fn=StringAttr("mul")
     )
     Rewriter.insert_op([quotient, divisor, product], InsertPoint.before(load))
-    load.result.replace_all_uses_with(product.result)
-    load.detach()
-    load.erase()
+    Rewriter.replace_op(load, [], [product.result])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -66,7 +66,7 @@ def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
             continue
         if isinstance(table, IndexMapOp) and table.domain == members.domain:
             if members.along_paths == (table.path.data,):
-                replace(outer, segment.row)
+                Rewriter.replace_op(outer, [], [segment.row])
                 continue
             kind, more = MemberMapOp, {"path": table.path}
         elif isinstance(table, PairIndexOp) and not members.domain.keys.data:
@@ -74,27 +74,20 @@ def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
         else:
             continue
         direct = kind.make([], [INDEX32], domain=members.domain, along=members.along, **more)
-        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
-        new = LookupOp.make([direct.results[0], p], [IndexType()])
-        Rewriter.insert_op(new, InsertPoint.before(outer))
-        replace(outer, new.result)
+        look_up(func, outer, direct, p)
 
 
 def lookup_of_lookup(op: Operation) -> tuple[LookupOp, LookupOp] | None:
     """(outer, inner), where the op looks up what another one found."""
-    if (
-        isinstance(op, LookupOp)
-        and isinstance(op.row, OpResult)
-        and isinstance(op.row.op, LookupOp)
-    ):
-        return op, op.row.op
+    if isinstance(op, LookupOp) and isinstance(inner := op.row.owner, LookupOp):
+        return op, inner
     return None
 
 
-def replace(op: LookupOp, by: SSAValue) -> None:
-    op.result.replace_all_uses_with(by)
-    op.detach()
-    op.erase()
+def look_up(func: FuncOp, op: LookupOp, table: TableOfDomain, row: SSAValue) -> None:
+    """Looks `row` up in a new table of the phase in the place of `op`."""
+    Rewriter.insert_op(table, InsertPoint.at_start(func.body.block))
+    Rewriter.replace_op(op, LookupOp.make([table.results[0], row], [IndexType()]))
 
 
 def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
@@ -111,10 +104,7 @@ def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
             continue
         rows = DomainAttr.get(table.domain.set_name.data)
         direct = IndexMapOp.make([], [INDEX32], domain=rows, path=table.path)
-        Rewriter.insert_op(direct, InsertPoint.at_start(func.body.block))
-        new = LookupOp.make([direct.result, inner.row], [IndexType()])
-        Rewriter.insert_op(new, InsertPoint.before(outer))
-        replace(outer, new.result)
+        look_up(func, outer, direct, inner.row)
 
 
 def hoist(segment: SegmentOp) -> None:
@@ -145,16 +135,13 @@ def share_lookups(nest: TraverseOp) -> None:
             if (kept := seen.get(key)) is None:
                 seen[key] = op
                 continue
-            for old, new in zip(op.results, kept.results, strict=True):
-                old.replace_all_uses_with(new)
-            op.detach()
-            op.erase()
+            Rewriter.replace_op(op, [], kept.results)
 
 
 def identity(v: SSAValue) -> object:
     """Equal for tables that hold the same, else the value itself."""
-    if isinstance(v, OpResult) and isinstance(v.op, TableOfDomain):
-        return (v.op.name, tuple(sorted(v.op.properties.items())))
+    if isinstance(op := v.owner, TableOfDomain):
+        return (op.name, tuple(sorted(op.properties.items())))
     return id(v)
 
 
@@ -163,16 +150,10 @@ def merge_segments(nest: TraverseOp) -> None:
     segments = [op for op in nest.body.block.ops if isinstance(op, SegmentOp)]
     for k, second in enumerate(segments):
         for first in segments[:k]:
-            if (
-                first.parent is None
-                or first.offsets is not second.offsets
-                or first.row is not second.row
-            ):
-                continue
-            if depends(second, first):
-                continue
-            pull_up(second, first)
-            break
+            same = (first.offsets, first.row) == (second.offsets, second.row)
+            if first.parent is not None and same and not depends(second, first):
+                pull_up(second, first)
+                break
 
 
 def depends(later: Operation, earlier: Operation) -> bool:
@@ -195,8 +176,6 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
     """One segment with the yields of both, at the place of the second, users of the first moved
     behind it.
     """
-    block = first.parent
-    assert block is not None
     movers: list[Operation] = []
     op: Operation | None = first.next_op
     while op is not None and op is not second:
@@ -205,18 +184,14 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
         op = op.next_op
     body = first.detach_region(first.body).detach_block(0)
     other = second.detach_region(second.body).detach_block(0)
-    other.args[0].replace_all_uses_with(body.args[0])
     y1, y2 = body.last_op, other.last_op
     assert isinstance(y1, YieldOp) and isinstance(y2, YieldOp)
-    for o in list(other.ops):
-        if o is not y2:
-            o.detach()
-            body.insert_op_before(o, y1)
     values = [*y1.values, *y2.values]
     for y in (y1, y2):
-        y.detach()
+        Rewriter.erase_op(y)
+    Rewriter.inline_block(other, InsertPoint.at_end(body), body.args)
     body.add_op(YieldOp.make(values))
-    kinds = [k.data for k in ArrayAttr([*first.kinds, *second.kinds])]
+    kinds = [k.data for k in (*first.kinds, *second.kinds)]
     merged = SegmentOp.build_op(first.offsets, first.row, kinds, [v.type for v in values], body)
     Rewriter.insert_op(merged, InsertPoint.before(second))
     for old, new in zip((*first.results, *second.results), merged.results, strict=True):
@@ -227,8 +202,7 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
         Rewriter.insert_op(o, InsertPoint.after(place))
         place = o
     for o in (first, second):
-        o.detach()
-        o.erase()
+        Rewriter.erase_op(o)
 
 
 def drop_dead_stores(func: FuncOp) -> None:
@@ -247,11 +221,9 @@ def drop_dead_stores(func: FuncOp) -> None:
             stores = [op for op in nest.body.block.ops if isinstance(op, WRITERS)]
             dead = [op for op in stores if is_unread_temporary(root(op.buffer), readers)]
             for op in dead:
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
             if len(dead) == len(stores):
-                nest.detach()
-                nest.erase()
+                Rewriter.erase_op(nest)
                 readers.subtract(reads.pop(nest))
                 changed = True
             elif dead:
@@ -262,11 +234,9 @@ def drop_dead_stores(func: FuncOp) -> None:
                 changed = True
     for op in reversed(list(func.body.block.ops)):
         if isinstance(op, AllocOp | ViewOp | PartOp) and not list(op.results[0].uses):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def is_unread_temporary(buffer: SSAValue, readers: Counter[SSAValue]) -> bool:
     """Whether a buffer is one of the phase's own that no step reads."""
-    own = isinstance(buffer, OpResult) and isinstance(buffer.op, AllocOp)
-    return own and readers[buffer] == 0
+    return isinstance(buffer.owner, AllocOp) and readers[buffer] == 0

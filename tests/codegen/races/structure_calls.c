@@ -5,12 +5,9 @@
 
 enum { NODES = 50, EDGES = 1000, THREADS = 4 };
 
-void gnnc_bounds_i64(const int64_t *x, int64_t n, int threads, int64_t out[2]);
-void gnnc_bounds_i32(const int32_t *x, int64_t n, int threads, int64_t out[2]);
 int64_t gnnc_narrow_i64(const int64_t *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads);
 int64_t gnnc_narrow_i32(const int32_t *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads);
 int64_t gnnc_take_i32(const int32_t *map, int64_t size, const int32_t *rows, int64_t n, int32_t *out, int threads);
-int64_t gnnc_inverse(const int32_t *rows, int64_t n, int32_t *out, int threads);
 int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t n, int64_t *ptr, int32_t *out, int threads);
 int64_t gnnc_runs(const int32_t *const *keys, int64_t width, const int32_t *order, int64_t e, int32_t *run, int32_t *first, int64_t *start,
                   int threads);
@@ -18,7 +15,7 @@ int64_t gnnc_where(const uint8_t *mask, int64_t n, int32_t *out, int threads);
 int64_t gnnc_where_different(const int32_t *a, const int32_t *b, int64_t n, int32_t *out, int threads);
 int64_t gnnc_last_loop(const int32_t *a, const int32_t *b, int64_t e, int64_t n, int32_t *last, int threads);
 
-static int64_t wide[EDGES], ptr[EDGES + 1], start[EDGES + 1], bounds[2];
+static int64_t wide[EDGES], ptr[EDGES + 1], start[EDGES + 1];
 static int32_t src[EDGES], dst[EDGES], many[EDGES], order[EDGES], out[EDGES], run[EDGES], first[EDGES], last[NODES];
 static uint8_t mask[EDGES];
 
@@ -36,16 +33,12 @@ int main(void) {
         many[i] = rand() % 5000;
         mask[i] = rand() % 2 == 0;
     }
-    gnnc_bounds_i64(wide, EDGES, THREADS, bounds);
-    gnnc_bounds_i32(src, EDGES, THREADS, bounds);
-    need(bounds[0] >= 0 && bounds[1] < NODES, "bounds");
     need(gnnc_narrow_i64(wide, EDGES, 0, NODES, out, THREADS) == -1, "narrow");
     need(gnnc_narrow_i32(src, EDGES, 0, NODES, out, THREADS) == -1, "narrow");
     need(gnnc_group(src, NULL, EDGES, NODES, ptr, order, THREADS) == -1, "group");
     need(gnnc_group(dst, order, EDGES, NODES, ptr, out, THREADS) == -1, "group in an order");
     static int64_t long_ptr[5001];
     need(gnnc_group(many, NULL, EDGES, 5000, long_ptr, out, THREADS) == -1, "group by many keys");
-    need(gnnc_inverse(order, EDGES, out, THREADS) == -1, "inverse");
     need(gnnc_take_i32(src, EDGES, order, EDGES, out, THREADS) == -1, "take");
     const int32_t *keys[] = {src};
     need(gnnc_runs(keys, 1, order, EDGES, run, first, start, THREADS) > 0, "runs");

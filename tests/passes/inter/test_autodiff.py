@@ -10,10 +10,10 @@ from gnnc.dialects.inter import Inter
 from gnnc.dialects.inter.base import ValueOp
 from gnnc.dialects.meaning import SetVal, run
 from gnnc.dialects.pointwise import POINTWISE
+from gnnc.dialects.signature import result_attributes
 from gnnc.passes.inter.autodiff import autodiff
 from gnnc.passes.inter.differentiation import derivatives
 from gnnc.passes.inter.infer_domains import infer_domains
-from gnnc.passes.signature import result_attributes
 
 from ..gradients import GRAPHS, agree, parse, slopes
 

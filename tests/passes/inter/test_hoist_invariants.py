@@ -5,10 +5,10 @@ from xdsl.dialects.func import FuncOp
 
 from gnnc.dialects.attributes import PREPARE
 from gnnc.dialects.meaning.check import parse_module
+from gnnc.dialects.signature import body_ops
 from gnnc.passes.analysis.dependence import closure, invariant_arguments
 from gnnc.passes.inter.hoist_invariants import HoistInvariantsPass
 from gnnc.passes.inter.split_phases import SplitPhasesPass
-from gnnc.passes.signature import body_ops
 
 from ..meaning import changed, joint, unchanged
 from ..programs import PROGRAMS

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ..dialects.attributes import NAME
+from .attributes import NAME
 
 Attributes = Mapping[str, Attribute]
 
@@ -35,6 +35,23 @@ def return_of(func: FuncOp) -> ReturnOp:
     if not isinstance(last, ReturnOp):
         raise PassFailedException(f"@{func.sym_name.data} does not end in func.return: add one")
     return last
+
+
+def arguments(func: FuncOp) -> list[tuple[str, BlockArgument, Attributes]]:
+    """The arguments with their names and attributes; `arg0` and so on where they have no name."""
+    pairs = zip(func.body.block.args, arg_attributes(func), strict=True)
+    return [(name_of(a, d, f"arg{a.index}"), a, d) for a, d in pairs]
+
+
+def results(func: FuncOp) -> list[tuple[str, SSAValue, Attributes]]:
+    """The results with their names and attributes; `result0` and so on where they have no name."""
+    pairs = zip(return_of(func).operands, result_attributes(func), strict=True)
+    return [(name_of(v, d, f"result{i}"), v, d) for i, (v, d) in enumerate(pairs)]
+
+
+def is_returned(v: SSAValue) -> bool:
+    """Whether a value is a result of the function, so that its type is the caller's."""
+    return any(isinstance(use.operation, ReturnOp) for use in v.uses)
 
 
 def body_ops(func: FuncOp) -> list[Operation]:
@@ -81,12 +98,13 @@ def named_function(
         name,
         (types, list(result_types)),
         Region(Block(arg_types=types)),
-        arg_attrs=_array(a for _, a in arguments),
-        res_attrs=_array(results),
+        arg_attrs=array_of(a for _, a in arguments),
+        res_attrs=array_of(results),
     )
     func.attributes.update(extra)
     return func
 
 
-def _array(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
+def array_of(dictionaries: Iterable[Attributes]) -> ArrayAttr[DictionaryAttr]:
+    """As a function holds the attributes of its arguments, or of its results."""
     return ArrayAttr(DictionaryAttr(d) for d in dictionaries)
