@@ -184,6 +184,23 @@ def test_an_edit_that_reads_what_it_writes_is_refused_as_in_eager():
     assert_as_eager(program)
 
 
+@pytest.mark.parametrize("view", ["T", "mT"])
+def test_edits_through_transposes_of_cubes(view: str):
+    """`T` reverses all three dimensions, `mT` swaps two: the sizes do not tell them apart."""
+    numbers = torch.arange(27.0).view(3, 3, 3)
+
+    def edit(x: Tensor, i: Tensor, cube: Tensor) -> Tensors:
+        cube = cube * 2
+        getattr(cube, view).mul_(numbers)
+        return x.index_select(0, i).sum(), cube
+
+    args = torch.ones(5, 3), torch.tensor([0, 2, 4]), numbers.flip(1)
+    compiled = gnnc.compile(edit)
+    for got, want in zip(compiled(*args), edit(*args), strict=True):
+        assert torch.equal(got, want)
+    assert gnnc.explain(compiled).fallbacks == []
+
+
 def test_modes_cross_parts():
     def program(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""reorder-linear, pieces: a sum of concatenations whose parts do not meet is one concatenation.
+"""reorder-linear, concat_sums: a sum of concatenations whose parts do not meet is one.
 
 The gradient of a slice is a concatenation with zeros. Where a row is cut into several slices
 (queries, keys and values of one product), the gradients are added: each number meets zeros only.

@@ -1,4 +1,4 @@
-"""reorder-linear, terms: a product of what was put together from several places is done in parts.
+"""reorder-linear, distribute: a product of what comes from several places is done in parts.
 
 `[x_i, x_j - x_i, e] W`, with rows read at both ends of an edge and the edge's own side by side (or
 added up), is `x_i (W1 - W2) + x_j W2 + e W3`: two products on the nodes in place of one, longer, on
@@ -18,6 +18,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
 from ...analysis.costs import element_bytes
+from ...analysis.seconds import gather_seconds, product_seconds
 from .factors import only_ones
 from .function import LinearFunction, signed_sum, weight_of, width
 
@@ -71,17 +72,17 @@ def _parts(v: SSAValue, low: int, negative: bool) -> list[Part]:
 
 def _pays(fn: LinearFunction, op: ContractOp, x: SSAValue, parts: list[Part]) -> bool:
     size, out = element_bytes(op.type), width(op.results[0])
-    count, speeds = fn.sizes.rows(fn.least(x)), fn.target.speeds
+    count = fn.sizes.rows(fn.least(x))
     leaves = {p.value: p.high - p.low for p in parts}
     few = {v for v in leaves if fn.sizes.rows(fn.least(v)) < count}
     if not few:
         return False
 
     def gemm(rows_: float, k: int) -> float:
-        return 2.0 * rows_ * k * out / speeds.gemm_flops
+        return product_seconds(fn.target, rows_, k, out)
 
     def gather(numbers: int) -> float:
-        return count * numbers * size / speeds.gather_bytes
+        return gather_seconds(fn.target, count, numbers * size)
 
     old = gemm(count, width(x)) + gather(sum(leaves[v] for v in few))
     new = sum(gemm(fn.sizes.rows(fn.least(v)), k) for v, k in leaves.items())

@@ -27,6 +27,7 @@ from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
 from ...analysis.costs import element_bytes
+from ...analysis.seconds import gather_seconds, stream_seconds
 from .factors import (
     Factor,
     Place,
@@ -39,7 +40,6 @@ from .factors import (
     without_ones,
 )
 from .function import LinearFunction, at_key, is_product, linear_reduce, plain_at, value_ops, width
-from .order_costs import line_bytes
 from .sums import constant_in_groups
 
 MARGIN = 0.95
@@ -161,13 +161,13 @@ def _addends(v: SSAValue, place: Place, negative: bool) -> Iterator[Term]:
 
 def _pays(fn: LinearFunction, op: ContractOp, endings: list[Ending]) -> bool:
     size, edges = element_bytes(op.type), fn.sizes.rows(op.type.dom)
-    speeds, line = fn.target.speeds, fn.target.caches.line
 
     def gather(n: int) -> float:
-        return edges * line_bytes(n * size, line) / speeds.gather_bytes
+        return gather_seconds(fn.target, edges, n * size)
 
     result = width(op.results[0])
-    old = sum(gather(width(x)) for x in op.operands) + edges * result * size / speeds.stream_bytes
+    old = sum(gather(width(x)) for x in op.operands)
+    old += stream_seconds(fn.target, edges, result * size)
     new = 0.0
     for ending in endings:
         old += gather(result)
@@ -176,7 +176,8 @@ def _pays(fn: LinearFunction, op: ContractOp, endings: list[Ending]) -> bool:
         if numbers > width(inner) or not _is_read_beside(fn, ending, inner):
             new += gather(numbers)
         groups = fn.sizes.rows(ending.reduce.type.dom)
-        new += 3 * groups * numbers * size / speeds.stream_bytes  # written, fetched for it, read
+        # written, fetched for it, read
+        new += 3 * stream_seconds(fn.target, groups, numbers * size)
     return new < MARGIN * old
 
 

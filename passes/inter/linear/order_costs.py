@@ -16,9 +16,9 @@ backward no longer depends on it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
+from ...analysis.seconds import gather_seconds, product_seconds, stream_seconds
 from ...targets import Target
 
 
@@ -72,17 +72,10 @@ class OrderCosts:
         return write + gather + self._product(self.m)
 
     def _product(self, rows: float) -> float:
-        return 2.0 * rows * self.k * self.f / self.target.speeds.gemm_flops
+        return product_seconds(self.target, rows, self.k, self.f)
 
     def _stream(self, rows: float, width: int) -> float:
-        return rows * width * self.number_bytes / self.target.speeds.stream_bytes
+        return stream_seconds(self.target, rows, width * self.number_bytes)
 
     def _gather(self, width: int) -> float:
-        row = line_bytes(width * self.number_bytes, self.target.caches.line)
-        return self.edges * row / self.target.speeds.gather_bytes
-
-
-def line_bytes(row: int, line: int) -> int:
-    """What a row of so many bytes takes of cache lines, on average over the rows of a buffer; of
-    rows shorter than a line, several are used once one is fetched."""
-    return row if row < line else row + line - math.gcd(row, line)
+        return gather_seconds(self.target, self.edges, width * self.number_bytes)

@@ -11,7 +11,7 @@ the op's arguments is, and which tensors it writes to:
     call.edits, call.edited                     # ("input",), (h,)
 
 Arguments are bound as torch binds them: by ATen's schemas for builtin functions and methods, by
-Python's signatures for functions written in Python, by the tables of signatures.py for the rest. A
+Python's signatures for functions written in Python, by the tables of schemas.py for the rest. A
 call that fits no signature has a `fault` and no arguments; what it may edit is known all the same.
 """
 

@@ -5,12 +5,13 @@ memory belongs to; every other view of it is made again when it is read next.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import fx
 
 from ..errors import NoRule, Reject, node_name
-from ..rules import Call
+from ..rules import RULES, Call
 from ..values.elements import FLOATS
 from ..values.nodes import Node
 from ..values.sizes import example
@@ -60,16 +61,8 @@ def _undo_shape(c: Call, old: Arr, new: Arr) -> Arr:
 
 
 def _undo_transpose(c: Call, old: Arr, new: Arr) -> Arr:
-    order = list(range(old.rank))
-    i, j = old.wrap(c.arg("dim0")), old.wrap(c.arg("dim1"))
-    order[i], order[j] = order[j], order[i]
-    return c.ctx.permute(new, order)
-
-
-def _undo_t(c: Call, old: Arr, new: Arr) -> Arr:
-    rank = old.rank
-    order = [*range(rank - 2), rank - 1, rank - 2] if rank > 1 else list(range(rank))
-    return c.ctx.permute(new, order)
+    """A transposition, of two dimensions or of all, undoes itself."""
+    return RULES[c.op](replace(c, arguments={**c.arguments, "input": new}))
 
 
 def _undo_permute(c: Call, old: Arr, new: Arr) -> Arr:
@@ -108,8 +101,7 @@ UNDO: dict[str, Undo] = {
         ("view", "reshape", "flatten", "ravel", "squeeze", "unsqueeze", "unflatten"), _undo_shape
     ),
     **dict.fromkeys(("view_as", "reshape_as"), _undo_shape),
-    "transpose": _undo_transpose,
-    **dict.fromkeys(("t", "T", "mT"), _undo_t),
+    **dict.fromkeys(("transpose", "t", "T", "mT"), _undo_transpose),
     "permute": _undo_permute,
     "select": _undo_select,
     "narrow": _undo_narrow,

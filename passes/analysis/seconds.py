@@ -1,0 +1,30 @@
+"""What work costs on a target, in seconds: products, rows that stream through memory, rows that are
+gathered. The speeds stand in the target's record (passes/targets), the numbers of rows in costs.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..targets import Target
+
+
+def product_seconds(target: Target, rows: float, k: int, f: int) -> float:
+    """The product of `rows` rows of k numbers and a matrix of k x f."""
+    return 2.0 * rows * k * f / target.speeds.gemm_flops
+
+
+def stream_seconds(target: Target, rows: float, row_bytes: int) -> float:
+    """Rows that lie one behind the other, written or read."""
+    return rows * row_bytes / target.speeds.stream_bytes
+
+
+def gather_seconds(target: Target, rows: float, row_bytes: int) -> float:
+    """Rows that are read through a map: by whole cache lines."""
+    return rows * line_bytes(row_bytes, target.caches.line) / target.speeds.gather_bytes
+
+
+def line_bytes(row: int, line: int) -> int:
+    """What a row of so many bytes takes of cache lines, on average over the rows of a buffer; of
+    rows shorter than a line, several are used once one is fetched."""
+    return row if row < line else row + line - math.gcd(row, line)
