@@ -39,6 +39,8 @@ class Options:
         profile: let the program measure the seconds of each kernel (`gnnc bench kernels`).
         denormals: keep denormal numbers, which kernels take for 0 by default: they are slow on x86.
             Of exp, log and their kin they may be 0 all the same.
+        sparse_features: take dense arguments that are mostly zeros as sparse matrices where no more
+            than products is computed with them, and these cost less so (frontend/torch/sparse).
         target: what programs are printed for (passes/targets); `$GNNC_TARGET` where it is set,
             else openmp.
 
@@ -52,6 +54,7 @@ class Options:
     sanitize: bool = False
     profile: bool = False
     denormals: bool = False
+    sparse_features: bool = True
     target: str = field(default_factory=default_target)
 
     def __post_init__(self) -> None:

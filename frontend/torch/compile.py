@@ -92,7 +92,13 @@ def compiled_callable(
         log.warning("%s", message)
 
     backend = functools.partial(compile_graph, options=options, report=report)
-    return dynamo_compile(fn, backend, fullgraph=options.fullgraph, notice=notice)
+    return dynamo_compile(
+        fn,
+        backend,
+        fullgraph=options.fullgraph,
+        notice=notice,
+        sparse_features=options.sparse_features,
+    )
 
 
 def compile_graph(

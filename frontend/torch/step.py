@@ -99,7 +99,13 @@ class TrainStep:
             return out if isinstance(out, Tensor) else None  # a graph without results is not run
 
         # one graph, for parameters may change after the whole loss only
-        self.whole = dynamo_compile(only_loss, self._step_of, fullgraph=True, notice=self._tell)
+        self.whole = dynamo_compile(
+            only_loss,
+            self._step_of,
+            fullgraph=True,
+            notice=self._tell,
+            sparse_features=options.sparse_features,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         if not torch.is_grad_enabled():

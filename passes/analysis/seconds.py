@@ -24,6 +24,19 @@ def gather_seconds(target: Target, rows: float, row_bytes: int) -> float:
     return rows * line_bytes(row_bytes, target.caches.line) / target.speeds.gather_bytes
 
 
+def dense_features_seconds(target: Target, numbers: float, f: int, number_bytes: int) -> float:
+    """The product of features of so many numbers and a matrix of f columns: whatever takes longer,
+    to compute it or to read them."""
+    product = product_seconds(target, numbers, 1, f) * number_bytes / 4
+    return max(product, stream_seconds(target, numbers, number_bytes))
+
+
+def sparse_features_seconds(target: Target, entries: float, f: int, number_bytes: int) -> float:
+    """The same where only so many numbers are looked at, each with a row of the matrix."""
+    row = line_bytes(f * number_bytes, target.caches.line) / target.speeds.near_bytes
+    return entries * (target.speeds.entry_seconds + row)
+
+
 def line_bytes(row: int, line: int) -> int:
     """What a row of so many bytes takes of cache lines, on average over the rows of a buffer; of
     rows shorter than a line, several are used once one is fetched."""

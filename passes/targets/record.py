@@ -21,6 +21,10 @@ class Speeds:
     """Bytes a second when whole rows are read in an order given by an index."""
     stream_bytes: float
     """Bytes a second when rows are read or written in order."""
+    near_bytes: float
+    """Bytes a second when rows are gathered from a matrix that lies in the caches: a weight."""
+    entry_seconds: float
+    """What an entry of a sparse matrix takes beside the row that is gathered for it."""
 
 
 @dataclass(frozen=True)

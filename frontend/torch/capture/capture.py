@@ -13,7 +13,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import CodeType, TracebackType
@@ -34,6 +34,7 @@ from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from ..libraries.pyg import substitutes
+from ..sparse.features import Features, NotWorth
 from ..sparse.graphs import on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, graph_breaks
@@ -208,6 +209,7 @@ def dynamo_compile(
     *,
     fullgraph: bool = False,
     notice: Notice | None = None,
+    sparse_features: bool = True,
 ) -> Callable[..., Any]:
     """A callable that behaves as `fn` and runs through what `backend` makes of its graphs.
 
@@ -215,6 +217,8 @@ def dynamo_compile(
     graph and each specialisation, and returns a callable over the graph's placeholders. Row counts
     stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
     for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
+    `sparse_features`: dense arguments that are mostly zeros are taken as sparse where `fn` does no
+    more with them than products (see sparse/features.py).
     Raises what `fn` raises, and what `backend` raises unwrapped.
     """
 
@@ -242,13 +246,35 @@ def dynamo_compile(
         )
         for _ in range(2)
     ]
-    watched = Watched(fn)
+    watched, features = Watched(fn), Features(sparse_features)
+    on_sparse = torch.compile(
+        fn,
+        backend=functools.partial(on_entries(checked, features.check)),
+        dynamic=True,
+        fullgraph=True,
+        **_ISOLATED,
+    )
     told: set[str] = set()
 
     def tell(message: str) -> None:
         if message not in told:
             told.add(message)
             (notice or log.warning)(message)
+
+    def call_on_sparse(found: Mapping[int, Tensor], args: Any, kwargs: Any) -> Any:
+        """The call with some of its arguments as sparse matrices. Raises NotWorth, and nothing has
+        run, where more than products is computed with them or dense products cost less."""
+        args, kwargs = pytree.tree_map(lambda x: found.get(id(x), x), (args, kwargs))
+        try:
+            with _Tracing(_Call(True, False, True, tell)):
+                return on_sparse(*args, **kwargs)
+        except dynamo_errors.BackendCompilerFailed as failure:
+            raise failure.inner_exception from None
+        except Exception as error:
+            failure = _of_tracing(error)
+            if failure is None:
+                raise
+            raise NotWorth(_cause(failure)) from None
 
     @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -262,6 +288,11 @@ def dynamo_compile(
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
+        if not hooks and (found := features.of(tensors)):
+            try:
+                return call_on_sparse(found, plain_args, plain_kwargs)
+            except NotWorth as reason:
+                features.give_up(reason)
         while True:
             try:
                 with _Tracing(_Call(any_size, hooks, fullgraph, tell)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,13 +19,30 @@ Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 _PARTS = ("row", "col", "value")
 
 
-def on_entries(backend: Backend) -> Backend:
-    """A backend that takes graphs with matrices, from one that takes graphs of dense tensors."""
+@dataclass(frozen=True)
+class Product:
+    """A product of a graph: the numbers of a matrix, how many of them are entries, and the width of
+    what it is multiplied by, for the first call's arguments."""
+
+    numbers: int
+    entries: int
+    width: int
+    number_bytes: int
+
+
+def on_entries(
+    backend: Backend, check: Callable[[Sequence[Product]], None] = lambda products: None
+) -> Backend:
+    """A backend that takes graphs with matrices, from one that takes graphs of dense tensors.
+    `check` sees the products first, and may raise."""
 
     def taking(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         if not any(isinstance(_example(n), Matrix) for n in graph.graph.nodes):
             return backend(graph, examples)
-        run = backend(_without_matrices(graph), _spread(examples))
+        copy = _Copy(graph)
+        made = copy.made()
+        check(copy.products)
+        run = backend(made, _spread(examples))
         return lambda *args: run(*_spread(args))
 
     return taking
@@ -43,8 +62,16 @@ def _example(node: fx.Node) -> Any:
     return node.meta.get("example_value")
 
 
-def _without_matrices(old: fx.GraphModule) -> fx.GraphModule:
-    return _Copy(old).made()
+def _product(node: fx.Node, shape: Sequence[Any]) -> Product:
+    value, x = _example(node.args[2]), _example(node.args[3])  # type: ignore[arg-type]
+    numbers = math.prod(_number(_example(n) if isinstance(n, fx.Node) else n) for n in shape)
+    width = math.prod(map(_number, x.shape[1:]))
+    return Product(numbers, _number(value.shape[0]), width, value.element_size())
+
+
+def _number(size: int | torch.SymInt) -> int:
+    """A size in the first call, of which no guard is made."""
+    return size.node.hint if isinstance(size, torch.SymInt) else size
 
 
 class _Copy:
@@ -55,6 +82,7 @@ class _Copy:
         self.graph = fx.Graph()
         self.tracer = GraphAppendingTracer(self.graph)
         self.now: dict[fx.Node, Any] = {}  # a node, or the entries of a matrix
+        self.products: list[Product] = []
 
     def made(self) -> fx.GraphModule:
         for node in self.old.graph.nodes:
@@ -115,6 +143,11 @@ class _Copy:
         out = OPERATIONS[_plain(function)](*args, **kwargs)
         for new in list(self.graph.nodes)[before:]:
             new.meta.update(node.meta, example_value=_value(new))
+            if new.target is torch.ops.gnnc.sparse_matmul:
+                (matrix,) = (
+                    m for x in node.all_input_nodes if isinstance(m := self.now[x], Entries)
+                )
+                self.products.append(_product(new, matrix.shape))
         if isinstance(out, Entries):
             return Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), out.like)
         return _node(out)

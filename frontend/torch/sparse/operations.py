@@ -63,6 +63,8 @@ def product(a: Any, x: Any, reduce: str = "sum") -> Any:
     """
     if is_matrix(x):
         raise RuntimeError("a product of two sparse matrices")
+    if reduce != "sum":
+        _need_sparse(a)
     if isinstance(a, Matrix) and a.shape[1] != x.shape[0]:
         raise RuntimeError(f"a matrix of {a.shape[1]} columns times {x.shape[0]} rows")
     if isinstance(a, Matrix) and a.dtype != x.dtype:
@@ -87,6 +89,7 @@ def addmm(input: Any, mat1: Any, mat2: Any) -> Any:
 # ---------------------------------------------------------------- other matrices
 
 _TURNED = {
+    torch.strided: torch.strided,
     torch.sparse_csr: torch.sparse_csc,
     torch.sparse_csc: torch.sparse_csr,
     torch.sparse_coo: torch.sparse_coo,
@@ -112,6 +115,7 @@ def detached(a: Any) -> Any:
 @_of(Tensor.coalesce)
 def coalesced(a: Any) -> Any:
     """The same: matrices enter coalesced."""
+    _need_sparse(a)
     return a
 
 
@@ -129,37 +133,49 @@ OPERATIONS[built] = built
 # ---------------------------------------------------------------- parts
 
 
+def _need_sparse(a: Any) -> None:
+    """Raises RuntimeError for the entries of what the user gave dense."""
+    if a.like is torch.strided:
+        raise RuntimeError("entries of a dense tensor")
+
+
 @_of(Tensor.values, Tensor._values)
 def values(a: Any) -> Any:
     """The entries."""
+    _need_sparse(a)
     return a.value
 
 
 @_of(Tensor.indices, Tensor._indices)
 def indices(a: Any) -> Any:
     """Rows and columns of the entries, 2 x nnz."""
+    _need_sparse(a)
     return torch.stack([a.row, a.col])
 
 
 @_of(Tensor.crow_indices)
 def crow_indices(a: Any) -> Any:
     """Where the entries of each row begin."""
+    _need_sparse(a)
     return torch.ops.gnnc.pointer(a.row, a.shape[0])
 
 
 @_of(Tensor.ccol_indices)
 def ccol_indices(a: Any) -> Any:
     """Where the entries of each column begin."""
+    _need_sparse(a)
     return torch.ops.gnnc.pointer(a.col, a.shape[1])
 
 
 @_of(Tensor.col_indices)
 def col_indices(a: Any) -> Any:
     """The column of each entry."""
+    _need_sparse(a)
     return a.col
 
 
 @_of(Tensor.row_indices)
 def row_indices(a: Any) -> Any:
     """The row of each entry."""
+    _need_sparse(a)
     return a.row

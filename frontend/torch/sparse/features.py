@@ -1,0 +1,127 @@
+"""Dense tensors that are mostly zeros, taken as sparse matrices where that costs less.
+
+Features of words and the like are given dense, with a few numbers in a thousand that are not 0. A
+product with them is then a sum of a few rows of the weight. What a tensor holds is counted once for
+each state that it is in; that takes as long as one look at it, so a callable that is given a new
+tensor at each call is left alone after a few.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ....passes.analysis.seconds import dense_features_seconds, sparse_features_seconds
+from ....passes.targets import target_named
+from ...targets import default_target
+from .graphs import Product
+from .matrix import Matrix
+
+log = logging.getLogger("gnnc")
+
+_LEAST = 1 << 18
+"""Numbers of a tensor below which no product is worth a look at them."""
+_SHARE = 0.3
+"""What is not 0 in features that may be worth it, whatever they are multiplied by."""
+_LOOKED_AT = 4
+"""New tensors that a callable may be given before it is left alone."""
+
+
+@dataclass
+class _Known:
+    """What was found of a tensor in one of its states."""
+
+    version: int
+    matrix: Matrix | None
+
+
+_known: dict[int, _Known] = {}
+
+
+class NotWorth(Exception):
+    """The products of features cost less where they are dense."""
+
+
+class Features:
+    """The dense arguments of one callable that are taken as sparse."""
+
+    def __init__(self, wanted: bool = True) -> None:
+        self.left = _LOOKED_AT if wanted else 0
+
+    def give_up(self, reason: object) -> None:
+        """No argument is looked at any more: the callable does more with them than products."""
+        log.info("features stay dense: %s", reason)
+        self.left = 0
+
+    def of(self, tensors: Sequence[Tensor]) -> dict[int, Matrix]:
+        """The matrices for those of a call's tensors that are worth it, by `id`."""
+        if self.left == 0:
+            return {}
+        out: dict[int, Matrix] = {}
+        for x in tensors:
+            if _may_be(x) and (found := self._look(x)) is not None:
+                out[id(x)] = found
+        return out
+
+    def check(self, products: Sequence[Product]) -> None:
+        """Raises NotWorth where the products of a graph cost less with dense features."""
+        if not pays(products):
+            widths = sorted({p.width for p in products})
+            raise NotWorth(f"products with what is {widths} wide cost less so")
+
+    def _look(self, x: Tensor) -> Matrix | None:
+        known = _known.get(id(x))
+        if known is None or known.version != x._version:
+            if id(x) not in _known:
+                weakref.finalize(x, _known.pop, id(x), None)
+            known = _known[id(x)] = _Known(x._version, _sparse(x))
+            self.left -= known.matrix is not None
+        if self.left == 0:
+            log.info("features stay dense: they are others at each call")
+            return None
+        return known.matrix
+
+
+def _may_be(x: Tensor) -> bool:
+    """Whether a tensor may be features that are the same for many calls."""
+    return (
+        x.numel() >= _LEAST
+        and x.dim() == 2
+        and x.dtype in (torch.float32, torch.float64)
+        and x.layout is torch.strided
+        and not x.requires_grad
+        and not isinstance(x, nn.Parameter)
+        and type(x) is Tensor
+        and not x.is_inference()
+    )
+
+
+def _sparse(x: Tensor) -> Matrix | None:
+    """A tensor as the numbers that are not 0, None where they are too many or not all finite: a
+    product of infinity and 0 is NaN, which only a dense one finds."""
+    share = int(torch.count_nonzero(x)) / x.numel()
+    if share > _SHARE:
+        return None
+    row, col = x.nonzero(as_tuple=True)
+    value = x[row, col]
+    if not bool(torch.isfinite(value).all()):
+        return None
+    log.info("features of %d x %d are taken as sparse: %.3g of them", *x.shape, share)
+    matrix = Matrix(row, col, value, x.shape, torch.strided)
+    matrix.origin = x
+    return matrix
+
+
+def pays(products: Sequence[Product]) -> bool:
+    """Whether the products of a graph cost less by entries, by the speeds of the target."""
+    target = target_named(default_target())
+    dense = sparse = 0.0
+    for p in products:
+        dense += dense_features_seconds(target, p.numbers, p.width, p.number_bytes)
+        sparse += sparse_features_seconds(target, p.entries, p.width, p.number_bytes)
+    return sparse < dense

@@ -1,0 +1,134 @@
+"""Dense features that are mostly zeros are taken as sparse where that costs less, with the numbers
+of dense ones; otherwise, and where more than products is computed with them, they stay dense.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn import GCNConv, SAGEConv
+
+import gnnc
+from gnnc.frontend.torch.sparse import features
+from gnnc.frontend.torch.sparse.graphs import Product
+
+N, C = 500, 800
+
+
+def drawn(share: float, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+    g = torch.Generator().manual_seed(seed)
+    x = torch.rand(N, C, generator=g, dtype=dtype)
+    return x * (torch.rand(N, C, generator=g) < share)
+
+
+def edges() -> Tensor:
+    return torch.randint(0, N, (2, 2000), generator=torch.Generator().manual_seed(1))
+
+
+class Model(nn.Module):
+    def __init__(self, conv: Callable[[int, int], nn.Module], width: int = 32) -> None:
+        super().__init__()
+        self.first, self.second = conv(C, width), GCNConv(width, 3)
+
+    def forward(self, x: Tensor, e: Tensor) -> Tensor:
+        return self.second(self.first(x, e).relu(), e)
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the products of each graph with features that may be sparse were taken so."""
+    out: list[bool] = []
+
+    def noted(products: list[Product]) -> bool:
+        out.append(pays(products))
+        return out[-1]
+
+    pays = features.pays
+    monkeypatch.setattr(features, "pays", noted)
+    return out
+
+
+def check(model: nn.Module, x: Tensor) -> None:
+    """Values and gradients of the compiled model are torch's."""
+    compiled, e = gnnc.compile(copy.deepcopy(model)), edges()
+    for _ in range(2):
+        want, got = model(x, e), compiled(x, e)
+        torch.testing.assert_close(got, want)
+        weight = torch.cos(torch.arange(want.numel(), dtype=want.dtype)).view(want.shape)
+        grads = [
+            torch.autograd.grad((y * weight).sum(), list(m.parameters()))
+            for m, y in ((model, want), (compiled, got))
+        ]
+        for a, b in zip(*grads, strict=True):
+            torch.testing.assert_close(b, a)
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+@pytest.mark.parametrize("share, sparse", [(0.004, True), (0.25, False)])
+def test_gcn(share: float, sparse: bool, taken: list[bool]) -> None:
+    torch.manual_seed(0)
+    check(Model(GCNConv).double(), drawn(share))
+    assert taken == [sparse]
+
+
+def test_what_reads_rows_of_features_stays_dense(taken: list[bool]) -> None:
+    """SAGE gathers its features before it multiplies them."""
+    torch.manual_seed(0)
+    check(Model(SAGEConv).double(), drawn(0.004))
+    assert taken == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite(value: float, taken: list[bool]) -> None:
+    """Infinity times 0 is NaN, of which a product by entries knows nothing."""
+    x = drawn(0.004)
+    x[3, 5] = value
+    torch.manual_seed(0)
+    model = Model(GCNConv).double()
+    compiled = gnnc.compile(copy.deepcopy(model))
+    torch.testing.assert_close(compiled(x, edges()), model(x, edges()), equal_nan=True)
+    assert taken == []
+
+
+def test_features_that_change(taken: list[bool]) -> None:
+    """In place they are counted again; new ones at each call are not looked at for ever."""
+    torch.manual_seed(0)
+    model, e = Model(GCNConv).double(), edges()
+    compiled, x = gnnc.compile(copy.deepcopy(model)), drawn(0.004)
+    for change in (lambda: None, lambda: x.mul_(2), lambda: x.copy_(drawn(0.9, 3))):
+        change()
+        torch.testing.assert_close(compiled(x, e), model(x, e))
+    for seed in range(8):
+        x = drawn(0.004, seed)
+        torch.testing.assert_close(compiled(x, e), model(x, e))
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_it_can_be_forbidden(taken: list[bool]) -> None:
+    torch.manual_seed(0)
+    compiled = gnnc.compile(Model(GCNConv).double(), sparse_features=False)
+    compiled(drawn(0.004), edges())
+    assert taken == []
+
+
+def test_a_step_of_training(taken: list[bool]) -> None:
+    torch.manual_seed(0)
+    x, e, y = drawn(0.004), edges(), torch.arange(N) % 3
+    models = [Model(GCNConv).double()]
+    models.append(copy.deepcopy(models[0]))
+    optimizers = [torch.optim.Adam(m.parameters(), lr=0.01) for m in models]
+    step = gnnc.train_step(lambda x, e, y: F.cross_entropy(models[1](x, e), y), optimizers[1])
+    for _ in range(4):
+        optimizers[0].zero_grad()
+        loss = F.cross_entropy(models[0](x, e), y)
+        loss.backward()
+        optimizers[0].step()
+        torch.testing.assert_close(step(x, e, y), loss.detach())
+    for a, b in zip(*(m.parameters() for m in models), strict=True):
+        torch.testing.assert_close(b, a)
+    assert taken == [True] and gnnc.explain(step).fallbacks == []
