@@ -70,7 +70,14 @@ def without_gradients(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
     return (h + x).index_select(0, i), h
 
 
+def of_one_row(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
+    h = x @ w
+    h[0] = 1
+    return (h.index_select(0, i),)
+
+
 COMPILED = (
+    of_one_row,
     through_views,
     inplace_by_position,
     of_an_argument,
@@ -135,12 +142,6 @@ def to_out(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
     return (b.index_select(0, i),)
 
 
-def of_one_row(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
-    h = x @ w
-    h[0] = 1
-    return (h.index_select(0, i),)
-
-
 def of_all(x: Tensor, w: Tensor, b: Tensor, i: Tensor) -> Tensors:
     h = x @ w
     h.zero_()
@@ -163,7 +164,6 @@ IN_TORCH = {
     of_what_backward_needs: "backward needs",
     of_a_view_that_backward_needs: "may need the numbers",
     to_out: "out=",
-    of_one_row: "by their number",
     of_all: "overwrites all",
     of_a_shape: "changes the shape of a tensor in place",
 }

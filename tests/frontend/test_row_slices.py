@@ -104,6 +104,48 @@ def test_some_edges() -> None:
     )
 
 
+def _halves(x: Tensor, k: int) -> Tensor:
+    y = torch.zeros_like(x)
+    y[:k], y[k:] = x[-k:], x[k:] * 2
+    return y
+
+
+def _columns(x: Tensor, k: int) -> Tensor:
+    y = x * 1
+    y[k:, 1:3] = x[k:, :2]
+    y[-2, 1] = 7
+    y[3] = x[4]
+    return y
+
+
+def _in_place(x: Tensor, k: int) -> Tensor:
+    y = x * 1
+    y[:k] += 1
+    y[:k].mul_(2)
+    y.narrow(0, 1, 3).add_(x.mean(0))
+    y[:k][0] = 5
+    return y
+
+
+def _nothing(x: Tensor, k: int) -> Tensor:
+    y = x * 1
+    y[100:], y[:0], y[5:2] = 5, 1, 3
+    y[2:5] = torch.ones(3, 4, dtype=x.dtype)
+    return y
+
+
+def _turned(x: Tensor, k: int) -> Tensor:
+    y, z = x.t() * 1, (x * 1).view(-1, 2, 2)
+    y[:, :k] = 3.0
+    z[:k, 1] = x[:k, :2]
+    return y.t() + z.flatten(1)
+
+
+@pytest.mark.parametrize("edit", [_halves, _columns, _in_place, _nothing, _turned])
+def test_edits_of_some_rows(edit: Callable[[Tensor, int], Tensor]) -> None:
+    compared(edit, [(drawn(n, 4).detach(), k) for n, k in ((9, 2), (12, 5))])
+
+
 def test_a_row_that_is_not_there() -> None:
     compiled = gnnc.compile(lambda x: x[2] * 2)
     assert torch.equal(compiled(torch.ones(3, 2)), torch.full((2,), 2.0))

@@ -44,7 +44,7 @@ def carried_back_from_item(split: Call, k: int, old: Arr, new: Arr) -> Arr:
         return put(split.ctx, old, (*[WHOLE] * dim, k), new)
     sizes = [piece.shape[dim] for piece in split.example[: k + 1]]
     if not all(isinstance(n, int) for n in sizes):
-        raise NoRule("an edit of a part of rows")
+        raise NoRule("an edit of one of several parts of rows")
     piece = slice(sum(sizes[:k]), sum(sizes[: k + 1]))
     return put(split.ctx, old, (*[WHOLE] * dim, piece), new)
 

@@ -1,13 +1,12 @@
 """Rules that put numbers in the place of others: assignments to items, by index or by mask."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NoRule
 from ..values.context import Context
 from ..values.nodes import Filter, Set
-from ..values.tensors import Arr, Dim
-from ..values.views import WHOLE, is_plain, put, spelled_out
+from ..values.tensors import Arr
+from ..values.views import fitted, put, spelled_out
 from .registry import Call, rule
 
 
@@ -53,25 +52,8 @@ def _assigned(ctx: Context, base: Arr, index: Any, value: Arr) -> Arr:
     if isinstance(index, Arr) and isinstance(base.dims[0], Set) and index.rank == 1:
         return _assigned_rows(ctx, base, index, value)
     parts = spelled_out(index if isinstance(index, tuple) else (index,), base.rank)
-    dims = _dims_of_part(base, parts)
-    return base if 0 in dims else put(ctx, base, parts, ctx.expand(value, dims))
-
-
-def _dims_of_part(base: Arr, index: Sequence[Any]) -> list[Dim]:
-    """The dimensions of `base[index]`, of numbers and plain slices."""
-    if len(index) > base.rank:
-        raise NoRule("an assignment to an item with a dimension more")
-    out: list[Dim] = []
-    for size, i in zip(base.dims, (*index, *[WHOLE] * (base.rank - len(index)))):
-        if i == WHOLE:
-            out.append(size)
-        elif not isinstance(size, int):
-            raise NoRule("an assignment to rows of a set by their number")
-        elif isinstance(i, slice) and is_plain(i):
-            out.append(len(range(*i.indices(size))))
-        elif type(i) is not int:
-            raise NoRule("an assignment to these columns")
-    return out
+    value = fitted(ctx, base, parts, value)
+    return base if 0 in value.dims else put(ctx, base, parts, value)
 
 
 def _assigned_mask(ctx: Context, base: Arr, mask: Arr, value: Arr) -> Arr:

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import sympy
-
 from ..errors import NoRule
 from ..values.elements import INTEGERS
 from ..values.indexed_columns import column_numbers, pick
 from ..values.nodes import Set
 from ..values.sizes import expression
 from ..values.tensors import Arr, Sym
-from ..values.views import part, spelled_out
+from ..values.views import bounds, part, spelled_out
 from .registry import Call, rule
 
 
@@ -82,14 +80,7 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
         return c.ctx.narrow(x, dim, r.start, r.stop, r.step)
     if not isinstance(size, Set) or s.step not in (None, 1):
         raise NoRule("a slice of grouped rows, or one with a step, of the rows of a set")
-    lo, hi = _bound(s.start, sympy.Integer(0)), _bound(s.stop, size.find().expr)
-    return part(c.ctx, x, dim, lo, hi, expression(c.out.shape[dim]))
-
-
-def _bound(b: Any, default: sympy.Expr) -> sympy.Expr:
-    if b is None:
-        return default
-    return b.expr if isinstance(b, Sym) else sympy.Integer(b)
+    return part(c.ctx, x, dim, *bounds(s, size), expression(c.out.shape[dim]))
 
 
 @rule("index_select")

@@ -7,7 +7,7 @@ import sympy
 from ..errors import NoRule
 from .arithmetic import Arithmetic
 from .nodes import Filter, Node, Set, depends_on_floats
-from .tensors import Arr, Merge, numbers
+from .tensors import Arr, Merge, Sym, numbers
 
 
 class Indexing(Arithmetic):
@@ -108,11 +108,8 @@ class Indexing(Arithmetic):
         """`x[lo:hi]` along the row axis, `size` rows: as columns where that is a constant."""
         if x.home is None or x.merged:
             raise NoRule("a slice over a dimension that is not the rows of a set")
-        bounds = [self.values.cast(self.scalar(b), "i64") for b in (lo, hi)]
-        mask = self.values.make("interval", bounds, x.home, (), "i1")
         constant = self.sizes.canonical(size).is_Integer
-        symbol = sympy.Symbol(f"_interval{mask.number}") if constant else size
-        kept = self.sizes.born(Filter(x.home, mask), symbol)
+        kept = self.rows_between(x.home, lo, hi, None if constant else size)
         v = self.values.parent(x.v, kept)
         if not constant:
             return Arr([kept if isinstance(d, Set) else d for d in x.dims], v)
@@ -121,6 +118,28 @@ class Indexing(Arithmetic):
         order.insert(axis, 0)
         v = self.values.transpose(self.values.as_unit(v, kept, int(size)), order)
         return Arr(list(v.shape), v)
+
+    def rows_between(
+        self, rows: Set, lo: sympy.Expr, hi: sympy.Expr, size: sympy.Expr | None = None
+    ) -> Set:
+        """The rows lo .. hi - 1 of a set, as a slice of Python has them; `size` is their number
+        where that has a name."""
+        bounds = [self.values.cast(self.scalar(b), "i64") for b in (lo, hi)]
+        mask = self.values.make("interval", bounds, rows, (), "i1")
+        if size is None:
+            size = sympy.Symbol(f"_interval{mask.number}")
+        return self.sizes.born(Filter(rows, mask), size)
+
+    def are_between(self, rows: Set, lo: sympy.Expr, hi: sympy.Expr) -> Arr:
+        """Whether each row of a set is one of lo .. hi - 1."""
+        number = Arr([rows], self.values.make("iota", [], rows, (), "i64"))
+        ends = []
+        for bound in (lo, hi):
+            b = Arr([], self.values.cast(self.scalar(bound), "i64"))
+            from_end = self.binary("add", b, Sym(rows.expr))
+            ends.append(self.where(self.compare("lt", b, 0), from_end, b, elem="i64"))
+        inside = [self.compare("ge", number, ends[0]), self.compare("lt", number, ends[1])]
+        return self.raw("logical_and", inside, "i1")
 
     def row_numbers(self, flags: Arr, size: sympy.Expr) -> Arr:
         """The numbers of the rows where flags are true, of which there are `size`."""

@@ -12,9 +12,9 @@ import torch
 
 from ..errors import NoRule
 from .context import Context
-from .nodes import Union
+from .nodes import Set, Union
 from .sizes import Sizes, expression
-from .tensors import Arr, Dim, Merge, numbers
+from .tensors import Arr, Dim, Merge, Sym, numbers
 
 WHOLE = slice(None, None, None)
 
@@ -88,16 +88,92 @@ def spelled_out(index: Sequence[Any], rank: int) -> tuple[Any, ...]:
     return tuple(itertools.chain(*parts))
 
 
+def bounds(i: Any, rows: Set) -> tuple[sympy.Expr, sympy.Expr]:
+    """The rows that a number or a slice without a step chooses: from one on, up to another.
+
+    Raises:
+        NoRule: it is something else.
+    """
+    end = rows.find().expr
+    if type(i) is int:
+        return sympy.Integer(i), sympy.Integer(i + 1) if i != -1 else end
+    if not isinstance(i, slice) or i.step not in (None, 1):
+        raise NoRule("rows that are chosen by more than a number or a plain slice")
+    lo, hi = (
+        b.expr if isinstance(b, Sym) else default if b is None else sympy.Integer(b)
+        for b, default in ((i.start, sympy.Integer(0)), (i.stop, end))
+    )
+    return lo, hi
+
+
+def fitted(ctx: Context, base: Arr, index: Sequence[Any], value: Arr) -> Arr:
+    """`value` in the shape of `base[index]`, of whole dimensions, numbers and plain slices."""
+    if len(index) > base.rank:
+        raise NoRule("an assignment to an item with a dimension more")
+    dims: list[Dim] = []
+    for size, i in zip(base.dims, (*index, *[WHOLE] * (base.rank - len(index)))):
+        if i == WHOLE:
+            dims.append(size)
+        elif isinstance(size, Set):
+            if type(i) is not int:
+                dims.append(ctx.rows_between(size.find(), *bounds(i, size)))
+        elif isinstance(size, Merge):
+            raise NoRule("an assignment to some of grouped rows")
+        elif isinstance(i, slice) and is_plain(i):
+            dims.append(len(range(*i.indices(size))))
+        elif type(i) is not int:
+            raise NoRule("an assignment to these columns")
+    for k, d in enumerate(dims):
+        own = k - len(dims) + value.rank
+        if isinstance(d, Set) and own >= 0 and value.dims[own] not in (1, d):
+            value = _on_rows(ctx, value, own, d.find())
+    return ctx.expand(value, dims)
+
+
+def _on_rows(ctx: Context, x: Arr, dim: int, rows: Set) -> Arr:
+    """A tensor with a dimension as the rows of a set, of which there are as many."""
+    if isinstance(x.dims[dim], Set):
+        v = ctx.values.on(x.v, rows)
+    elif isinstance(x.dims[dim], int) and x.axis is None:
+        order = [dim] + [i for i in range(x.rank) if i != dim]
+        v = ctx.values.as_rows(ctx.values.transpose(x.v, order), rows)
+    else:
+        raise NoRule("an assignment of grouped rows")
+    return Arr([*x.dims[:dim], rows, *x.dims[dim + 1 :]], v)
+
+
+def _put_rows(ctx: Context, base: Arr, index: Sequence[Any], value: Arr, dim: int) -> Arr:
+    """The same with some rows of a set at `dim`, by a number or between two."""
+    home, i = base.dims[dim].find(), index[dim]
+    lo, hi = bounds(i, home)
+    rows = ctx.rows_between(home, lo, hi)
+    dims = [*base.dims[:dim], rows, *base.dims[dim + 1 :]]
+    piece = Arr(dims, ctx.values.parent(base.v, rows))
+    if type(i) is int:
+        value = ctx.unsqueeze(value, dim)
+    inner = [*index[:dim], WHOLE, *index[dim + 1 :]]
+    value = put(ctx, piece, inner, fitted(ctx, piece, inner, value), dim + 1)
+    placed = ctx.values.make(
+        "scatter_parent", [value.v], home, value.v.shape, value.elem, subset=rows
+    )
+    chosen = ctx.are_between(home, lo, hi)
+    for _ in range(dim + 1, base.rank):
+        chosen = ctx.unsqueeze(chosen, chosen.rank)
+    return ctx.where(chosen, Arr(base.dims, placed), base)
+
+
 def put(ctx: Context, base: Arr, index: Sequence[Any], value: Arr, dim: int = 0) -> Arr:
     """`base` with `value` in the place of `base[index]`, whose shape it has: whole dimensions,
-    numbers and slices of columns."""
+    numbers and plain slices."""
     while dim < len(index) and index[dim] == WHOLE:
         dim += 1
     if dim >= len(index):
         return value
     i, size = index[dim], base.dims[dim]
+    if isinstance(size, Set):
+        return _put_rows(ctx, base, index, value, dim)
     if not isinstance(size, int):
-        raise NoRule("an edit of some rows of a set, by their numbers")
+        raise NoRule("an edit of some of grouped rows")
     if isinstance(i, int) and not isinstance(i, bool):
         lo = i % size
         hi = lo + 1
