@@ -170,7 +170,7 @@ class Interpreted:
     def on_graph(self, sets: Mapping[str, SetData], rows: Mapping[str, Any]) -> OnGraph:
         """Run @prepare for one graph."""
         given = {
-            name: SetVal(s.n, {k: np.asarray(m.array, np.int64) for k, m in s.maps.items()})
+            name: SetVal(s.size, {k: np.asarray(m.array, np.int64) for k, m in s.maps.items()})
             for name, s in sets.items()
         }
         known: dict[str, Any] = {**given, **rows}
