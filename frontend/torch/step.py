@@ -59,10 +59,11 @@ def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: 
         optimizer.step()
         optimizer.zero_grad()
 
-    Adam (with `amsgrad`), AdamW and SGD (with momentum) become part of the program; the state lies
-    in `optimizer.state` as ever, and learning rates and the like are read at each call. With
-    another optimizer, with hooks on it or on parameters, or where a part of `loss` has to run in
-    torch, the loss is compiled and the rest is torch's; `gnnc.explain` tells why.
+    Adam, AdamW, SGD, Adagrad and RMSprop with all their options but `differentiable` and
+    `capturable` become part of the program; the state lies in `optimizer.state` as ever, and
+    learning rates and the like are read at each call. With another optimizer, with hooks on it or
+    on parameters, or where a part of `loss` has to run in torch, the loss is compiled and the rest
+    is torch's; `gnnc.explain` tells why.
 
     Args:
         loss: a function of tensors that returns one number.

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, RMSprop
+from torch.optim import SGD, NAdam, Rprop
 from torch_geometric.nn import SAGEConv
 
 import gnnc
@@ -37,11 +37,10 @@ from .train_steps import (
 @pytest.mark.parametrize(
     ("optimizer", "words"),
     [
-        (lambda p: RMSprop(p, lr=0.01), "RMSprop has no rule"),
-        (lambda p: Adam(p, lr=0.01, maximize=True), "Adam with maximize=True has no rule"),
-        (lambda p: SGD(p, lr=0.01, maximize=True), "SGD with maximize=True has no rule"),
+        (lambda p: NAdam(p, lr=0.01), "NAdam has no rule: there are Adam, AdamW, SGD, Adagrad and"),
+        (lambda p: Rprop(p, lr=0.01), "Rprop has no rule"),
     ],
-    ids=["rmsprop", "adam-maximize", "sgd-maximize"],
+    ids=["nadam", "rprop"],
 )
 def test_other_optimizers_do_their_own_steps(optimizer: MakeOptimizer, words: str) -> None:
     a, o, b, p, step = twins(sage, optimizer)
@@ -235,6 +234,6 @@ def test_a_wrong_index_changes_nothing() -> None:
 
 def test_fullgraph_raises_in_place_of_falling_back() -> None:
     model = sage()
-    step = gnnc.train_step(loss_of(model), RMSprop(model.parameters(), lr=0.1), fullgraph=True)
-    with pytest.raises(RuntimeError, match="RMSprop has no rule"):
+    step = gnnc.train_step(loss_of(model), NAdam(model.parameters(), lr=0.1), fullgraph=True)
+    with pytest.raises(RuntimeError, match="NAdam has no rule"):
         step(*data())

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from torch_geometric.nn import SAGEConv
 
 import gnnc
@@ -29,6 +29,23 @@ OPTIMIZERS: dict[str, MakeOptimizer] = {
     "sgd-decay": lambda p: SGD(p, lr=0.1, weight_decay=0.1),
     "momentum": lambda p: SGD(p, lr=0.1, momentum=0.9, dampening=0.5, weight_decay=0.01),
     "nesterov": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adagrad": lambda p: Adagrad(
+        p, lr=0.1, lr_decay=0.1, weight_decay=0.01, initial_accumulator_value=0.1, eps=1e-4
+    ),
+    "rmsprop": lambda p: RMSprop(p, lr=0.01, alpha=0.9, eps=1e-4, weight_decay=0.01),
+    "rmsprop-momentum": lambda p: RMSprop(p, lr=0.01, momentum=0.9),
+    "rmsprop-centered": lambda p: RMSprop(p, lr=0.01, centered=True, eps=1e-4),
+    "rmsprop-all": lambda p: RMSprop(
+        p, lr=0.001, momentum=0.5, centered=True, weight_decay=0.1, maximize=True, eps=1e-2
+    ),
+}
+
+MAXIMISERS: dict[str, MakeOptimizer] = {
+    "adam": lambda p: Adam(p, lr=0.01, weight_decay=0.1, maximize=True),
+    "adamw": lambda p: AdamW(p, lr=0.01, maximize=True, amsgrad=True),
+    "sgd": lambda p: SGD(p, lr=0.01, weight_decay=0.1, maximize=True),
+    "nesterov": lambda p: SGD(p, lr=0.01, momentum=0.9, nesterov=True, maximize=True),
+    "adagrad": lambda p: Adagrad(p, lr=0.01, weight_decay=0.1, maximize=True),
 }
 
 
@@ -84,7 +101,7 @@ def assert_same(a: nn.Module, b: nn.Module, tolerance: float = 1e-5) -> None:
         )
 
 
-def assert_same_state(a: Optimizer, b: Optimizer) -> None:
+def assert_same_state(a: Optimizer, b: Optimizer, tolerance: float | None = None) -> None:
     """What a checkpoint would hold."""
     x, y = a.state_dict(), b.state_dict()
     assert x["param_groups"] == y["param_groups"]
@@ -92,7 +109,8 @@ def assert_same_state(a: Optimizer, b: Optimizer) -> None:
     for k, state in x["state"].items():
         assert state.keys() == y["state"][k].keys()
         for name, value in state.items():
-            torch.testing.assert_close(value, y["state"][k][name], atol=1e-5, rtol=1e-4)
+            atol, rtol = (1e-5, 1e-4) if tolerance is None else (tolerance, tolerance)
+            torch.testing.assert_close(value, y["state"][k][name], atol=atol, rtol=rtol)
 
 
 def in_one_program(step: Any) -> bool:
