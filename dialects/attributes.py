@@ -46,6 +46,8 @@ UPDATE = "inter.update"
 """A result that is the new value of the argument of this name."""
 GRAD = "inter.grad"
 """A result that is the gradient of the argument of this name."""
+DETACHED = "inter.detached"
+"""A result that nobody differentiates: it has no cotangent."""
 SAVED = "inter.saved"
 """A result that a later phase reads, and no caller (split-phases)."""
 
@@ -84,7 +86,10 @@ ARGUMENTS: Known = {
     COTANGENT: (StringAttr, UnitAttr),
     **dict.fromkeys((NAME, OPTIMIZER, STATE_OF), StringAttr),
 }
-RESULTS: Known = {SAVED: UnitAttr, **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr)}
+RESULTS: Known = {
+    **dict.fromkeys((DETACHED, SAVED), UnitAttr),
+    **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr),
+}
 OPS: Known = dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr)
 ENTRIES: Known = {
     STATS: (IntegerAttr, FloatAttr),

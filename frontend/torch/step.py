@@ -38,6 +38,7 @@ from .importer import Imported, Unsupported
 from .importer.binding import FromTensor, ResultBinding, RowsBinding, UpdateBinding
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
+from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
 
 log = logging.getLogger("gnnc")
 
@@ -47,11 +48,12 @@ _REFUSED = (
 )
 
 
-def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: Any) -> TrainStep:
+def train_step(loss: Callable[..., Any], optimizer: Optimizer, /, **options: Any) -> TrainStep:
     """A function that trains one step: `loss`, its gradients, and the update of the parameters.
 
-    It takes the arguments of `loss` and returns the loss before the update, without a gradient. A
-    call does what these lines do, in one compiled program where that is possible::
+    It takes the arguments of `loss` and returns what that returns, as it was before the update and
+    without gradients. A call does what these lines do, in one compiled program where that is
+    possible::
 
         optimizer.zero_grad()
         value = loss(*args)
@@ -66,7 +68,8 @@ def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: 
     is torch's; `gnnc.explain` tells why.
 
     Args:
-        loss: a function of tensors that returns one number.
+        loss: a function of tensors that returns the loss, a tensor of one number; or a tuple with
+            the loss first and whatever else is wanted of the call (logits, a dict of accuracies).
         optimizer: a `torch.optim.Optimizer` with the parameters that are to be updated.
         **options: see `gnnc.Options`.
 
@@ -85,7 +88,7 @@ def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: 
 class TrainStep:
     """What `train_step` returns."""
 
-    def __init__(self, loss: Callable[..., Tensor], optimizer: Optimizer, options: Options) -> None:
+    def __init__(self, loss: Callable[..., Any], optimizer: Optimizer, options: Options) -> None:
         self.optimizer = optimizer
         self.report = Report()
         remember(self, self.report)
@@ -95,28 +98,25 @@ class TrainStep:
         self.steps_made = 0
 
         @functools.wraps(loss.forward if isinstance(loss, nn.Module) else loss)
-        def only_loss(*args: Any, **kwargs: Any) -> Any:
-            out = loss(*args, **kwargs)
-            return out if isinstance(out, Tensor) else None  # a graph without results is not run
+        def with_mark(*args: Any, **kwargs: Any) -> Any:
+            return marked(loss(*args, **kwargs))  # a graph without results is not run
 
         # one graph, for parameters may change after the whole loss only
-        self.whole = dynamo_compile(only_loss, self._step_of, fullgraph=True, notice=self._tell)
+        self.whole = dynamo_compile(with_mark, self._step_of, fullgraph=True, notice=self._tell)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             with torch.enable_grad():
                 return self(*args, **kwargs)
         _drop_gradients(self.optimizer)
         before = self.steps_made
-        loss = self._run(args, kwargs)
-        if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise TypeError(f"the loss must be a tensor of one number, got {_kind_of(loss)}")
-        if self.steps_made > before:
-            return loss
-        loss.backward()  # it was computed alone
-        self.optimizer.step()
-        _drop_gradients(self.optimizer)
-        return loss.detach()
+        out = self._run(args, kwargs)
+        loss = the_loss(out)
+        if self.steps_made == before:  # it was computed alone
+            loss.backward()
+            self.optimizer.step()
+            _drop_gradients(self.optimizer)
+        return detached(out)
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self.in_parts is None and not _has_hooks(self.optimizer):
@@ -143,10 +143,6 @@ class TrainStep:
             return out
 
         return run
-
-
-def _kind_of(loss: Any) -> str:
-    return f"{loss.numel()} numbers" if isinstance(loss, Tensor) else type(loss).__name__
 
 
 def _drop_gradients(optimizer: Optimizer) -> None:
@@ -184,6 +180,7 @@ class GraphStep:
         self, graph: fx.GraphModule, optimizer: Optimizer, options: Options, report: Report
     ) -> None:
         self.graph, self.optimizer = graph, optimizer
+        self.place_of_loss = place_of_loss(graph)
         self.options, self.report = options, report
         self.wanting: list[int] | None = None
         self.made: dict[tuple[str, ...], tuple[BoundProgram, list[Kept]]] = {}
@@ -245,6 +242,7 @@ class GraphStep:
     ) -> tuple[BoundProgram, list[Kept]]:
         start = time.perf_counter()
         imported = imported_graph(self.graph, args)
+        without_other_gradients(imported, self.place_of_loss)
         parameters = [
             Kept(p, name, homes[id(args[p])][1], self._count_type(args[p], homes))
             for p, name in trained(imported)

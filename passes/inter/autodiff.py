@@ -1,8 +1,8 @@
 """autodiff: reverse mode on whole functions.
 
 (arguments) -> (results) becomes (arguments, cotangents) -> (results, gradients): a cotangent for
-every float result that is no update of an argument, a gradient for every argument with
-`inter.needs_grad`.
+every float result that is no update of an argument and not `inter.detached`, a gradient for every
+argument with `inter.needs_grad`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD, UPDATE
+from ...dialects.attributes import COTANGENT, DETACHED, GRAD, NAME, NEEDS_GRAD, UPDATE
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import RowsType, is_float, rows
@@ -51,7 +51,7 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     )
     r = reverse(Builder(env, func.body.block), env, _reached(body, wanted))
     for i, (value, outcome) in enumerate(zip(results, outcomes, strict=True)):
-        if isinstance(value.type, RowsType) and is_float(value.type.elem) and UPDATE not in outcome:
+        if _is_float(value) and _is_differentiated(outcome):
             d = func.body.block.insert_arg(value.type, len(func.body.block.args))
             result = name_of(value, outcome, f"result{i}")
             d.name_hint = name = names.fresh(f"d_{result}")
@@ -74,7 +74,7 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
 def attached_arguments(func: FuncOp) -> set[str]:
     """The names of the arguments that a float result is made of, `inter.stop` apart: those to which
     torch gives a gradient, be it 0, and not none. An optimizer leaves the others alone."""
-    wanted = [UPDATE not in outcome for outcome in result_attributes(func)]
+    wanted = [_is_differentiated(outcome) for outcome in result_attributes(func)]
     parts = zip(made_of(func), wanted, strict=True)
     return {name for (names, _), is_result in parts if is_result for name in names}
 
@@ -101,6 +101,10 @@ def _made_of(value: SSAValue, body: Iterable[ValueOp]) -> set[SSAValue]:
         if op.results[0] in reached and type(op) not in STOPS:
             reached.update(x for x in op.operands if _is_float(x))
     return reached
+
+
+def _is_differentiated(outcome: Attributes) -> bool:
+    return UPDATE not in outcome and DETACHED not in outcome
 
 
 def _is_float(value: SSAValue) -> bool:

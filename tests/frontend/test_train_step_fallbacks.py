@@ -193,15 +193,27 @@ def test_arguments_of_another_type_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "loss",
-    [lambda y: y, lambda y: (y.sum(), y), lambda y: (y.sum(), y.argmax(1)), lambda y: 3.0],
+    ("loss", "words"),
+    [
+        (lambda y: y, "240 numbers"),
+        (lambda y: (y, y.sum()), "240 numbers"),
+        (lambda y: 3.0, "got float"),
+        (lambda y: None, "got NoneType"),
+        (lambda y: [y.sum(), y], "got list"),
+        (lambda y: {"loss": y.sum()}, "got dict"),
+        (lambda y: (), "an empty tuple"),
+        (lambda y: (3.0, y.sum()), "a tuple that begins with float"),
+        (lambda y: (y.sum(), [{"here": {1, 2}}]), "set beside it"),
+    ],
 )
-def test_a_loss_of_several_numbers_is_refused(loss: Callable[[Tensor], Any]) -> None:
+def test_other_returns_are_refused_and_change_nothing(
+    loss: Callable[[Tensor], Any], words: str
+) -> None:
     model = SAGEConv(WIDTH, CLASSES)
     x, edge_index, _ = data()
     before = copy.deepcopy(model.state_dict())
     step = gnnc.train_step(lambda x, e: loss(model(x, e)), SGD(model.parameters(), lr=0.1))
-    with pytest.raises(TypeError, match="the loss must be a tensor of one number"):
+    with pytest.raises(TypeError, match=f"the loss must be a tensor of one number.*{words}"):
         step(x, edge_index)
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
 

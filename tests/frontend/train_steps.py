@@ -80,11 +80,16 @@ def loss_of(model: nn.Module) -> Callable[..., Tensor]:
 
 
 def plain_step(model: nn.Module, optimizer: Optimizer, *args: Tensor) -> Tensor:
+    return train_any(loss_of(model), optimizer, *args).detach()
+
+
+def train_any(loss: Callable[..., Any], optimizer: Optimizer, *args: Tensor) -> Any:
+    """A step of torch's with a loss of its own; what that returned."""
     optimizer.zero_grad()
-    loss = loss_of(model)(*args)
-    loss.backward()
+    out = loss(*args)
+    (out if isinstance(out, Tensor) else out[0]).backward()
     optimizer.step()
-    return loss.detach()
+    return out
 
 
 def train_both(count: int, a: nn.Module, o: Optimizer, step: Any, *args: Tensor) -> None:
@@ -125,8 +130,14 @@ def fallbacks(step: Any) -> str:
 def twins(
     make: Callable[[], nn.Module], optimizer: MakeOptimizer, seed: int = 0
 ) -> tuple[nn.Module, Optimizer, nn.Module, Optimizer, Any]:
+    a, o, b, p = twins_of(make, optimizer, seed)
+    return a, o, b, p, gnnc.train_step(loss_of(b), p)
+
+
+def twins_of(
+    make: Callable[[], nn.Module], optimizer: MakeOptimizer, seed: int = 0
+) -> tuple[nn.Module, Optimizer, nn.Module, Optimizer]:
     torch.manual_seed(seed)
     a = make()
     b = copy.deepcopy(a)
-    o, p = optimizer(a.parameters()), optimizer(b.parameters())
-    return a, o, b, p, gnnc.train_step(loss_of(b), p)
+    return a, optimizer(a.parameters()), b, optimizer(b.parameters())
