@@ -35,6 +35,12 @@ OPTIMIZER = "inter.optimizer"
 STATE_OF = "inter.state_of"
 """An argument that belongs to the update of the argument of this name. What the rule keeps comes
 first, in its order, then the numbers of the step."""
+SUM_OF = "inter.sum_of"
+"""An argument with the sum of earlier gradients of the argument of this name, to which that of this
+call is added; a step of an optimizer takes the sum, without one it is kept."""
+CLIP = "inter.clip"
+"""An argument with the bounds by which the gradients that optimizers take are clipped: the ways, in
+their order (passes/inter/gradient_clipping.py)."""
 
 GLOBAL_ROWS = "inter.global_rows"
 """An argument with the number that each row of its set has in the whole graph (global-rows)."""
@@ -82,9 +88,9 @@ FUNCTIONS: Known = {
 }
 ARGUMENTS: Known = {
     **dict.fromkeys((NEEDS_GRAD, CONSTANT, GLOBAL_ROWS), UnitAttr),
-    GLOBAL_COUNT: ArrayAttr,
+    **dict.fromkeys((GLOBAL_COUNT, CLIP), ArrayAttr),
     COTANGENT: (StringAttr, UnitAttr),
-    **dict.fromkeys((NAME, OPTIMIZER, STATE_OF), StringAttr),
+    **dict.fromkeys((NAME, OPTIMIZER, STATE_OF, SUM_OF), StringAttr),
 }
 RESULTS: Known = {
     **dict.fromkeys((DETACHED, SAVED), UnitAttr),

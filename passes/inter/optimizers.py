@@ -116,7 +116,7 @@ def _rmsprop(step: Step, state: State) -> tuple[Rows, State]:
     square = b.add(b.mul(state["square_avg"], n["alpha"]), b.mul(b.mul(g, g), n["square_weight"]))
     new = {"square_avg": square}
     if (mean := state.get("grad_avg")) is not None:
-        mean = new["grad_avg"] = b.add(mean, b.mul(b.sub(g, mean), n["square_weight"]))
+        mean = new["grad_avg"] = b.pointwise("lerp", mean, g, n["square_weight"])
         square = b.sub(square, b.mul(mean, mean))
     direction = b.div(g, b.add(b.pointwise("sqrt", square), n["eps"]))
     if (buffer := state.get("momentum_buffer")) is not None:

@@ -53,3 +53,24 @@ func.func @all(%w : !inter.rows<unit, f32> {inter.optimizer = "sgd"}, %n : !inte
 func.func @gradient(%w : !inter.rows<unit, f32> {inter.optimizer = "sgd"}, %n : !inter.rows<unit, 3xf32> {inter.state_of = "w"}, %d : !inter.rows<unit, f32> {inter.cotangent}) -> !inter.rows<unit, f32> {
   func.return %w : !inter.rows<unit, f32>
 }
+
+// -----
+
+// CHECK: @kind: gradients cannot be clipped by 'sum': value, norm-2, norm-inf
+func.func @kind(%c : !inter.rows<unit, 1xf32> {inter.clip = ["sum"]}) {
+  func.return
+}
+
+// -----
+
+// CHECK: @bounds: c is one row of 1 bounds, not !inter.rows<unit, 2xf32>
+func.func @bounds(%c : !inter.rows<unit, 2xf32> {inter.clip = ["value"]}) {
+  func.return
+}
+
+// -----
+
+// CHECK: @sum: s holds no gradients of w: it is !inter.rows<unit, 2xf32>
+func.func @sum(%w : !inter.rows<unit, f32>, %s : !inter.rows<unit, 2xf32> {inter.sum_of = "w"}) {
+  func.return
+}
