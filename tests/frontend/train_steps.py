@@ -92,6 +92,20 @@ def train_any(loss: Callable[..., Any], optimizer: Optimizer, *args: Tensor) -> 
     return out
 
 
+def clip_in_torch(
+    optimizer: Optimizer,
+    clip_grad_norm: float | None = None,
+    clip_grad_value: float | None = None,
+    norm_type: Any = 2.0,
+) -> None:
+    """What the arguments of `train_step` of these names ask for."""
+    parameters = [p for g in optimizer.param_groups for p in g["params"]]
+    if clip_grad_value is not None:
+        nn.utils.clip_grad_value_(parameters, clip_grad_value)
+    if clip_grad_norm is not None:
+        nn.utils.clip_grad_norm_(parameters, clip_grad_norm, norm_type)
+
+
 def train_both(count: int, a: nn.Module, o: Optimizer, step: Any, *args: Tensor) -> None:
     """So many steps of torch's and of ours, in turns."""
     for _ in range(count):
