@@ -35,6 +35,12 @@ OPTIMIZER = "inter.optimizer"
 STATE_OF = "inter.state_of"
 """An argument that belongs to the update of the argument of this name. What the rule keeps comes
 first, in its order, then the numbers of the step."""
+SUM_OF = "inter.sum_of"
+"""An argument with the sum of earlier gradients of the argument of this name, to which that of this
+call is added; a step of an optimizer takes the sum, without one it is kept."""
+CLIP = "inter.clip"
+"""An argument with the bounds by which the gradients that optimizers take are clipped: the ways, in
+their order (passes/inter/gradient_clipping.py)."""
 
 GLOBAL_ROWS = "inter.global_rows"
 """An argument with the number that each row of its set has in the whole graph (global-rows)."""
@@ -46,6 +52,8 @@ UPDATE = "inter.update"
 """A result that is the new value of the argument of this name."""
 GRAD = "inter.grad"
 """A result that is the gradient of the argument of this name."""
+DETACHED = "inter.detached"
+"""A result that nobody differentiates: it has no cotangent."""
 SAVED = "inter.saved"
 """A result that a later phase reads, and no caller (split-phases)."""
 
@@ -80,11 +88,14 @@ FUNCTIONS: Known = {
 }
 ARGUMENTS: Known = {
     **dict.fromkeys((NEEDS_GRAD, CONSTANT, GLOBAL_ROWS), UnitAttr),
-    GLOBAL_COUNT: ArrayAttr,
+    **dict.fromkeys((GLOBAL_COUNT, CLIP), ArrayAttr),
     COTANGENT: (StringAttr, UnitAttr),
-    **dict.fromkeys((NAME, OPTIMIZER, STATE_OF), StringAttr),
+    **dict.fromkeys((NAME, OPTIMIZER, STATE_OF, SUM_OF), StringAttr),
 }
-RESULTS: Known = {SAVED: UnitAttr, **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr)}
+RESULTS: Known = {
+    **dict.fromkeys((DETACHED, SAVED), UnitAttr),
+    **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr),
+}
 OPS: Known = dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr)
 ENTRIES: Known = {
     STATS: (IntegerAttr, FloatAttr),

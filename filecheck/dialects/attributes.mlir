@@ -7,7 +7,7 @@ func.func @misspelt(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32> {inter.needs_
 
 // -----
 
-// CHECK: inter.cotangent is no attribute of a result of @another_place: there are inter.grad, inter.name, inter.saved, inter.update
+// CHECK: inter.cotangent is no attribute of a result of @another_place: there are inter.detached, inter.grad, inter.name, inter.saved, inter.update
 func.func @another_place(%N : !inter.set<N>, %x : !inter.rows<N, 3xf32>) -> (!inter.rows<N, 3xf32> {inter.cotangent}) {
   func.return %x : !inter.rows<N, 3xf32>
 }

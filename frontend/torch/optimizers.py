@@ -4,14 +4,16 @@ follows, what torch keeps for it, and the numbers of the next step.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 from ...passes.inter.optimizers import COUNT, RULES
 
@@ -29,16 +31,13 @@ def rule_of(optimizer: Optimizer, group: Group) -> str:
         NotOneStep: there is none for this optimizer, or one of its options.
     """
     kind = type(optimizer)
-    if kind not in (Adam, AdamW, SGD):
-        raise NotOneStep(f"{kind.__name__} has no rule: there are Adam, AdamW and SGD")
-    for option in ("maximize", "differentiable", "capturable"):
+    if kind not in KINDS:
+        *names, last = (k.__name__ for k in KINDS)
+        raise NotOneStep(f"{kind.__name__} has no rule: there are {', '.join(names)} and {last}")
+    for option in ("differentiable", "capturable"):
         if group.get(option):
             raise NotOneStep(f"{kind.__name__} with {option}=True has no rule")
-    if kind is SGD:
-        if not group["momentum"]:
-            return "sgd"
-        return "nesterov" if group["nesterov"] else "momentum"
-    return "amsgrad" if group["amsgrad"] else "adam"
+    return KINDS[kind].rule(group)
 
 
 def count_type(optimizer: Optimizer, parameter: Tensor, group: Group) -> torch.dtype:
@@ -69,8 +68,9 @@ def state_of(
         return state
     if not state:
         state[COUNT] = torch.zeros((), dtype=count)
+        start = optimizer.defaults.get("initial_accumulator_value", 0.0)  # of Adagrad's `sum`
         for name in names[1:]:
-            state[name] = torch.zeros_like(parameter)
+            state[name] = torch.full_like(parameter, start)
     if missing := [name for name in names if name not in state]:
         raise NotOneStep(f"the optimizer's state has no {missing[0]} for a parameter")
     if not isinstance(state[COUNT], Tensor) or state[COUNT].dtype != count:
@@ -81,19 +81,33 @@ def state_of(
 def numbers_of(optimizer: Optimizer, group: Group, steps: float, first: bool) -> list[float]:
     """The numbers of the next step after so many, in the order that the rule of `group` has them.
     `first`: nothing is kept of an earlier one."""
+    return KINDS[type(optimizer)].numbers(group, steps, first)
+
+
+def _sgd_rule(group: Group) -> str:
+    if not group["momentum"]:
+        return "sgd"
+    return "nesterov" if group["nesterov"] else "momentum"
+
+
+def _sgd(group: Group, steps: float, first: bool) -> list[float]:
+    numbers = [float(group["lr"]), float(group["weight_decay"]), _sign(group)]
+    if not group["momentum"]:
+        return numbers
+    undamped = 1.0 if first else 1.0 - group["dampening"]
+    return [*numbers, group["momentum"], undamped]
+
+
+def _adam(group: Group, steps: float, first: bool, decoupled: bool = False) -> list[float]:
     rate, decay = float(group["lr"]), float(group["weight_decay"])
-    if isinstance(optimizer, SGD):
-        if not group["momentum"]:
-            return [rate, decay]
-        undamped = 1.0 if first else 1.0 - group["dampening"]
-        return [rate, decay, group["momentum"], undamped]
     beta1, beta2 = (float(b) for b in group["betas"])
     step = steps + 1
     # AdamW of older versions of torch has no such option
-    decoupled = group.get("decoupled_weight_decay", type(optimizer) is AdamW)
+    decoupled = group.get("decoupled_weight_decay", decoupled)
     return [
         rate / (1 - beta1**step),
         0.0 if decoupled else decay,
+        _sign(group),
         1 - rate * decay if decoupled else 1.0,
         1 - beta1,
         beta2,
@@ -101,6 +115,49 @@ def numbers_of(optimizer: Optimizer, group: Group, steps: float, first: bool) ->
         1 / math.sqrt(1 - beta2**step),
         group["eps"],
     ]
+
+
+def _adagrad(group: Group, steps: float, first: bool) -> list[float]:
+    rate = float(group["lr"]) / (1 + steps * group["lr_decay"])
+    return [rate, float(group["weight_decay"]), _sign(group), group["eps"]]
+
+
+def _rmsprop_rule(group: Group) -> str:
+    kept = ["centered"] if group["centered"] else []
+    return "-".join(["rmsprop", *kept, *(["momentum"] if group["momentum"] > 0 else [])])
+
+
+def _rmsprop(group: Group, steps: float, first: bool) -> list[float]:
+    alpha = group["alpha"]
+    numbers = [float(group["lr"]), float(group["weight_decay"]), _sign(group)]
+    numbers += [alpha, 1 - alpha, group["eps"]]
+    return [*numbers, group["momentum"]] if group["momentum"] > 0 else numbers
+
+
+def _sign(group: Group) -> float:
+    return -1.0 if group.get("maximize") else 1.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a class of optimizers is said in terms of rules: the rule of a group, and its numbers."""
+
+    rule: Callable[[Group], str]
+    numbers: Callable[[Group, float, bool], list[float]]
+
+
+def _adam_rule(group: Group) -> str:
+    return "amsgrad" if group["amsgrad"] else "adam"
+
+
+KINDS: dict[type[Optimizer], Kind] = {
+    Adam: Kind(_adam_rule, _adam),
+    AdamW: Kind(_adam_rule, functools.partial(_adam, decoupled=True)),
+    SGD: Kind(_sgd_rule, _sgd),
+    Adagrad: Kind(lambda group: "adagrad", _adagrad),
+    RMSprop: Kind(_rmsprop_rule, _rmsprop),
+}
+"""The optimizers whose steps are compiled; a subclass may do something else."""
 
 
 class Counts:

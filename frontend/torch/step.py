@@ -11,35 +11,36 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizers
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, f32, f64
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32, f64
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...dialects.attributes import NAME, OPTIMIZER, STATE_OF
-from ...dialects.inter.types import ONE, RowsType
-from ...dialects.signature import Names, arg_attributes
 from ...passes.driver.runner import PassCrash
-from ...passes.inter.autodiff import attached_arguments
 from ...passes.inter.optimizers import COUNT, RULES
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .calls.bound_program import BoundProgram
 from .capture.capture import UNTRACEABLE, dynamo_compile
+from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
-from .importer import Imported, Unsupported
-from .importer.binding import FromTensor, ResultBinding, RowsBinding, UpdateBinding
+from .importer import Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
+from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
+from .step_function import Kept, Turn, trained, with_state
 
 log = logging.getLogger("gnnc")
+
+OTHERS_WAIT = (
+    "the update of parameters after a call that has no gradient of some for which earlier calls "
+    "have accumulated one"
+)
 
 _REFUSED = (
     *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
@@ -47,30 +48,57 @@ _REFUSED = (
 )
 
 
-def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: Any) -> TrainStep:
+def train_step(
+    loss: Callable[..., Any],
+    optimizer: Optimizer,
+    /,
+    *,
+    clip_grad_norm: float | None = None,
+    clip_grad_value: float | None = None,
+    norm_type: float | str = 2.0,
+    accumulate: int = 1,
+    **options: Any,
+) -> TrainStep:
     """A function that trains one step: `loss`, its gradients, and the update of the parameters.
 
-    It takes the arguments of `loss` and returns the loss before the update, without a gradient. A
-    call does what these lines do, in one compiled program where that is possible::
+    It takes the arguments of `loss` and returns what that returns, as it was before the update and
+    without gradients. A call does what these lines do, in one compiled program where that is
+    possible::
 
         optimizer.zero_grad()
         value = loss(*args)
         value.backward()
+        # with clip_grad_value, clip_grad_norm:
+        torch.nn.utils.clip_grad_value_(parameters_of_optimizer, clip_grad_value)
+        torch.nn.utils.clip_grad_norm_(parameters_of_optimizer, clip_grad_norm, norm_type)
         optimizer.step()
         optimizer.zero_grad()
 
-    Adam (with `amsgrad`), AdamW and SGD (with momentum) become part of the program; the state lies
-    in `optimizer.state` as ever, and learning rates and the like are read at each call. With
-    another optimizer, with hooks on it or on parameters, or where a part of `loss` has to run in
-    torch, the loss is compiled and the rest is torch's; `gnnc.explain` tells why.
+    With `accumulate=k`, k calls make one step: the first begins with `zero_grad`, each adds its
+    gradients to `.grad` as `backward` does (divide the loss by k for their mean), the k-th does
+    what follows `backward` above. Between them `.grad` may be read and edited as ever; it belongs
+    to no checkpoint.
+
+    Adam, AdamW, SGD, Adagrad and RMSprop with all their options but `differentiable` and
+    `capturable` become part of the program; the state lies in `optimizer.state` as ever, and
+    learning rates and the like are read at each call. With another optimizer, with hooks on it or
+    on parameters, or where a part of `loss` has to run in torch, the loss is compiled and the rest
+    is torch's; `gnnc.explain` tells why.
 
     Args:
-        loss: a function of tensors that returns one number.
+        loss: a function of tensors that returns the loss, a tensor of one number; or a tuple with
+            the loss first and whatever else is wanted of the call (logits, a dict of accuracies).
         optimizer: a `torch.optim.Optimizer` with the parameters that are to be updated.
+        clip_grad_norm: a bound for the norm of all gradients together. Like `clip_grad_value` it is
+            an attribute of the step too, and setting another number compiles nothing.
+        clip_grad_value: a bound for each number of the gradients, which are clipped by it first.
+        norm_type: 2 or "inf" (another norm is torch's business).
+        accumulate: after how many calls there is an update.
         **options: see `gnnc.Options`.
 
     Raises:
-        TypeError: an argument is of another type, or an option is not known.
+        TypeError, ValueError: an argument is of another type or out of range, or an option is not
+            known.
     """
     if not callable(loss):
         raise TypeError(f"loss must be a function of tensors, not {type(loss).__name__}")
@@ -78,50 +106,88 @@ def train_step(loss: Callable[..., Tensor], optimizer: Optimizer, /, **options: 
         raise TypeError(
             f"optimizer must be a torch.optim.Optimizer, not {type(optimizer).__name__}"
         )
-    return TrainStep(loss, optimizer, Options(**options))
+    clipping = Clipping(
+        bound("clip_grad_value", clip_grad_value),
+        bound("clip_grad_norm", clip_grad_norm),
+        kind_of_norm(norm_type),
+    )
+    return TrainStep(loss, optimizer, clipping, count_of_calls(accumulate), Options(**options))
 
 
 class TrainStep:
     """What `train_step` returns."""
 
-    def __init__(self, loss: Callable[..., Tensor], optimizer: Optimizer, options: Options) -> None:
+    def __init__(
+        self,
+        loss: Callable[..., Any],
+        optimizer: Optimizer,
+        clipping: Clipping,
+        accumulate: int,
+        options: Options,
+    ) -> None:
         self.optimizer = optimizer
+        self.clipping = clipping
+        self.accumulate = accumulate
+        self.pending = 0  # calls whose gradients wait in `.grad`
+        self.turn = Turn.USES
+        self.made: Turn | None = None  # what a program has done of it
         self.report = Report()
         remember(self, self.report)
         self.options = options
         self.in_parts: Callable[..., Any] | None = None
         self.loss = loss
-        self.steps_made = 0
 
         @functools.wraps(loss.forward if isinstance(loss, nn.Module) else loss)
-        def only_loss(*args: Any, **kwargs: Any) -> Any:
-            out = loss(*args, **kwargs)
-            return out if isinstance(out, Tensor) else None  # a graph without results is not run
+        def with_mark(*args: Any, **kwargs: Any) -> Any:
+            return marked(loss(*args, **kwargs))  # a graph without results is not run
 
         # one graph, for parameters may change after the whole loss only
         self.whole = dynamo_compile(
-            only_loss,
+            with_mark,
             self._step_of,
             fullgraph=True,
             notice=self._tell,
             sparse_features=options.sparse_features,
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             with torch.enable_grad():
                 return self(*args, **kwargs)
-        _drop_gradients(self.optimizer)
-        before = self.steps_made
-        loss = self._run(args, kwargs)
-        if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise TypeError(f"the loss must be a tensor of one number, got {_kind_of(loss)}")
-        if self.steps_made > before:
-            return loss
-        loss.backward()  # it was computed alone
-        self.optimizer.step()
-        _drop_gradients(self.optimizer)
-        return loss.detach()
+        first, last = self.pending == 0, self.pending + 1 >= self.accumulate
+        if first:
+            _drop_gradients(self.optimizer)
+        self.turn = Turn.KEEPS if not last else Turn.USES if first else Turn.ENDS
+        self.made = None
+        out = self._run(args, kwargs)
+        loss = the_loss(out)
+        if self.made is None:  # it was computed alone
+            loss.backward()
+        if last:
+            if self.made is not self.turn:
+                self.clipping.clip(self.optimizer)
+                self.optimizer.step()
+            _drop_gradients(self.optimizer)
+        self.pending = 0 if last else self.pending + 1
+        return detached(out)
+
+    @property
+    def clip_grad_norm(self) -> float | None:
+        """The bound for the norm of all gradients."""
+        return self.clipping.norm
+
+    @clip_grad_norm.setter
+    def clip_grad_norm(self, value: float | None) -> None:
+        self.clipping.norm = bound("clip_grad_norm", value)
+
+    @property
+    def clip_grad_value(self) -> float | None:
+        """The bound for each number of the gradients."""
+        return self.clipping.value
+
+    @clip_grad_value.setter
+    def clip_grad_value(self, value: float | None) -> None:
+        self.clipping.value = bound("clip_grad_value", value)
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self.in_parts is None and not _has_hooks(self.optimizer):
@@ -140,18 +206,13 @@ class TrainStep:
         log.warning("runs in torch: %s", message)
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        step = GraphStep(graph, self.optimizer, self.options, self.report)
+        step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report)
 
         def run(*args: Any) -> Any:
-            out = step(*args)
-            self.steps_made += 1
+            out, self.made = step(self.turn, args)
             return out
 
         return run
-
-
-def _kind_of(loss: Any) -> str:
-    return f"{loss.numel()} numbers" if isinstance(loss, Tensor) else type(loss).__name__
 
 
 def _drop_gradients(optimizer: Optimizer) -> None:
@@ -172,43 +233,65 @@ def _has_hooks(optimizer: Optimizer) -> bool:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A parameter of the graph: its placeholder and name in the program, its rule, and the type of
-    the count of its steps."""
+class Made:
+    """A program, the parameters that it updates, and the type of its bounds for gradients."""
 
-    placeholder: int
-    name: str
-    rule: str
-    count: torch.dtype
+    program: BoundProgram
+    parameters: Sequence[Kept]
+    bounds: torch.dtype
 
 
 class GraphStep:
     """A step of training for one graph of Dynamo's, compiled for the first call's optimizer."""
 
     def __init__(
-        self, graph: fx.GraphModule, optimizer: Optimizer, options: Options, report: Report
+        self,
+        graph: fx.GraphModule,
+        optimizer: Optimizer,
+        clipping: Clipping,
+        options: Options,
+        report: Report,
     ) -> None:
-        self.graph, self.optimizer = graph, optimizer
+        self.graph, self.optimizer, self.clipping = graph, optimizer, clipping
+        self.place_of_loss = place_of_loss(graph)
         self.options, self.report = options, report
         self.wanting: list[int] | None = None
-        self.made: dict[tuple[str, ...], tuple[BoundProgram, list[Kept]]] = {}
+        self.made: dict[object, Made] = {}
         self.counts, self.rows = Counts(), NumberRows()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, turn: Turn, args: Sequence[Any]) -> tuple[Any, Turn]:
+        """What the graph gives for its placeholders, and what was done with the gradients."""
         if self.wanting is None:  # Dynamo's graphs are apart where this differs
             tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
             self.wanting = [i for i in tensors if args[i].requires_grad]
         groups = [(g, rule_of(self.optimizer, g)) for g in self.optimizer.param_groups]
         homes = {id(p): group for group in groups for p in group[0]["params"]}
         rules = tuple(rule_for(args[i], homes) for i in self.wanting)
-        if rules not in self.made:
-            self.made[rules] = self._compile(args, homes)
-        program, parameters = self.made[rules]
+        made = self._made(turn, rules, args, homes)
+        if turn is Turn.ENDS and self._others_wait(made.parameters, args):
+            turn, made = Turn.KEEPS, self._made(Turn.KEEPS, rules, args, homes)
+        if turn is Turn.KEEPS:
+            return self._keep(made, args), turn
+        return self._step(made, turn, args, homes), turn
+
+    def _keep(self, made: Made, args: Sequence[Any]) -> Any:
+        parameters = [args[k.placeholder] for k in made.parameters]
+        sums = [waiting(x) for x in parameters]
+        out = made.program(*args, *sums)
+        for x, total in zip(parameters, sums, strict=True):
+            x.grad = total
+        return out
+
+    def _step(
+        self, made: Made, turn: Turn, args: Sequence[Any], homes: Mapping[int, tuple[Any, str]]
+    ) -> Any:
+        parameters = made.parameters
         states = [
             state_of(self.optimizer, args[k.placeholder], k.rule, k.count) for k in parameters
         ]
         extra: list[Tensor] = []
         steps: list[float] = []
+        begun: list[tuple[dict[str, Any], str, Tensor]] = []
         rows: dict[object, Tensor] = {}  # most parameters have the same numbers
         for k, state in zip(parameters, states, strict=True):
             x = args[k.placeholder]
@@ -220,44 +303,70 @@ class GraphStep:
             key = (x.dtype, *numbers)
             if key not in rows:
                 rows[key] = self.rows.hold(len(rows), x.dtype, numbers)
-            extra += [torch.zeros_like(x) if y is None else y for y in kept]
+            for name, y in zip(RULES[k.rule].state, kept, strict=True):
+                if y is None:
+                    y = torch.zeros_like(x)
+                    begun.append((state, name, y))
+                extra.append(y)
             extra.append(rows[key])
-        out = program(*args, *extra)
-        self._note(parameters, states, steps, extra)
-        return out
-
-    def _note(
-        self,
-        parameters: Sequence[Kept],
-        states: Sequence[dict[str, Any]],
-        steps: Sequence[float],
-        extra: Sequence[Tensor],
-    ) -> None:
-        """What is known after a step was made."""
-        position = 0
-        for k, state, before in zip(parameters, states, steps, strict=True):
-            for name in RULES[k.rule].state:
-                if state[name] is None:
-                    state[name] = extra[position]
-                position += 1
-            position += 1
+            if turn is Turn.ENDS:
+                extra.append(waiting(x))
+        if bounds := self.clipping.bounds():
+            extra.append(self.rows.hold(len(rows), made.bounds, bounds))
+        out = made.program(*args, *extra)
+        for state, name, y in begun:
+            state[name] = y
+        for state, before in zip(states, steps, strict=True):
             if COUNT in state:
                 self.counts.note(state[COUNT], before + 1)
         self.optimizer._opt_called = True  # what a schedule of rates looks at
+        return out
+
+    def _others_wait(self, parameters: Sequence[Kept], args: Sequence[Any]) -> bool:
+        """Whether earlier calls have left gradients of parameters that this graph has none of."""
+        mine = {id(args[k.placeholder]) for k in parameters}
+        every = (p for group in self.optimizer.param_groups for p in group["params"])
+        if all(p.grad is None or id(p) in mine for p in every):
+            return False
+        if OTHERS_WAIT not in self.report.fallbacks:
+            self.report.fell_back(OTHERS_WAIT)
+            log.warning("runs in torch: %s", OTHERS_WAIT)
+        return True
+
+    def _made(
+        self,
+        turn: Turn,
+        rules: tuple[str, ...],
+        args: Sequence[Any],
+        homes: Mapping[int, tuple[Any, str]],
+    ) -> Made:
+        """The program for these rules, which is compiled where there is none yet."""
+        clip = () if turn is Turn.KEEPS else self.clipping.kinds()
+        key = (turn, rules, clip)
+        if key not in self.made:
+            self.made[key] = self._compile(turn, clip, args, homes)
+        return self.made[key]
 
     def _compile(
-        self, args: Sequence[Any], homes: Mapping[int, tuple[Any, str]]
-    ) -> tuple[BoundProgram, list[Kept]]:
+        self,
+        turn: Turn,
+        clip: Sequence[str],
+        args: Sequence[Any],
+        homes: Mapping[int, tuple[Any, str]],
+    ) -> Made:
         start = time.perf_counter()
         imported = imported_graph(self.graph, args)
+        without_other_gradients(imported, self.place_of_loss)
         parameters = [
             Kept(p, name, homes[id(args[p])][1], self._count_type(args[p], homes))
             for p, name in trained(imported)
         ]
-        whole = with_state(imported, parameters, args)
+        double = any(args[k.placeholder].dtype == torch.float64 for k in parameters)
+        bounds = torch.float64 if double else torch.float32
+        whole = with_state(imported, parameters, args, turn, clip, f64 if double else f32)
         program = bind(whole, True, self.options, self.report)
         self.report.compile_seconds += time.perf_counter() - start
-        return program, parameters
+        return Made(program, parameters, bounds)
 
     def _count_type(self, x: Tensor, homes: Mapping[int, tuple[Any, str]]) -> torch.dtype:
         return count_type(self.optimizer, x, homes[id(x)][0])
@@ -276,97 +385,14 @@ def rule_for(x: Tensor, homes: Mapping[int, tuple[Any, str]]) -> str:
     return homes[id(x)][1]
 
 
-def trained(imported: Imported) -> list[tuple[int, str]]:
-    """The parameters that a step updates: their placeholders, and their names as arguments.
+def waiting(x: Tensor) -> Tensor:
+    """The gradient that a parameter has, or zeros.
 
     Raises:
-        NotOneStep: there is none; the program has one as rows of two kinds, or changes it by
-            itself.
+        NotOneStep: it is no tensor that a program can add to.
     """
-    attached = attached_arguments(imported.function)
-    out: list[tuple[int, str]] = []
-    for r in imported.rows:
-        if r.needs_grad and r.name in attached:
-            assert isinstance(r.source, FromTensor)
-            out.append((r.source.placeholder, r.name))
-    places = {place for place, _ in out}
-    if not out:
-        raise NotOneStep("the loss is made of no parameter")
-    if len(places) < len(out):
-        raise NotOneStep("a parameter is used as rows and as a whole")
-    wanting = {r.source.placeholder for r in imported.rows if r.needs_grad}  # type: ignore[union-attr]
-    if wanting & {u.placeholder for u in imported.updates}:
-        raise NotOneStep("the loss changes a parameter in place")
-    return out
-
-
-def with_state(imported: Imported, parameters: Sequence[Kept], args: Sequence[Any]) -> Imported:
-    """The program with arguments for what the optimizer keeps and for the numbers of a step, as
-    further placeholders after those of the graph, and with the updates of all of them."""
-    signature = _Extended(imported.function, len(imported.placeholders))
-    by_name = {r.name: r for r in imported.rows}
-    for k in parameters:
-        signature.add(by_name[k.name], k, args[k.placeholder].shape)
-    return replace(
-        imported,
-        rows=(*imported.rows, *signature.rows),
-        updates=(*imported.updates, *signature.updates),
-        placeholders=(*imported.placeholders, *(r.name for r in signature.rows)),
-        attached=(),
-    )
-
-
-class _Extended:
-    """A function that is given more arguments."""
-
-    def __init__(self, func: FuncOp, placeholders: int) -> None:
-        self.func = func
-        self.placeholders = placeholders
-        self.attributes = [dict(d) for d in arg_attributes(func)]
-        self.arguments: dict[str, SSAValue] = {}
-        for value, attrs in zip(func.body.block.args, self.attributes, strict=True):
-            name = attrs[NAME]
-            assert isinstance(name, StringAttr)
-            self.arguments[name.data] = value
-        self.names = Names(self.arguments)
-        self.rows: list[RowsBinding] = []
-        self.updates: list[UpdateBinding] = []
-
-    def add(self, parameter: RowsBinding, kept: Kept, shape: Sequence[int]) -> None:
-        """What the rule needs for a parameter of this shape."""
-        value, rule = self.arguments[parameter.name], RULES[kept.rule]
-        self.attributes[value.index][OPTIMIZER] = StringAttr(kept.rule)
-        assert isinstance(parameter.source, FromTensor)
-        axis = parameter.source.row_axis
-        self._update(parameter, shape)
-        for name in rule.state:
-            if name == COUNT:
-                one = RowsType.get(ONE, (), f64 if kept.count == torch.float64 else f32)
-                self._update(self._argument(parameter, name, one, None), ())
-            else:
-                self._update(self._argument(parameter, name, value.type, axis), shape)
-        elem = f64 if parameter.elem == "f64" else f32
-        numbers = RowsType.get(ONE, (len(rule.numbers),), elem)
-        self._argument(parameter, "numbers", numbers, None)
-        self.func.arg_attrs = ArrayAttr(DictionaryAttr(a) for a in self.attributes)
-        self.func.update_function_type()
-
-    def _argument(
-        self, parameter: RowsBinding, what: str, kind: RowsType, axis: int | None
-    ) -> RowsBinding:
-        name = self.names.fresh(f"{parameter.name}_{what}")
-        block = self.func.body.block
-        block.insert_arg(kind, len(block.args)).name_hint = name
-        self.attributes.append({NAME: StringAttr(name), STATE_OF: StringAttr(parameter.name)})
-        source = FromTensor(self.placeholders + len(self.rows), axis)
-        self.rows.append(RowsBinding(name, source, kind.dims, str(kind.elem), False))
-        return self.rows[-1]
-
-    def _update(self, argument: RowsBinding, shape: Sequence[int]) -> None:
-        source = argument.source
-        assert isinstance(source, FromTensor)
-        dims = tuple(-1 if i == source.row_axis else n for i, n in enumerate(shape))
-        result = ResultBinding(
-            f"new_{argument.name}", dims, source.row_axis, 1, argument.elem, None
-        )
-        self.updates.append(UpdateBinding(source.placeholder, argument.name, result))
+    if x.grad is None:
+        return torch.zeros_like(x, requires_grad=False)
+    if x.grad.layout != torch.strided or x.grad.requires_grad:
+        raise NotOneStep("a gradient that waits in `.grad` is sparse, or wants a gradient itself")
+    return x.grad

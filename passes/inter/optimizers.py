@@ -32,13 +32,19 @@ class Step:
     numbers: Mapping[str, Rows]
 
     def decayed_gradient(self) -> Rows:
-        """The gradient of the loss with its L2 penalty."""
-        b = self.b
-        return b.add(self.gradient, b.mul(self.parameter, self.numbers["weight_decay"]))
+        """The gradient of the loss, or where `sign` is -1 of what is to be maximised, with its L2
+        penalty."""
+        b, n = self.b, self.numbers
+        own = b.mul(self.gradient, n["sign"])
+        return b.add(own, b.mul(self.parameter, n["weight_decay"]))
 
     def moved(self, direction: Rows) -> Rows:
         """The parameter after a step against `direction`."""
         return self.b.sub(self.parameter, self.b.mul(direction, self.numbers["rate"]))
+
+
+State = dict[str, Rows]
+"""What is kept for a parameter, by torch's names."""
 
 
 @dataclass(frozen=True)
@@ -49,62 +55,82 @@ class Rule:
         state: what is kept for a parameter, by torch's names; each has the parameter's shape, but
             `COUNT`, which is one number.
         numbers: the numbers of a step, in the order of the row that holds them.
-        update: from a step and the rows of `state` to the new parameter and the new `state`.
+        update: from a step and the `state` to the new parameter and the new `state`, of which
+            `COUNT` is not its business.
     """
 
     state: tuple[str, ...]
     numbers: tuple[str, ...]
-    update: Callable[[Step, Sequence[Rows]], tuple[Rows, Sequence[Rows]]]
+    update: Callable[[Step, State], tuple[Rows, State]]
 
 
-def _adam(step: Step, state: Sequence[Rows]) -> tuple[Rows, Sequence[Rows]]:
+def _adam(step: Step, state: State) -> tuple[Rows, State]:
     """Adam (Kingma and Ba, ICLR 2015, algorithm 1), with the decay of weights taken from the
-    gradient or, where `keep` is below 1, from the weights (Loshchilov and Hutter, ICLR 2019); with
-    a last row of state the largest second moment so far divides (Reddi et al., ICLR 2018)."""
+    gradient or, where `keep` is below 1, from the weights (Loshchilov and Hutter, ICLR 2019); where
+    the largest second moment so far is kept, that divides (Reddi et al., ICLR 2018)."""
     b, n = step.b, step.numbers
-    count, mean, square = state[:3]
-    g = step.decayed_gradient()
+    g, mean = step.decayed_gradient(), state["exp_avg"]
     mean = b.add(mean, b.mul(b.sub(g, mean), n["mean_weight"]))
-    square = b.add(b.mul(square, n["beta2"]), b.mul(b.mul(g, g), n["square_weight"]))
-    largest = [b.pointwise("maximum", x, square) for x in state[3:]]
-    root = b.pointwise("sqrt", largest[0] if largest else square)
-    divisor = b.add(b.mul(root, n["root_scale"]), n["eps"])
+    square = b.add(b.mul(state["exp_avg_sq"], n["beta2"]), b.mul(b.mul(g, g), n["square_weight"]))
+    new = {"exp_avg": mean, "exp_avg_sq": square}
+    if (largest := state.get("max_exp_avg_sq")) is not None:
+        square = new["max_exp_avg_sq"] = b.pointwise("maximum", largest, square)
+    divisor = b.add(b.mul(b.pointwise("sqrt", square), n["root_scale"]), n["eps"])
     kept = Step(b, b.mul(step.parameter, n["keep"]), g, n)
-    count = b.add(count, b.const(1.0, (), rows(count).elem))
-    return kept.moved(b.div(mean, divisor)), [count, mean, square, *largest]
+    return kept.moved(b.div(mean, divisor)), new
 
 
-def _sgd(step: Step, state: Sequence[Rows]) -> tuple[Rows, Sequence[Rows]]:
-    return step.moved(step.decayed_gradient()), []
+def _sgd(step: Step, state: State) -> tuple[Rows, State]:
+    return step.moved(step.decayed_gradient()), {}
 
 
-def _momentum(step: Step, state: Sequence[Rows]) -> tuple[Rows, Sequence[Rows]]:
+def _momentum(step: Step, state: State) -> tuple[Rows, State]:
     """SGD with momentum (Sutskever et al., ICML 2013, as torch has it: the rate is outside)."""
     b, n = step.b, step.numbers
     g = step.decayed_gradient()
-    buffer = b.add(b.mul(state[0], n["momentum"]), b.mul(g, n["undamped"]))
-    return step.moved(buffer), [buffer]
+    buffer = b.add(b.mul(state["momentum_buffer"], n["momentum"]), b.mul(g, n["undamped"]))
+    return step.moved(buffer), {"momentum_buffer": buffer}
 
 
-def _nesterov(step: Step, state: Sequence[Rows]) -> tuple[Rows, Sequence[Rows]]:
+def _nesterov(step: Step, state: State) -> tuple[Rows, State]:
     """The same with the gradient looked up one step ahead."""
     b, g = step.b, step.decayed_gradient()
-    _, (buffer,) = _momentum(step, state)
-    return step.moved(b.add(g, b.mul(buffer, step.numbers["momentum"]))), [buffer]
+    _, new = _momentum(step, state)
+    ahead = b.mul(new["momentum_buffer"], step.numbers["momentum"])
+    return step.moved(b.add(g, ahead)), new
 
 
-_ADAM = (
-    "rate",
-    "weight_decay",
-    "keep",
-    "mean_weight",
-    "beta2",
-    "square_weight",
-    "root_scale",
-    "eps",
-)
-_SGD = ("rate", "weight_decay")
+def _adagrad(step: Step, state: State) -> tuple[Rows, State]:
+    """Adagrad (Duchi et al., JMLR 2011, the diagonal form)."""
+    b, g = step.b, step.decayed_gradient()
+    total = b.add(state["sum"], b.mul(g, g))
+    divisor = b.add(b.pointwise("sqrt", total), step.numbers["eps"])
+    return step.moved(b.div(g, divisor)), {"sum": total}
+
+
+def _rmsprop(step: Step, state: State) -> tuple[Rows, State]:
+    """RMSprop (Hinton, Coursera lecture 6e); where the mean gradient is kept its square leaves the
+    divisor (Graves, 2013, section 4.2), where a buffer is kept there is momentum."""
+    b, n = step.b, step.numbers
+    g = step.decayed_gradient()
+    square = b.add(b.mul(state["square_avg"], n["alpha"]), b.mul(b.mul(g, g), n["square_weight"]))
+    new = {"square_avg": square}
+    if (mean := state.get("grad_avg")) is not None:
+        mean = new["grad_avg"] = b.pointwise("lerp", mean, g, n["square_weight"])
+        square = b.sub(square, b.mul(mean, mean))
+    direction = b.div(g, b.add(b.pointwise("sqrt", square), n["eps"]))
+    if (buffer := state.get("momentum_buffer")) is not None:
+        direction = b.add(b.mul(buffer, n["momentum"]), direction)
+        new["momentum_buffer"] = direction
+    return step.moved(direction), new
+
+
+_SGD = ("rate", "weight_decay", "sign")
 _MOMENTUM = (*_SGD, "momentum", "undamped")
+_ADAM = (*_SGD, "keep", "mean_weight", "beta2", "square_weight", "root_scale", "eps")
+_ADAGRAD = (*_SGD, "eps")
+_RMSPROP = (*_SGD, "alpha", "square_weight", "eps")
+_SQUARE = (COUNT, "square_avg")
 
 RULES: dict[str, Rule] = {
     "adam": Rule((COUNT, "exp_avg", "exp_avg_sq"), _ADAM, _adam),
@@ -112,6 +138,13 @@ RULES: dict[str, Rule] = {
     "sgd": Rule((), _SGD, _sgd),
     "momentum": Rule(("momentum_buffer",), _MOMENTUM, _momentum),
     "nesterov": Rule(("momentum_buffer",), _MOMENTUM, _nesterov),
+    "adagrad": Rule((COUNT, "sum"), _ADAGRAD, _adagrad),
+    "rmsprop": Rule(_SQUARE, _RMSPROP, _rmsprop),
+    "rmsprop-momentum": Rule((*_SQUARE, "momentum_buffer"), (*_RMSPROP, "momentum"), _rmsprop),
+    "rmsprop-centered": Rule((*_SQUARE, "grad_avg"), _RMSPROP, _rmsprop),
+    "rmsprop-centered-momentum": Rule(
+        (*_SQUARE, "momentum_buffer", "grad_avg"), (*_RMSPROP, "momentum"), _rmsprop
+    ),
 }
 
 
@@ -123,5 +156,8 @@ def updated(
     named = {
         name: b.reshape(b.slice(numbers, 0, i, i + 1), ones) for i, name in enumerate(rule.numbers)
     }
-    new, kept = rule.update(Step(b, parameter, gradient, named), state)
-    return [new, *kept]
+    old = dict(zip(rule.state, state, strict=True))
+    new, kept = rule.update(Step(b, parameter, gradient, named), old)
+    if (count := old.get(COUNT)) is not None:
+        kept[COUNT] = b.add(count, b.const(1.0, (), rows(count).elem))
+    return [new, *(kept[name] for name in rule.state)]

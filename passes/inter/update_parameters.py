@@ -7,24 +7,30 @@ more. Nothing is left for a backward phase.
 
 Before: `%w {inter.needs_grad, inter.optimizer = "sgd"}`, its numbers `%n {inter.state_of = "w"}`,
 and a result `%dw {inter.grad = "w"}`. After: a result `%w - rate * %dw {inter.update = "w"}`.
+
+An argument `%s {inter.sum_of = "w"}` is added to the gradient first. Without a rule for `w` that is
+all: the result is `%s + %dw {inter.update = "s"}`. With `%c {inter.clip = ["value", "norm-2"]}` the
+gradients of parameters with rules are clipped, all of them before any is used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NoReturn
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.hints import isa
 
-from ...dialects.attributes import GRAD, NAME, OPTIMIZER, STATE_OF, UPDATE, UPDATED
+from ...dialects.attributes import CLIP, GRAD, NAME, OPTIMIZER, STATE_OF, SUM_OF, UPDATE, UPDATED
 from ...dialects.inter.builder import Builder
-from ...dialects.inter.types import UNIT, rows
+from ...dialects.inter.types import UNIT, is_float, rows
 from ...dialects.signature import (
     Attributes,
     Names,
@@ -36,6 +42,7 @@ from ...dialects.signature import (
 )
 from ..analysis.dependence import cotangents
 from ..function_pass import FunctionPass
+from .gradient_clipping import CLIPS, clipped
 from .optimizers import COUNT, RULES, Rule, updated
 from .verify_sets import verify_sets
 
@@ -52,6 +59,14 @@ class Parameter:
     numbers: SSAValue
 
 
+@dataclass(frozen=True)
+class Sum:
+    """An argument with the sum of earlier gradients."""
+
+    name: str
+    value: SSAValue
+
+
 def update_parameters(func: FuncOp) -> None:
     """Applies the rules that `func` names, in place.
 
@@ -60,32 +75,84 @@ def update_parameters(func: FuncOp) -> None:
             one differentiable number as its result; a gradient has no rule, or a rule no gradient.
     """
     parameters = {p.name: p for p in _parameters(func)}
-    if not parameters:
+    sums, clip = _sums(func), _clip(func)
+    if not parameters and not sums:
         return
     env = verify_sets(func)
     _seed(func, Builder(env, InsertPoint.at_start(func.body.block)))
     ret, attributes = return_of(func), result_attributes(func)
     b = Builder(env, InsertPoint.before(ret))
+    gradients = _gradients(b, func, parameters.keys() | sums.keys(), sums)
+    used = {name: g for name, g in gradients.items() if name in parameters}
+    if clip is not None and used:
+        gradients |= clipped(b, used, *clip)
     names = Names(n.data for d in attributes if isinstance(n := d.get(NAME), StringAttr))
     results: list[tuple[SSAValue, Attributes]] = []
     for value, attrs in zip(ret.operands, attributes, strict=True):
         if not isinstance(of := attrs.get(GRAD), StringAttr):
             results.append((value, attrs))
             continue
-        if of.data not in parameters:
-            _fail(func, f"argument {of.data} has a gradient and no {OPTIMIZER}: mark all or none")
-        p = parameters.pop(of.data)
-        new = updated(b, p.rule, p.value, value, [v for _, v in p.state], p.numbers)
-        for name, x in zip([p.name, *(n for n, _ in p.state)], new, strict=True):
+        p, gradient = parameters.get(of.data), gradients[of.data]
+        if p is None:
+            new = {sums[of.data].name: gradient}
+        else:
+            state = [v for _, v in p.state]
+            made = updated(b, p.rule, p.value, gradient, state, p.numbers)
+            new = dict(zip([p.name, *(n for n, _ in p.state)], made, strict=True))
+        for name, x in new.items():
             own = StringAttr(names.fresh(f"new_{name}"))
             results.append((x, {NAME: own, UPDATE: StringAttr(name)}))
-    if parameters:
-        _fail(func, f"argument {next(iter(parameters))} has no gradient: mark it inter.needs_grad")
     Rewriter.erase_op(ret)
     func.body.block.add_op(ReturnOp(*(v for v, _ in results)))
     func.attributes[UPDATED] = UnitAttr()
     func.res_attrs = array_of(a for _, a in results)
     func.update_function_type()
+
+
+def _gradients(
+    b: Builder, func: FuncOp, wanted: AbstractSet[str], sums: Mapping[str, Sum]
+) -> dict[str, SSAValue]:
+    """The gradients by the names of arguments, with what earlier calls have left of them."""
+    out: dict[str, SSAValue] = {}
+    for value, attrs in zip(return_of(func).operands, result_attributes(func), strict=True):
+        if isinstance(of := attrs.get(GRAD), StringAttr):
+            if of.data not in wanted:
+                what = f"{OPTIMIZER}: mark all or none"
+                _fail(func, f"argument {of.data} has a gradient and no {what}")
+            before = sums.get(of.data)
+            out[of.data] = value if before is None else b.add(before.value, value)
+    if missing := sorted(wanted - out.keys()):
+        _fail(func, f"argument {missing[0]} has no gradient: mark it inter.needs_grad")
+    return out
+
+
+def _sums(func: FuncOp) -> dict[str, Sum]:
+    """The sums of earlier gradients, by the arguments that these are of."""
+    out: dict[str, Sum] = {}
+    args = arguments(func)
+    types = {name: value.type for name, value, _ in args}
+    for name, value, attrs in args:
+        if isinstance(of := attrs.get(SUM_OF), StringAttr):
+            if types.get(of.data) != value.type:
+                _fail(func, f"{name} holds no gradients of {of.data}: it is {value.type}")
+            out[of.data] = Sum(name, value)
+    return out
+
+
+def _clip(func: FuncOp) -> tuple[list[str], SSAValue] | None:
+    """How gradients are clipped, and the row of the bounds."""
+    for name, value, attrs in arguments(func):
+        if not isa(given := attrs.get(CLIP), ArrayAttr[StringAttr]):
+            continue
+        kinds = [k.data for k in given]
+        for kind in kinds:
+            if kind not in CLIPS:
+                _fail(func, f"gradients cannot be clipped by {kind!r}: {', '.join(CLIPS)}")
+        t = rows(value)
+        if (t.dom.set, t.dims) != (UNIT, (len(kinds),)) or not is_float(t.elem):
+            _fail(func, f"{name} is one row of {len(kinds)} bounds, not {t}")
+        return kinds, value
+    return None
 
 
 def _parameters(func: FuncOp) -> list[Parameter]:

@@ -30,8 +30,11 @@ from .train_steps import (
     twins,
 )
 
-LONG = ("adam-decay", "adamw-amsgrad", "adam-fused", "sgd-decay")
-"""Options that others have as well, in another combination."""
+LONG = (
+    *("adam-decay", "adamw-amsgrad", "adam-fused", "sgd-decay", "adagrad"),
+    *(n for n in OPTIMIZERS if n.startswith("rmsprop-")),
+)
+"""Options that others have as well, or test_train_step_optimizers has in double precision."""
 
 
 @pytest.mark.parametrize(

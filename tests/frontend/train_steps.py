@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from torch_geometric.nn import SAGEConv
 
 import gnnc
@@ -29,6 +29,23 @@ OPTIMIZERS: dict[str, MakeOptimizer] = {
     "sgd-decay": lambda p: SGD(p, lr=0.1, weight_decay=0.1),
     "momentum": lambda p: SGD(p, lr=0.1, momentum=0.9, dampening=0.5, weight_decay=0.01),
     "nesterov": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adagrad": lambda p: Adagrad(
+        p, lr=0.1, lr_decay=0.1, weight_decay=0.01, initial_accumulator_value=0.1, eps=1e-4
+    ),
+    "rmsprop": lambda p: RMSprop(p, lr=0.01, alpha=0.9, eps=1e-4, weight_decay=0.01),
+    "rmsprop-momentum": lambda p: RMSprop(p, lr=0.01, momentum=0.9),
+    "rmsprop-centered": lambda p: RMSprop(p, lr=0.01, centered=True, eps=1e-4),
+    "rmsprop-all": lambda p: RMSprop(
+        p, lr=0.001, momentum=0.5, centered=True, weight_decay=0.1, maximize=True, eps=1e-2
+    ),
+}
+
+MAXIMISERS: dict[str, MakeOptimizer] = {
+    "adam": lambda p: Adam(p, lr=0.01, weight_decay=0.1, maximize=True),
+    "adamw": lambda p: AdamW(p, lr=0.01, maximize=True, amsgrad=True),
+    "sgd": lambda p: SGD(p, lr=0.01, weight_decay=0.1, maximize=True),
+    "nesterov": lambda p: SGD(p, lr=0.01, momentum=0.9, nesterov=True, maximize=True),
+    "adagrad": lambda p: Adagrad(p, lr=0.01, weight_decay=0.1, maximize=True),
 }
 
 
@@ -63,11 +80,30 @@ def loss_of(model: nn.Module) -> Callable[..., Tensor]:
 
 
 def plain_step(model: nn.Module, optimizer: Optimizer, *args: Tensor) -> Tensor:
+    return train_any(loss_of(model), optimizer, *args).detach()
+
+
+def train_any(loss: Callable[..., Any], optimizer: Optimizer, *args: Tensor) -> Any:
+    """A step of torch's with a loss of its own; what that returned."""
     optimizer.zero_grad()
-    loss = loss_of(model)(*args)
-    loss.backward()
+    out = loss(*args)
+    (out if isinstance(out, Tensor) else out[0]).backward()
     optimizer.step()
-    return loss.detach()
+    return out
+
+
+def clip_in_torch(
+    optimizer: Optimizer,
+    clip_grad_norm: float | None = None,
+    clip_grad_value: float | None = None,
+    norm_type: Any = 2.0,
+) -> None:
+    """What the arguments of `train_step` of these names ask for."""
+    parameters = [p for g in optimizer.param_groups for p in g["params"]]
+    if clip_grad_value is not None:
+        nn.utils.clip_grad_value_(parameters, clip_grad_value)
+    if clip_grad_norm is not None:
+        nn.utils.clip_grad_norm_(parameters, clip_grad_norm, norm_type)
 
 
 def train_both(count: int, a: nn.Module, o: Optimizer, step: Any, *args: Tensor) -> None:
@@ -84,7 +120,7 @@ def assert_same(a: nn.Module, b: nn.Module, tolerance: float = 1e-5) -> None:
         )
 
 
-def assert_same_state(a: Optimizer, b: Optimizer) -> None:
+def assert_same_state(a: Optimizer, b: Optimizer, tolerance: float | None = None) -> None:
     """What a checkpoint would hold."""
     x, y = a.state_dict(), b.state_dict()
     assert x["param_groups"] == y["param_groups"]
@@ -92,7 +128,8 @@ def assert_same_state(a: Optimizer, b: Optimizer) -> None:
     for k, state in x["state"].items():
         assert state.keys() == y["state"][k].keys()
         for name, value in state.items():
-            torch.testing.assert_close(value, y["state"][k][name], atol=1e-5, rtol=1e-4)
+            atol, rtol = (1e-5, 1e-4) if tolerance is None else (tolerance, tolerance)
+            torch.testing.assert_close(value, y["state"][k][name], atol=atol, rtol=rtol)
 
 
 def in_one_program(step: Any) -> bool:
@@ -107,8 +144,14 @@ def fallbacks(step: Any) -> str:
 def twins(
     make: Callable[[], nn.Module], optimizer: MakeOptimizer, seed: int = 0
 ) -> tuple[nn.Module, Optimizer, nn.Module, Optimizer, Any]:
+    a, o, b, p = twins_of(make, optimizer, seed)
+    return a, o, b, p, gnnc.train_step(loss_of(b), p)
+
+
+def twins_of(
+    make: Callable[[], nn.Module], optimizer: MakeOptimizer, seed: int = 0
+) -> tuple[nn.Module, Optimizer, nn.Module, Optimizer]:
     torch.manual_seed(seed)
     a = make()
     b = copy.deepcopy(a)
-    o, p = optimizer(a.parameters()), optimizer(b.parameters())
-    return a, o, b, p, gnnc.train_step(loss_of(b), p)
+    return a, optimizer(a.parameters()), b, optimizer(b.parameters())

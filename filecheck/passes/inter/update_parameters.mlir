@@ -8,8 +8,9 @@
 // CHECK-NEXT: %[[ONE:.*]] = inter.const 1.0 : !inter.rows<unit, f32>
 // CHECK: %dw = inter.broadcast %[[D:.*]] : !inter.rows<unit, 2xf32>
 // CHECK: inter.slice %n {dim = 0, lo = 0, hi = 1}
+// CHECK: %[[OWN:.*]] = inter.mul %dw, %
 // CHECK: %[[PENALTY:.*]] = inter.mul %w, %
-// CHECK: %[[G:.*]] = inter.add %dw, %[[PENALTY]]
+// CHECK: %[[G:.*]] = inter.add %[[OWN]], %[[PENALTY]]
 // CHECK: %[[OLD:.*]] = inter.mul %v, %
 // CHECK: %[[NEW:.*]] = inter.mul %[[G]], %
 // CHECK: %[[V:.*]] = inter.add %[[OLD]], %[[NEW]]
@@ -19,7 +20,7 @@
 func.func @momentum(
     %w : !inter.rows<unit, 2xf32> {inter.needs_grad, inter.optimizer = "momentum"},
     %v : !inter.rows<unit, 2xf32> {inter.state_of = "w"},
-    %n : !inter.rows<unit, 4xf32> {inter.state_of = "w"},
+    %n : !inter.rows<unit, 5xf32> {inter.state_of = "w"},
     %d_l : !inter.rows<unit, f32> {inter.cotangent})
     -> (!inter.rows<unit, f32>, !inter.rows<unit, 2xf32> {inter.grad = "w"}) {
   %l = inter.row_reduce sum %w [0] : !inter.rows<unit, f32>
@@ -35,9 +36,9 @@ func.func @momentum(
 // CHECK: func.return %l, %{{.*}}, %{{.*}} : !inter.rows<unit, f32>, !inter.rows<unit, f32>, !inter.rows<unit, f32>
 func.func @two(
     %a : !inter.rows<unit, f32> {inter.needs_grad, inter.optimizer = "sgd"},
-    %an : !inter.rows<unit, 2xf32> {inter.state_of = "a"},
+    %an : !inter.rows<unit, 3xf32> {inter.state_of = "a"},
     %b : !inter.rows<unit, f32> {inter.needs_grad, inter.optimizer = "sgd"},
-    %bn : !inter.rows<unit, 2xf32> {inter.state_of = "b"},
+    %bn : !inter.rows<unit, 3xf32> {inter.state_of = "b"},
     %d_l : !inter.rows<unit, f32> {inter.cotangent})
     -> (!inter.rows<unit, f32>, !inter.rows<unit, f32> {inter.grad = "a"}, !inter.rows<unit, f32> {inter.grad = "b"}) {
   %l = inter.mul %a, %b : !inter.rows<unit, f32>

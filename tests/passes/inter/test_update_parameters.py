@@ -16,6 +16,7 @@ W, DW = np.array([[0.5, -1.0, 2.0]]), np.array([[3.0, -1.0, 0.0]])
 N = {
     "rate": 0.1,
     "weight_decay": 0.2,
+    "sign": -1.0,
     "keep": 0.9,
     "mean_weight": 0.1,
     "beta2": 0.99,
@@ -24,6 +25,7 @@ N = {
     "eps": 0.001,
     "momentum": 0.8,
     "undamped": 0.7,
+    "alpha": 0.6,
 }
 STATE = {
     "step": np.array([4.0]),
@@ -31,6 +33,9 @@ STATE = {
     "exp_avg_sq": np.array([[0.5, 0.1, 0.0]]),
     "max_exp_avg_sq": np.array([[0.2, 0.3, 0.0]]),
     "momentum_buffer": np.array([[0.3, -0.1, 0.0]]),
+    "sum": np.array([[0.2, 0.3, 0.0]]),
+    "square_avg": np.array([[0.5, 0.1, 0.0]]),
+    "grad_avg": np.array([[0.3, -0.1, 0.0]]),
 }
 
 
@@ -56,17 +61,35 @@ func.func @main(%N : !inter.set<N>, %x : !inter.rows<N, {dims}x{elem}>,
 
 def expected(rule: str) -> list[np.ndarray]:
     """The new parameter and state, by the formulas of torch.optim."""
-    g = DW + N["weight_decay"] * W
+    g = N["sign"] * DW + N["weight_decay"] * W
     if rule == "sgd":
         return [W - N["rate"] * g]
     if rule in ("momentum", "nesterov"):
         v = N["momentum"] * STATE["momentum_buffer"] + N["undamped"] * g
         return [W - N["rate"] * (v if rule == "momentum" else g + N["momentum"] * v), v]
+    if rule == "adagrad":
+        total = STATE["sum"] + g * g
+        return [W - N["rate"] * g / (np.sqrt(total) + N["eps"]), STATE["step"] + 1, total]
+    if rule.startswith("rmsprop"):
+        return rmsprop(g, "momentum" in rule, "centered" in rule)
     m = STATE["exp_avg"] + (g - STATE["exp_avg"]) * N["mean_weight"]
     v = N["beta2"] * STATE["exp_avg_sq"] + N["square_weight"] * g * g
     top = [np.maximum(STATE["max_exp_avg_sq"], v)] if rule == "amsgrad" else []
     divisor = np.sqrt(top[0] if top else v) * N["root_scale"] + N["eps"]
     return [W * N["keep"] - N["rate"] * m / divisor, STATE["step"] + 1, m, v, *top]
+
+
+def rmsprop(g: np.ndarray, momentum: bool, centered: bool) -> list[np.ndarray]:
+    v = square = N["alpha"] * STATE["square_avg"] + N["square_weight"] * g * g
+    buffer, mean = [], []
+    if centered:
+        mean = [STATE["grad_avg"] + (g - STATE["grad_avg"]) * N["square_weight"]]
+        v = square - mean[0] ** 2
+    direction = g / (np.sqrt(v) + N["eps"])
+    if momentum:
+        direction = N["momentum"] * STATE["momentum_buffer"] + direction
+        buffer = [direction]
+    return [W - N["rate"] * direction, STATE["step"] + 1, square, *buffer, *mean]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -81,7 +104,7 @@ def test_rules_are_those_of_torch(rule: str) -> None:
         np.testing.assert_allclose(got, want)
 
 
-@pytest.mark.parametrize("rule", ["adam", "nesterov"])
+@pytest.mark.parametrize("rule", ["adam", "nesterov", "rmsprop-centered-momentum"])
 @pytest.mark.parametrize("dims", ["3", "8x5", "40x32x16"])
 def test_the_whole_pipeline_keeps_the_meaning(rule: str, dims: str) -> None:
     """Also of rows that split-long-rows cuts into pieces."""

@@ -1,0 +1,120 @@
+"""`gnnc.train_step`: every optimizer that has rules, in double precision, to torch's own digits."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import Adagrad, Optimizer, RMSprop
+
+import gnnc
+from gnnc.runtime.cpu import toolchain
+
+from .train_steps import (
+    MAXIMISERS,
+    OPTIMIZERS,
+    MakeOptimizer,
+    assert_same,
+    assert_same_state,
+    data,
+    fallbacks,
+    in_one_program,
+    plain_step,
+    sage,
+    train_both,
+    twins,
+)
+
+ALL = {**OPTIMIZERS, **{f"{k}-maximize": make for k, make in MAXIMISERS.items()}}
+QUICK = ("amsgrad", "adagrad", "rmsprop", "rmsprop-all", "adam-maximize", "nesterov-maximize")
+
+
+def double() -> nn.Module:
+    return sage().double()
+
+
+def assert_equal(a: nn.Module, o: Optimizer, b: nn.Module, p: Optimizer) -> None:
+    """Parameters and state, to the digits of double precision."""
+    assert_same(a, b, 1e-10)
+    assert_same_state(o, p, 1e-10)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(m, id=n, marks=[] if n in QUICK else pytest.mark.long) for n, m in ALL.items()],
+)
+def test_torch_and_gnnc_take_turns(make: MakeOptimizer) -> None:
+    """Each goes on with the state that the other has left."""
+    a, o, b, p, step = twins(double, make)
+    args = data(dtype=torch.float64)
+    plain_step(b, p, *args)
+    plain_step(a, o, *args)
+    for _ in range(2):
+        train_both(3, a, o, step, *args)
+        assert_equal(a, o, b, p)
+        plain_step(b, p, *args)
+        plain_step(a, o, *args)
+    assert_equal(a, o, b, p)
+    assert in_one_program(step)
+
+
+@pytest.mark.parametrize("name", ["adagrad", "rmsprop-all"])
+def test_checkpoints_are_torchs(name: str) -> None:
+    a, o, b, p, step = twins(double, OPTIMIZERS[name])
+    args = data(dtype=torch.float64)
+    train_both(2, a, o, step, *args)
+    theirs, ours = copy.deepcopy(o.state_dict()), copy.deepcopy(p.state_dict())
+    o.load_state_dict(ours)
+    p.load_state_dict(theirs)
+    train_both(2, a, o, step, *args)
+    assert_equal(a, o, b, p)
+    assert in_one_program(step)
+
+
+def test_adagrad_in_single_precision_counts_in_it() -> None:
+    a, o, b, p, step = twins(sage, lambda q: Adagrad(q, lr=0.1, fused=True))
+    args = data()
+    train_both(3, a, o, step, *args)
+    assert_same(a, b)
+    assert_same_state(o, p)
+    assert in_one_program(step)
+
+
+def test_state_that_was_cleared_begins_anew() -> None:
+    a, o, b, p, step = twins(
+        double, lambda q: Adagrad(q, lr=0.1, initial_accumulator_value=0.5, eps=1e-3)
+    )
+    args = data(dtype=torch.float64)
+    for optimizer in (o, p):
+        optimizer.state.clear()
+    train_both(2, a, o, step, *args)
+    assert_equal(a, o, b, p)
+
+
+def test_numbers_compile_nothing_and_options_do() -> None:
+    a, o, b, p, step = twins(double, lambda q: RMSprop(q, lr=0.01, momentum=0.5, eps=1e-3))
+    args = data(dtype=torch.float64)
+    train_both(1, a, o, step, *args)
+    before = toolchain.stats().compiled
+    for number, value in (("alpha", 0.5), ("momentum", 0.2), ("lr", 0.1), ("maximize", True)):
+        for optimizer in (o, p):
+            optimizer.param_groups[0][number] = value
+        train_both(1, a, o, step, *args)
+    assert toolchain.stats().compiled == before
+    for optimizer in (o, p):
+        optimizer.param_groups[0]["momentum"] = 0
+    train_both(1, a, o, step, *args)
+    assert gnnc.explain(step).graphs == 2
+    assert_equal(a, o, b, p)
+
+
+def test_an_option_that_needs_more_state_is_torchs_error() -> None:
+    _, _, _, p, step = twins(double, lambda q: RMSprop(q, lr=0.01))
+    args = data(dtype=torch.float64)
+    step(*args)
+    p.param_groups[0]["centered"] = True
+    with pytest.raises(KeyError, match="grad_avg"):
+        step(*args)
+    assert "no grad_avg" in fallbacks(step)
