@@ -55,6 +55,12 @@ def rule(*ops: str, counts: str | None = None) -> Callable[[Rule], Rule]:
     return register
 
 
+def formulas(**of: Callable[[Context, Arr], Arr]) -> None:
+    """Registers rules of a tensor and nothing else, by what they compute of it."""
+    for op, formula in of.items():
+        rule(op)(lambda c, formula=formula: formula(c.ctx, c.x))
+
+
 @dataclass
 class Call:
     """One node: its op, its evaluated arguments by name, its example result, and what it changes.
