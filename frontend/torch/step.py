@@ -8,7 +8,6 @@ the owner of its state: checkpoints, schedules of rates and groups of parameters
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +37,6 @@ from .importer import Imported, Unsupported
 from .importer.binding import FromTensor, ResultBinding, RowsBinding, UpdateBinding
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
-
-log = logging.getLogger("gnnc")
 
 _REFUSED = (
     *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
@@ -103,7 +100,7 @@ class TrainStep:
             only_loss,
             self._step_of,
             fullgraph=True,
-            notice=self._tell,
+            notice=self.report.warn,
             sparse_features=options.sparse_features,
         )
 
@@ -130,14 +127,10 @@ class TrainStep:
             except _REFUSED as error:
                 if self.options.fullgraph:
                     raise
-                self._tell(f"the update of parameters, which is not in one program: {error}")
+                self.report.warn(f"the update of parameters, which is not in one program: {error}")
         if self.in_parts is None:
             self.in_parts = compiled_callable(self.loss, self.options, self.report)
         return self.in_parts(*args, **kwargs)
-
-    def _tell(self, message: str) -> None:
-        self.report.fell_back(message)
-        log.warning("runs in torch: %s", message)
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         step = GraphStep(graph, self.optimizer, self.options, self.report)
