@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,8 +23,6 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .report import Report, remember
-
-log = logging.getLogger("gnnc")
 
 
 def compile(target: Any = None, /, **options: Any) -> Any:
@@ -86,17 +83,12 @@ def compiled_callable(
     fn: Callable[..., Any], options: Options, report: Report
 ) -> Callable[..., Any]:
     """`fn` through Dynamo and our backend."""
-
-    def notice(message: str) -> None:
-        report.fell_back(message)
-        log.warning("%s", message)
-
     backend = functools.partial(compile_graph, options=options, report=report)
     return dynamo_compile(
         fn,
         backend,
         fullgraph=options.fullgraph,
-        notice=notice,
+        notice=functools.partial(report.warn, what=""),
         sparse_features=options.sparse_features,
     )
 
@@ -219,8 +211,7 @@ def bind(
 
     def tell(message: str) -> None:
         if message not in report.fallbacks:
-            report.fell_back(message)
-            log.warning("%s", message)
+            report.warn(message, what="")
 
     bound = BoundProgram(imported, program, graph, tell)
     report.programs.append(bound)
@@ -237,8 +228,7 @@ def compile_parts(
     if split is None:
         return eager(graph, str(error), report)
     for message in split.reasons:
-        report.fell_back(message)
-        log.warning("runs in torch: %s", message)
+        report.warn(message)
     for part in split.parts:
         own = getattr(split.module, part.name)
         new = LatePart(own, options, report) if part.supported else TorchPart(own)
@@ -273,6 +263,5 @@ class LatePart(nn.Module):
 
 def eager(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., Any]:
     """Run the graph in torch, and say why."""
-    report.fell_back(reason)
-    log.warning("runs in torch: %s", reason)
+    report.warn(reason)
     return as_in_pyg(graph, runner_of(graph))

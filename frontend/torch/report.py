@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from ...runtime.launches import Launch, launches
 if TYPE_CHECKING:
     from ...runtime.program import OnGraph, Program
     from .calls.bound_program import BoundProgram
+
+log = logging.getLogger("gnnc")
 
 
 @dataclass
@@ -38,6 +41,11 @@ class Report:
         """Note a part that runs in torch, once."""
         if message not in self.fallbacks:
             self.fallbacks.append(message)
+
+    def warn(self, message: str, what: str = "runs in torch: ") -> None:
+        """Note a part that runs in torch, and log it."""
+        self.fell_back(message)
+        log.warning("%s%s", what, message)
 
     def launches(self) -> list[Launch]:
         """The launch record: for every kernel the rows it runs over, on the graph that its program

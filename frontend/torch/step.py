@@ -8,7 +8,6 @@ the owner of its state: checkpoints, schedules of rates and groups of parameters
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +33,6 @@ from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, 
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
 from .step_function import Kept, Turn, trained, with_state
-
-log = logging.getLogger("gnnc")
 
 OTHERS_WAIT = (
     "the update of parameters after a call that has no gradient of some for which earlier calls "
@@ -146,7 +143,7 @@ class TrainStep:
             with_mark,
             self._step_of,
             fullgraph=True,
-            notice=self._tell,
+            notice=self.report.warn,
             sparse_features=options.sparse_features,
         )
 
@@ -196,14 +193,10 @@ class TrainStep:
             except _REFUSED as error:
                 if self.options.fullgraph:
                     raise
-                self._tell(f"the update of parameters, which is not in one program: {error}")
+                self.report.warn(f"the update of parameters, which is not in one program: {error}")
         if self.in_parts is None:
             self.in_parts = compiled_callable(self.loss, self.options, self.report)
         return self.in_parts(*args, **kwargs)
-
-    def _tell(self, message: str) -> None:
-        self.report.fell_back(message)
-        log.warning("runs in torch: %s", message)
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report)
@@ -329,8 +322,7 @@ class GraphStep:
         if all(p.grad is None or id(p) in mine for p in every):
             return False
         if OTHERS_WAIT not in self.report.fallbacks:
-            self.report.fell_back(OTHERS_WAIT)
-            log.warning("runs in torch: %s", OTHERS_WAIT)
+            self.report.warn(OTHERS_WAIT)
         return True
 
     def _made(

@@ -23,7 +23,7 @@ from ..importer.errors import location
 from ..importer.memory.aliases import Aliases
 from ..importer.memory.effects import written
 from ..importer.parts.live import live_nodes
-from ..importer.values.sizes import example
+from ..importer.values.sizes import example, storage
 
 Given = Mapping[int, Tensor]
 """Results, by number, in whose place others are taken where they are read."""
@@ -158,7 +158,7 @@ class _Run(fx.Interpreter):
         return last
 
     def _edits(self, n: fx.Node, x: Tensor) -> bool:
-        return any(_storage(self.own[base]) == _storage(x) for base in written(n))
+        return any(storage(self.own[base]) == storage(x) for base in written(n))
 
     def _dropout(self, n: fx.Node) -> Tensor:
         mask, call = self.masks[n.name], canonical(n)
@@ -171,10 +171,6 @@ class _Run(fx.Interpreter):
         x = self.env[call.arguments["input"]]
         factors = kept(x, float(call.arguments["p"]), mask, int(self.key))
         return x.mul_(factors) if call.edited else x * factors
-
-
-def _storage(x: Tensor) -> int:
-    return x.untyped_storage()._cdata
 
 
 def _instead(x: Any, old: Tensor, other: Tensor) -> Any:

@@ -6,7 +6,7 @@ eagerly; they are replaced before anything else looks at a graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ import torch.utils.checkpoint
 from torch import Tensor, fx
 
 from ..importer.errors import Unsupported
+from ..importer.values.sizes import example, tensors_in
 
 _NO_MESSAGE = "assertion error"
 """What Dynamo says where the user's code says nothing."""
@@ -77,15 +78,7 @@ def check_devices(graph: fx.GraphModule) -> None:
         AnotherDevice: a tensor of the graph is not on the CPU.
     """
     for node in graph.graph.nodes:
-        for x in _tensors(node.meta.get("example_value")):
+        for x in tensors_in(example(node)):
             if x.device.type != "cpu":
                 what = f"a tensor on the device {x.device}: gnnc compiles for the CPU"
                 raise AnotherDevice(node, what, mutates=True)
-
-
-def _tensors(value: object) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for x in value:
-            yield from _tensors(x)

@@ -292,10 +292,6 @@ class Imported:
         assert isinstance(func, FuncOp)
         return func
 
-    @property
-    def uses_dropout(self) -> bool:
-        return any(isinstance(r.source, DropoutKey) for r in self.rows)
-
     def check(self, args: Sequence[Any]) -> None:
         """Raises ValueError where sizes that have to agree do not."""
         for c in self.checks:

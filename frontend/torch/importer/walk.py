@@ -36,7 +36,7 @@ from .rules import RULES, Call
 from .values.context import Context
 from .values.held import Held
 from .values.nodes import Set
-from .values.sizes import Sizes, example, expression
+from .values.sizes import Sizes, example, expression, tensors_in
 from .values.tensors import Arr, Merge, Sym, elem_of, numbers
 
 NOISE = {
@@ -267,13 +267,11 @@ class Walk:
 
     def check_dtypes(self, node: fx.Node) -> None:
         for x in (node, *node.all_input_nodes):
-            value = x.meta.get("example_value")
-            for t in value if isinstance(value, tuple | list) else (value,):
-                if isinstance(t, Tensor):
-                    if t.dtype in (torch.float16, torch.bfloat16):
-                        raise NoRule(f"{t.dtype}: gnnc compiles float32 and float64")
-                    if t.is_complex():
-                        raise NoRule("complex numbers")
+            for t in tensors_in(example(x)):
+                if t.dtype in (torch.float16, torch.bfloat16):
+                    raise NoRule(f"{t.dtype}: gnnc compiles float32 and float64")
+                if t.is_complex():
+                    raise NoRule("complex numbers")
 
     def detached(self, node: fx.Node, result: Any) -> Any:
         """Results under torch.no_grad carry no gradient."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,47 +45,27 @@ NUMPY_NAMES = {
 }
 """What the parser of torch's builtin functions and methods takes for other names."""
 
+_SAME_NAME = "add sub mul pow matmul eq ne lt le gt ge neg abs".split()
+
 OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
+    **{name: name for name in _SAME_NAME},
     "truediv": "div",
     "floordiv": "floor_divide",
     "mod": "remainder",
-    "pow": "pow",
-    "matmul": "matmul",
     "and_": "bitwise_and",
     "or_": "bitwise_or",
     "xor": "bitwise_xor",
     "lshift": "__lshift__",
     "rshift": "__rshift__",
-    "eq": "eq",
-    "ne": "ne",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "neg": "neg",
     "pos": "positive",
-    "abs": "abs",
     "invert": "bitwise_not",
 }
 """Python's operators by the ops that tensors have for them."""
 
 IN_PLACE_OPERATORS = {
-    "iadd": "add",
-    "isub": "sub",
-    "imul": "mul",
-    "itruediv": "div",
-    "ifloordiv": "floor_divide",
-    "imod": "remainder",
-    "ipow": "pow",
-    "iand": "bitwise_and",
-    "ior": "bitwise_or",
-    "ixor": "bitwise_xor",
-    "imatmul": "matmul",
-    "ilshift": "__lshift__",
-    "irshift": "__rshift__",
+    spelled: op
+    for name, op in OPERATORS.items()
+    if hasattr(operator, spelled := "i" + name.removesuffix("_"))
 }
 
 ITEMS = {"getitem": ("input", "index"), "setitem": ("input", "index", "value")}

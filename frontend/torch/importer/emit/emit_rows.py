@@ -13,7 +13,7 @@ from .....dialects.inter.builder import Builder
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
 from ..values.elements import FLOATS, INTEGERS
-from ..values.nodes import Node
+from ..values.nodes import Node, sources
 from ..values.tensors import ARITHMETIC, elem_of_number
 from .arguments import ELEMENTS
 from .emit_sets import SetEmitter
@@ -172,16 +172,7 @@ class Emitter(SetEmitter):
 
     def has_gradient(self, v: Node) -> bool:
         """Whether a value depends on an input whose gradient is wanted."""
-        todo, seen = [v], set()
-        while todo:
-            x = todo.pop()
-            if x.number in seen or x.op == "stop" or x.elem not in FLOATS:
-                continue
-            seen.add(x.number)
-            todo.extend(x.args)
-            if x.op == "input" and self.signature.gives_gradient(x):
-                return True
-        return False
+        return any(map(self.signature.gives_gradient, sources(v)))
 
     def emit_stack(self, v: Node) -> tuple[SSAValue, int]:
         stages = self.set(v.set)

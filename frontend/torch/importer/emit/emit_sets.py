@@ -20,7 +20,7 @@ from .....dialects.inter.sets import SetEnv
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
 from ..values.held import Bound
-from ..values.nodes import Filter, Loops, Node, Set, Sized, Union
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union, behind
 from .arguments import Signature
 from .maps import (
     MapKey,
@@ -277,18 +277,12 @@ class SetEmitter(ABC):
     def depends(self, v: Node, s: Set) -> bool:
         """Whether a value needs a map of `s` that is not there yet."""
         stages = self.stages[s.number]
-        todo, seen = [v], set()
-        while todo:
-            x = todo.pop()
-            if x.number in seen:
-                continue
-            seen.add(x.number)
-            todo.extend(x.args)
-            for index, codomain, _ in indices_of(x):
-                key = (plain_index(index).number, codomain.number)
-                if x.attrs["over"].find() is s and key not in stages.maps:
-                    return True
-        return False
+        return any(
+            x.attrs["over"].find() is s
+            and (plain_index(index).number, codomain.number) not in stages.maps
+            for x in behind(v)
+            for index, codomain, _ in indices_of(x)
+        )
 
     def check(self, bound: Bound) -> None:
         """Integers are checked to be in bounds, as a map that nobody needs to read."""

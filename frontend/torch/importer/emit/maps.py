@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..values.elements import INTEGERS
-from ..values.nodes import Filter, Loops, Node, Set, Sized, Union, is_const
+from ..values.nodes import Filter, Loops, Node, Set, Sized, Union, behind, is_const
 from ..values.sizes import Sizes, sets_behind
 
 MapKey = tuple[int, int]
@@ -91,14 +91,7 @@ def chosen_by_value(subset: Filter, index: Node) -> bool:
 
 def row_wise_operands(v: Node) -> Iterator[Node]:
     """A value and what it is computed from row by row."""
-    todo, seen = [v], set[int]()
-    while todo:
-        x = todo.pop()
-        if x.number not in seen:
-            seen.add(x.number)
-            yield x
-            if x.op not in ("at", "reduce", "softmax"):
-                todo += x.args
+    return behind(v, enter=lambda x: x.op not in ("at", "reduce", "softmax"))
 
 
 def _is_integer_input(v: Node) -> bool:
@@ -194,8 +187,8 @@ class Program:
             return
         self.sets[s.number] = s
         todo.extend(nodes_of(s))
-        for behind in sets_behind(s):
-            self._reach_set(behind, todo)
+        for base in sets_behind(s):
+            self._reach_set(base, todo)
         if isinstance(s.origin, Sized) and not self.is_argument(s):
             for symbol in s.expr.free_symbols:
                 self._reach_symbol(symbol, todo)

@@ -12,14 +12,9 @@ from collections.abc import Iterator
 from torch import Tensor, fx
 
 from ..errors import Reject
-from ..values.sizes import example, expression
+from ..values.sizes import example, expression, storage
 from .effects import call_of, passes_on, written
 from .layouts import Layouts
-
-
-def storage(value: object) -> int | None:
-    """The identity of the memory behind an example tensor."""
-    return value.untyped_storage()._cdata if isinstance(value, Tensor) else None
 
 
 def same_place(a: object, b: object) -> bool:

@@ -12,8 +12,7 @@ from torch import fx
 
 from ..errors import NoRule, Reject, node_name
 from ..rules import RULES, Call
-from ..values.elements import FLOATS
-from ..values.nodes import Node
+from ..values.nodes import sources
 from ..values.sizes import example
 from ..values.tensors import Arr
 from ..values.views import WHOLE, put, spelled_out, view
@@ -127,22 +126,8 @@ def check_operands(node: fx.Node, aliases: Aliases) -> None:
 def check_attached(old: Arr, new: Arr, base: fx.Node) -> None:
     """Raises Reject where an edit leaves nothing of what a tensor was made from: in torch its
     gradient is zero then, not missing."""
-    if sources(old.v) - sources(new.v):
+    if set(sources(old.v)).difference(sources(new.v)):
         raise Reject(f"it overwrites all of {base.name}, whose gradient is zero then")
-
-
-def sources(v: Node) -> set[int]:
-    """The float inputs that a value has a gradient for."""
-    todo, seen, found = [v], set[int](), set[int]()
-    while todo:
-        x = todo.pop()
-        if x.number in seen or x.elem not in FLOATS or x.op == "stop":
-            continue
-        seen.add(x.number)
-        todo.extend(x.args)
-        if x.op == "input":
-            found.add(x.number)
-    return found
 
 
 def assigns_itself(node: fx.Node, aliases: Aliases) -> bool:

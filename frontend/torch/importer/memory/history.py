@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, fx
 
 from ..errors import Unsupported, node_name
-from ..values.sizes import example
-from .aliases import Aliases, storage
+from ..values.sizes import example, storage, tensors_in
+from .aliases import Aliases
 from .effects import GRAD_MODE, call_of
 
 
@@ -44,9 +44,7 @@ class GradModes:
 
 def takes_part(node: fx.Node) -> bool:
     """Whether the tensor that a node gives is part of autograd's graph, in the end."""
-    value = example(node)
-    values = value if isinstance(value, tuple | list) else (value,)
-    return any(isinstance(v, Tensor) and v.requires_grad for v in values)
+    return any(x.requires_grad for x in tensors_in(example(node)))
 
 
 def is_unrecorded_view(node: fx.Node, aliases: Aliases, modes: GradModes) -> bool:
@@ -127,7 +125,8 @@ def check_edits(graph: fx.Graph, aliases: Aliases) -> None:
 
 
 def _saved_was_edited(graph: fx.Graph) -> bool:
-    roots = [x for n in graph.nodes if n.op in ("placeholder", "output") for x in _examples(n)]
+    ends = [*graph.find_nodes(op="placeholder"), *graph.output_node().all_input_nodes]
+    roots = [x for n in ends for x in tensors_in(example(n))]
     try:
         todo = deque(f for x in roots if (f := x.grad_fn) is not None)
     except RuntimeError:  # of a view made under no_grad, of what was edited outside
@@ -142,11 +141,6 @@ def _saved_was_edited(graph: fx.Graph) -> bool:
         if _has_lost(function):
             return True
     return False
-
-
-def _examples(node: fx.Node) -> list[Tensor]:
-    nodes = node.all_input_nodes if node.op == "output" else [node]
-    return [v for n in nodes if isinstance(v := example(n), Tensor)]
 
 
 def _has_lost(function: Any) -> bool:

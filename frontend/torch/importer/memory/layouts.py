@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, fx
 
 from ..errors import Unsupported
-from ..values.sizes import example, expression, row_symbols
+from ..values.sizes import example, expression, row_symbols, storage
 from .effects import call_of
 
 RESHAPES = {"flatten", "ravel", "reshape", "reshape_as"}
@@ -38,7 +38,7 @@ class Layouts:
 
     def __init__(self, graph: fx.Graph) -> None:
         self.graph = graph
-        self.found: set[int] = set()
+        self.found: set[int | None] = set()
         self._symbols: list[Mapping[sympy.Symbol, int]] = []
 
     def operand(self, node: fx.Node) -> fx.Node | None:
@@ -57,7 +57,7 @@ class Layouts:
         old, new = example(x), example(node)
         if not isinstance(old, Tensor) or not isinstance(new, Tensor):
             return None
-        if _storage(old) == _storage(new):
+        if storage(old) == storage(new):
             if self.differs(old):
                 raise Unsupported(node, "its operand is in memory in another way", mutates=True)
             return None
@@ -74,7 +74,7 @@ class Layouts:
             raise Unsupported(
                 node, "a view of memory that is not in the order of rows", mutates=True
             )
-        self.found.add(_storage(new))
+        self.found.add(storage(new))
         return x
 
     def strides(self, old: Tensor, new: Tensor) -> Iterator[tuple[int, ...] | None]:
@@ -104,13 +104,13 @@ class Layouts:
 
     def differs(self, fake: Tensor) -> bool:
         """Whether a tensor has other strides than its fake."""
-        return _storage(fake) in self.found
+        return storage(fake) in self.found
 
     def handed_on(self, node: fx.Node, operand: fx.Node) -> None:
         """Of a node that is its operand, and another tensor as a fake."""
         old, new = example(operand), example(node)
         if isinstance(old, Tensor) and isinstance(new, Tensor) and old.stride() != new.stride():
-            self.found.add(_storage(new))
+            self.found.add(storage(new))
 
     def symbols(self, x: Tensor) -> Sequence[Mapping[sympy.Symbol, int]]:
         """Sizes for each symbol: as in the call at hand, and with other rows."""
@@ -138,14 +138,10 @@ def _strides(old: Tensor, new: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tup
     )
     x = torch.empty_strided(shape, strides, device="meta")
     y = x.reshape(other)
-    return y.stride() if _storage(y) == _storage(x) else None
+    return y.stride() if storage(y) == storage(x) else None
 
 
 def _number(size: int | torch.SymInt, sizes: Mapping[sympy.Symbol, int]) -> int:
     symbols = expression(size).free_symbols
     unknown = {s: 5 for s in symbols if s not in sizes}  # which only running the program tells
     return int(expression(size).xreplace({**sizes, **unknown}))
-
-
-def _storage(x: Tensor) -> int:
-    return x.untyped_storage()._cdata

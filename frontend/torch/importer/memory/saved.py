@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor, fx
+from torch import fx
 
-from ..values.sizes import example
-from .aliases import storage
+from ..values.sizes import example, storage, tensors_in
 
 
 def read_in_backward(
@@ -64,5 +63,4 @@ def _memory(function: Any, name: str) -> set[int | None]:
         value = getattr(function, name)
     except RuntimeError as error:
         raise _Edited from error
-    values = value if isinstance(value, tuple | list) else [value]
-    return {storage(x) for x in values if isinstance(x, Tensor)}
+    return {storage(x) for x in tensors_in(value)}

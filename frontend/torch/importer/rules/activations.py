@@ -4,7 +4,20 @@ from ..errors import NoRule
 from ..values import pieces
 from ..values.elements import FLOATS
 from ..values.tensors import Arr
-from .registry import Call, rule
+from .registry import Call, formulas, rule
+
+formulas(
+    silu=lambda f, x: f.binary("mul", x, f.unary("sigmoid", x)),
+    log_sigmoid=lambda f, x: f.binary("sub", 0.0, f.unary("softplus", f.unary("neg", x))),
+    mish=lambda f, x: f.binary("mul", x, f.unary("tanh", f.unary("softplus", x))),
+    softsign=lambda f, x: f.binary("div", x, f.binary("add", f.unary("abs", x), 1.0)),
+    tanhshrink=lambda f, x: f.binary("sub", x, f.unary("tanh", x)),
+    selu=lambda f, x: f.binary(
+        "mul", f.unary("elu", x, alpha=1.6732632423543772), 1.0507009873554805
+    ),
+    relu6=lambda f, x: pieces.hardtanh(f, x, 0.0, 6.0),
+    hardswish=pieces.hardswish,
+)
 
 
 @rule("leaky_relu")
@@ -27,26 +40,10 @@ def _celu(c: Call) -> Arr:
     )
 
 
-@rule("selu")
-def _selu(c: Call) -> Arr:
-    y = c.ctx.unary("elu", c.x, alpha=1.6732632423543772848170429916717)
-    return c.ctx.binary("mul", y, 1.0507009873554804934193349852946)
-
-
 @rule("gelu")
 def _gelu(c: Call) -> Arr:
     exact = c.arg("approximate") == "none"
     return c.ctx.unary("gelu" if exact else "gelu_tanh", c.x)
-
-
-@rule("silu")
-def _silu(c: Call) -> Arr:
-    return c.ctx.binary("mul", c.x, c.ctx.unary("sigmoid", c.x))
-
-
-@rule("log_sigmoid")
-def _logsigmoid(c: Call) -> Arr:
-    return c.ctx.binary("sub", 0.0, c.ctx.unary("softplus", c.ctx.unary("neg", c.x)))
 
 
 @rule("softplus")
@@ -56,21 +53,6 @@ def _softplus(c: Call) -> Arr:
     y = c.ctx.unary("softplus", scaled)
     y = y if beta == 1.0 else c.ctx.binary("div", y, beta)
     return c.ctx.where(c.ctx.compare("gt", scaled, threshold), c.x, y)
-
-
-@rule("mish")
-def _mish(c: Call) -> Arr:
-    return c.ctx.binary("mul", c.x, c.ctx.unary("tanh", c.ctx.unary("softplus", c.x)))
-
-
-@rule("softsign")
-def _softsign(c: Call) -> Arr:
-    return c.ctx.binary("div", c.x, c.ctx.binary("add", c.ctx.unary("abs", c.x), 1.0))
-
-
-@rule("tanhshrink")
-def _tanhshrink(c: Call) -> Arr:
-    return c.ctx.binary("sub", c.x, c.ctx.unary("tanh", c.x))
 
 
 @rule("glu")
@@ -106,20 +88,10 @@ def _hardtanh(c: Call) -> Arr:
     return pieces.hardtanh(c.ctx, c.x, float(c.number("min_val")), float(c.number("max_val")))
 
 
-@rule("relu6")
-def _relu6(c: Call) -> Arr:
-    return pieces.hardtanh(c.ctx, c.x, 0.0, 6.0)
-
-
 @rule("hardsigmoid")
 def _hardsigmoid(c: Call) -> Arr:
     line = c.ctx.binary("div", c.ctx.binary("add", c.x, 3.0), 6.0)
     return pieces.between(c.ctx, c.x, line, (-3.0, 3.0), 0.0, 1.0)
-
-
-@rule("hardswish")
-def _hardswish(c: Call) -> Arr:
-    return pieces.hardswish(c.ctx, c.x)
 
 
 @rule("threshold")

@@ -8,7 +8,7 @@ from ..values import pieces
 from ..values.elements import FLOATS, INTEGERS, Elem
 from ..values.nodes import is_const
 from ..values.tensors import Arr
-from .registry import Call, rule
+from .registry import Call, formulas, rule
 
 UNARY = "neg abs sign exp expm1 log log1p log2 sqrt rsqrt sin cos tanh sigmoid relu erf erfinv"
 for _name in UNARY.split():
@@ -19,6 +19,11 @@ for _name in UNARY.split():
             raise NoRule(f"{name} of booleans")
         return c.ctx.unary(name, c.x)
 
+
+formulas(
+    reciprocal=lambda f, x: f.binary("div", 1.0, x),
+    floor=lambda f, x: f.unary("floor", x) if x.elem in FLOATS else x,
+)
 
 for _name in ("mul", "maximum", "minimum", "atan2"):
 
@@ -125,16 +130,6 @@ def _square(c: Call) -> Arr:
     return c.ctx.binary("mul", x, x)
 
 
-@rule("reciprocal")
-def _reciprocal(c: Call) -> Arr:
-    return c.ctx.binary("div", 1.0, c.x)
-
-
-@rule("floor")
-def _floor(c: Call) -> Arr:
-    return c.ctx.unary("floor", c.x) if c.x.elem in FLOATS else c.x
-
-
 @rule("ceil")
 def _ceil(c: Call) -> Arr:
     if c.x.elem not in FLOATS:
@@ -142,19 +137,9 @@ def _ceil(c: Call) -> Arr:
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
 
 
-@rule("clamp")
+@rule("clamp", "clamp_min", "clamp_max")
 def _clamp(c: Call) -> Arr:
-    return pieces.clamp(c.ctx, c.x, c.arg("min"), c.arg("max"))
-
-
-@rule("clamp_min")
-def _clamp_min(c: Call) -> Arr:
-    return pieces.clamp(c.ctx, c.x, c.arg("min"), None)
-
-
-@rule("clamp_max")
-def _clamp_max(c: Call) -> Arr:
-    return pieces.clamp(c.ctx, c.x, None, c.arg("max"))
+    return pieces.clamp(c.ctx, c.x, c.arg("min", None), c.arg("max", None))
 
 
 @rule("addcmul")

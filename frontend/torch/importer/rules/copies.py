@@ -3,12 +3,9 @@
 from typing import Any
 
 from ..values.tensors import Arr
-from .registry import Call, rule
+from .registry import Call, formulas, rule
 
-
-@rule("detach")
-def _detach(c: Call) -> Arr:
-    return c.ctx.flat(c.x)
+formulas(detach=lambda f, x: f.flat(x))
 
 
 @rule("contiguous", "clone", "alias")

@@ -9,7 +9,9 @@ from ..errors import NoRule
 from ..values.elements import FLOATS
 from ..values.sizes import expression
 from ..values.tensors import Arr
-from .registry import Call, rule
+from .registry import Call, formulas, rule
+
+formulas(isnan=lambda f, x: f.compare("ne", x, x))
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
@@ -57,11 +59,6 @@ def _nan_to_num(c: Call) -> Arr:
     out = ctx.where(ctx.compare("ne", x, x), float(nan or 0.0), x)
     out = ctx.where(ctx.compare("eq", out, math.inf), float(big if pos is None else pos), out)
     return ctx.where(ctx.compare("eq", out, -math.inf), float(-big if neg is None else neg), out)
-
-
-@rule("isnan")
-def _isnan(c: Call) -> Arr:
-    return c.ctx.compare("ne", c.x, c.x)
 
 
 @rule("isinf")

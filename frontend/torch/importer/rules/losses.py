@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..errors import NoRule
@@ -113,40 +115,34 @@ def _of_classes(
 # ---------------------------------------------------------------- differences
 
 
-def _difference(c: Call) -> Arr:
-    return c.ctx.binary("sub", c.x, c.tensor("target"))
-
-
-@rule("mse_loss", "l1_loss")
-def _power_loss(c: Call) -> Arr:
-    reduction = _reduction(c)
-    d = _difference(c)
-    each = c.ctx.binary("mul", d, d) if c.op == "mse_loss" else c.ctx.unary("abs", d)
-    return _reduced(c.ctx, each, reduction)
-
-
-@rule("smooth_l1_loss")
-def _smooth_l1_loss(c: Call) -> Arr:
-    reduction = _reduction(c)
-    beta = float(c.number("beta"))
-    d = _difference(c)
-    if beta == 0:
-        return _reduced(c.ctx, c.ctx.unary("abs", d), reduction)
-    return _reduced(c.ctx, c.ctx.binary("div", _huber(c.ctx, d, beta), beta), reduction)
-
-
-@rule("huber_loss")
-def _huber_loss(c: Call) -> Arr:
-    reduction = _reduction(c)
-    return _reduced(c.ctx, _huber(c.ctx, _difference(c), float(c.number("delta"))), reduction)
-
-
 def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
     """d^2 / 2 up to delta, and from there on straight."""
     size = ctx.unary("abs", d)
     square = ctx.binary("mul", ctx.binary("mul", d, d), 0.5)
     line = ctx.binary("mul", ctx.binary("sub", size, 0.5 * delta), delta)
     return ctx.where(ctx.compare("lt", size, delta), square, line)
+
+
+def _smooth_l1(c: Call, d: Arr) -> Arr:
+    beta = float(c.number("beta"))
+    if beta == 0:
+        return c.ctx.unary("abs", d)
+    return c.ctx.binary("div", _huber(c.ctx, d, beta), beta)
+
+
+_OF_DIFFERENCE: dict[str, Callable[[Call, Arr], Arr]] = {
+    "mse_loss": lambda c, d: c.ctx.binary("mul", d, d),
+    "l1_loss": lambda c, d: c.ctx.unary("abs", d),
+    "smooth_l1_loss": _smooth_l1,
+    "huber_loss": lambda c, d: _huber(c.ctx, d, float(c.number("delta"))),
+}
+
+
+@rule(*_OF_DIFFERENCE)
+def _difference_loss(c: Call) -> Arr:
+    reduction = _reduction(c)
+    d = c.ctx.binary("sub", c.x, c.tensor("target"))
+    return _reduced(c.ctx, _OF_DIFFERENCE[c.op](c, d), reduction)
 
 
 @rule("margin_ranking_loss")

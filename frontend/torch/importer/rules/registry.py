@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..calls.canonical import Canonical
 from ..calls.schemas import plain_name
 from ..errors import NoRule
 from ..values.context import Context
-from ..values.sizes import COUNTED, expression
+from ..values.sizes import COUNTED, expression, tensors_in
 from ..values.tensors import Arr, Elem, Sym, elem_of
 
 Rule = Callable[["Call"], Any]
@@ -53,6 +53,12 @@ def rule(*ops: str, counts: str | None = None) -> Callable[[Rule], Rule]:
         return f
 
     return register
+
+
+def formulas(**of: Callable[[Context, Arr], Arr]) -> None:
+    """Registers rules of a tensor and nothing else, by what they compute of it."""
+    for op, formula in of.items():
+        rule(op)(lambda c, formula=formula: formula(c.ctx, c.x))
 
 
 @dataclass
@@ -136,17 +142,9 @@ class Call:
             if not (name in _FLAGS and value in (None, False)):
                 said = f"={value!r}" if isinstance(value, bool | int | float | str) else "="
                 raise NoRule(f"the argument {name}{said}")
-        for t in _tensors(self.example):
+        for t in tensors_in(self.example):
             if t.device.type != "cpu" or t.layout is not torch.strided:
                 raise NoRule(f"a result of layout {t.layout} on {t.device}")
-
-
-def _tensors(example: Any) -> Iterator[Tensor]:
-    if isinstance(example, Tensor):
-        yield example
-    elif isinstance(example, tuple | list):
-        for e in example:
-            yield from _tensors(e)
 
 
 def size_expr(x: Any) -> sympy.Expr:

@@ -14,7 +14,7 @@ import sympy
 
 from ..errors import NoRule
 from .context import Context
-from .nodes import Node, Set
+from .nodes import Node, Set, behind
 from .tensors import Arr
 
 
@@ -201,15 +201,8 @@ class _PickOfProduct(Pick):
 
 def _is_made_of_product(v: Node) -> bool:
     """Whether a function of single numbers, or of their order, stands between v and a product."""
-    todo, seen = [v], set[int]()
-    while todo:
-        x = todo.pop()
-        if x.op == "contract":
-            return True
-        if x.op in ("pointwise", "cast", "transpose", "reshape") and x.number not in seen:
-            seen.add(x.number)
-            todo += x.args
-    return False
+    inner = behind(v, enter=lambda x: x.op in ("pointwise", "cast", "transpose", "reshape"))
+    return any(x.op == "contract" for x in inner)
 
 
 def pick(ctx: Context, x: Arr, first: tuple[int, Arr], second: tuple[int, Arr]) -> Arr:

@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,17 +97,28 @@ def is_const(v: Node, value: float | None = None) -> bool:
     return v.op == "const" and (value is None or v.attrs["value"] == value)
 
 
-def depends_on_floats(v: Node) -> bool:
-    """Whether a value depends on a float input."""
+def behind(v: Node, enter: Callable[[Node], bool] = lambda x: True) -> Iterator[Node]:
+    """A value and what it is computed from, each once; `enter` tells of which nodes the operands
+    are looked at."""
     todo, seen = [v], set[int]()
     while todo:
         x = todo.pop()
-        if x.op == "input" and x.elem in FLOATS:
-            return True
         if x.number not in seen:
             seen.add(x.number)
-            todo.extend(x.args)
-    return False
+            yield x
+            if enter(x):
+                todo += x.args
+
+
+def depends_on_floats(v: Node) -> bool:
+    """Whether a value depends on a float input."""
+    return any(x.op == "input" and x.elem in FLOATS for x in behind(v))
+
+
+def sources(v: Node) -> Iterator[Node]:
+    """The float inputs that a value has a gradient for."""
+    inner = behind(v, enter=lambda x: x.elem in FLOATS and x.op != "stop")
+    return (x for x in inner if x.op == "input" and x.elem in FLOATS)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -43,6 +43,20 @@ def example(x: object) -> object:
     return x.meta.get("example_value") if isinstance(x, fx.Node) else x
 
 
+def tensors_in(value: object) -> Iterator[Tensor]:
+    """The tensors of an example value: it is one, or has several."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for x in value:
+            yield from tensors_in(x)
+
+
+def storage(value: object) -> int | None:
+    """The identity of the memory behind an example tensor."""
+    return value.untyped_storage()._cdata if isinstance(value, Tensor) else None
+
+
 def is_unbacked(symbol: object) -> bool:
     """Whether a symbol stands for a number that only running the program tells."""
     return str(symbol).startswith("u")

@@ -162,6 +162,7 @@ def _gcn_norm(
     flow: str,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
+    """GCN's edges and weights D^-1/2 (A + I) D^-1/2; see PyG's `gcn_norm`."""
     if loops:
         edge_index, weight = _remaining_loops(
             edge_index, weight, 2.0 if improved else 1.0, num_nodes
@@ -176,30 +177,11 @@ def _gcn_norm(
     return edge_index, scale[src] * weight * scale[dst]
 
 
-@torch.library.custom_op("gnnc::gcn_norm", mutates_args=())
-def gcn_norm(
-    edge_index: Tensor,
-    weight: Tensor | None,
-    num_nodes: int,
-    improved: bool,
-    loops: bool,
-    flow: str,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Tensor]:
-    """GCN's edges and weights D^-1/2 (A + I) D^-1/2; see PyG's `gcn_norm`."""
-    return _gcn_norm(edge_index, weight, num_nodes, improved, loops, flow, dtype)
+gcn_norm = torch.library.custom_op("gnnc::gcn_norm", _gcn_norm, mutates_args=())
 
 
 @gcn_norm.register_fake
-def _(
-    edge_index: Tensor,
-    weight: Tensor | None,
-    num_nodes: int,
-    improved: bool,
-    loops: bool,
-    flow: str,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Tensor]:
+def _(edge_index, weight, num_nodes, improved, loops, flow, dtype) -> tuple[Tensor, Tensor]:
     edges = torch.library.get_ctx().new_dynamic_size() if loops else edge_index.size(1)
     out = torch.empty(
         edges, device=edge_index.device, dtype=dtype if weight is None else weight.dtype
