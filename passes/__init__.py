@@ -14,6 +14,7 @@ _CLASSES = {
     "dce-sets": ("inter.dce_sets", "DceSetsPass"),
     "raise": ("inter.raise_", "RaisePass"),
     "global-rows": ("inter.global_rows", "GlobalRowsPass"),
+    "restrict-rows": ("inter.restrict_rows", "RestrictRowsPass"),
     "reorder-linear": ("inter.reorder_linear", "ReorderLinearPass"),
     "infer-domains": ("inter.infer_domains", "InferDomainsPass"),
     "widen-domains": ("inter.widen_domains", "WidenDomainsPass"),

@@ -11,14 +11,14 @@ import torch
 from torch import fx, nn
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...passes.analysis.costs import note_sizes
+from ...passes.analysis.costs import note_sizes, note_subsets
 from ...passes.driver.runner import PassCrash
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .calls.bound_program import BoundProgram
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
-from .importer import Imported, Unsupported, first_sizes, import_graph
+from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
@@ -187,6 +187,7 @@ def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
     note_sizes(imported.function, first_sizes(imported, examples))
+    note_subsets(imported.function, first_shares(imported, examples))
     return imported
 
 

@@ -32,6 +32,9 @@ DEGREE = 8.0
 FEW = 4.0
 """A set has few rows where it reads values that are so many times more: these are computed at its
 rows then."""
+SHARE = 0.5
+"""A value is computed at the rows that are read of it where these are less than this share of
+all."""
 
 STEP = 8.0
 """Sizes are noted as multiples of those expected by powers of it: graphs alike share a program."""
@@ -130,6 +133,22 @@ def note_sizes(func: FuncOp, counts: Mapping[str, int]) -> None:
             size = max(1, round(noted.set(name) * STEP**steps))
             noted.stats[name] = size
             stats[name] = IntegerAttr(size, i64)
+    if stats:
+        func.attributes[STATS] = DictionaryAttr(stats)
+
+
+def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
+    """Writes down, in `inter.stats`, how large some subsets of `func` are: `shares` has what part
+    of the rows of its set each has in the graph at hand, by name. Noted in powers of 2; none that
+    are nearly whole, or empty: they will be full in another graph."""
+    sizes = Sizes.of(func, SetEnv.of(func))
+    attr = func.attributes.get(STATS)
+    stats = dict(attr.data) if isinstance(attr, DictionaryAttr) else {}
+    for name, share in shares.items():
+        steps = round(math.log2(share)) if share > 0 else 0
+        if steps < 0 and name not in stats:
+            whole = sizes.set(sizes.env.codomain(name, "parent"))
+            stats[name] = IntegerAttr(max(1, round(whole * 2.0**steps)), i64)
     if stats:
         func.attributes[STATS] = DictionaryAttr(stats)
 

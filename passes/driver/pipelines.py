@@ -12,6 +12,7 @@ CLEAN = ("canonicalize", "cse")
 IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 """Tidy what import made: equal graphs become one."""
 
+RESTRICT = ("restrict-rows",)
 REORDER = ("reorder-linear", *CLEAN, "dce-sets")
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
@@ -42,6 +43,7 @@ def pipeline(training: bool, target: Target) -> str:
     stages = [
         *IMPORT,
         "raise",
+        *RESTRICT,
         *(() if training else EXPAND),
         *REORDER,
         "infer-domains",

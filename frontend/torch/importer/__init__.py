@@ -15,7 +15,7 @@ from .binding import Imported
 from .errors import ImportCrash, Unsupported
 from .graph import import_graph
 from .parts.split import Part, Split, refusals, split_graph
-from .values.size_hints import first_sizes
+from .values.size_hints import first_shares, first_sizes
 
 __all__ = [
     "ImportCrash",
@@ -23,6 +23,7 @@ __all__ = [
     "Part",
     "Split",
     "Unsupported",
+    "first_shares",
     "first_sizes",
     "import_graph",
     "refusals",

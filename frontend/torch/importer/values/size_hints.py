@@ -8,8 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from xdsl.ir import SSAValue
 
-from ..binding import Imported
+from .....dialects.inter.structure import FilterOp, IntervalOp
+from .....dialects.inter.types import set_name
+from .....dialects.inter.values import ConstOp
+from .....dialects.signature import arguments, body_ops
+from ..binding import FromSize, FromTensor, Imported
 
 
 def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
@@ -17,6 +23,35 @@ def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
     program would tell. No guard is added: another graph may have any sizes."""
     known = [_hinted(x) for x in examples]
     return {s.name: max(0, s.size(known)) for s in imported.sets}
+
+
+def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float]:
+    """What part of the rows of a set argument a mask among the example arguments keeps, or an
+    interval between numbers that are known, by the name of the subset."""
+    known = [_hinted(x) for x in examples]
+    sizes = {s.name: max(0, s.size(known)) for s in imported.sets}
+    of_names = {r.name: r.source for r in imported.rows}
+    sources = {a: of_names.get(name) for name, a, _ in arguments(imported.function)}
+
+    def number(v: SSAValue) -> int | None:
+        source = sources.get(v)
+        if isinstance(v.owner, ConstOp):
+            return int(v.owner.number)
+        return source.size(known) if isinstance(source, FromSize) else None
+
+    shares: dict[str, float] = {}
+    for op in body_ops(imported.function):
+        if not isinstance(op, FilterOp | IntervalOp) or not (n := sizes.get(set_name(op.set))):
+            continue
+        if isinstance(op, IntervalOp):
+            lo, hi = number(op.lo), number(op.hi)
+            if lo is not None and hi is not None:
+                shares[set_name(op.results[0])] = len(range(n)[lo:hi]) / n
+        elif op.mask is not None and isinstance(source := sources.get(op.mask), FromTensor):
+            mask = examples[source.placeholder]
+            if isinstance(mask, Tensor) and not isinstance(mask, FakeTensor) and mask.numel():
+                shares[set_name(op.results[0])] = int(mask.count_nonzero()) / mask.numel()
+    return shares
 
 
 def _hinted(x: Any) -> Any:

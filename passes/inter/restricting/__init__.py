@@ -1,0 +1,1 @@
+"""What restrict-rows consists of: which rows are needed, the sets of these rows, values on them."""

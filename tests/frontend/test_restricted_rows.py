@@ -1,0 +1,203 @@
+"""Losses on some rows of a graph: restrict-rows computes what they need, and the numbers stay."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+import gnnc
+from gnnc.frontend.torch import compile as compiling
+from gnnc.passes.driver import pipelines
+
+N, E, WIDTH, CLASSES = 300, 700, 6, 4
+
+LAYERS = {
+    "gcn": GCNConv,
+    "sage": SAGEConv,
+    "sage-max": lambda i, o: SAGEConv(i, o, aggr="max"),
+    "gat": lambda i, o: GATConv(i, o, heads=2, concat=False),
+}
+
+
+class Net(nn.Module):
+    def __init__(self, layer, depth=2, p=0.0, norm=False):
+        super().__init__()
+        widths = [WIDTH, *[8] * (depth - 1), CLASSES]
+        self.layers = nn.ModuleList(
+            layer(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)
+        )
+        self.norm = nn.BatchNorm1d(8) if norm else nn.Identity()
+        self.p = p
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        for layer in self.layers[:-1]:
+            x = F.dropout(torch.tanh(self.norm(layer(x, edges))), self.p, self.training)
+        return self.layers[-1](x, edges)
+
+
+class Masked(nn.Module):
+    """The loss on the rows that a mask or an index takes."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, edges, y, rows):
+        return F.cross_entropy(self.model(x, edges)[rows], y[rows])
+
+
+class Prefix(Masked):
+    """The loss on the first rows."""
+
+    def forward(self, x, edges, y, rows):
+        return F.cross_entropy(self.model(x, edges)[:12], y[:12])
+
+
+def data(seed: int = 0):
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(N, WIDTH, generator=g, dtype=torch.float64)
+    edges = torch.randint(0, N, (2, E), generator=g)
+    return x, edges, torch.randint(0, CLASSES, (N,), generator=g)
+
+
+def rows_of(how: str, count: int = 12) -> Tensor:
+    mask = torch.zeros(N, dtype=torch.bool)
+    mask[torch.randperm(N, generator=torch.Generator().manual_seed(1))[:count]] = True
+    return mask if how == "mask" else mask.nonzero().view(-1)
+
+
+def loss_of(how: str) -> type[Masked]:
+    return Prefix if how == "prefix" else Masked
+
+
+@pytest.fixture
+def restricted(monkeypatch):
+    """How many values each program that is compiled has restricted."""
+    from gnnc.passes.inter import restrict_rows as module
+
+    counts: list[int] = []
+    plain = module.restrict_rows
+
+    def counted(*args, **kwargs):
+        counts.append(plain(*args, **kwargs))
+        return counts[-1]
+
+    monkeypatch.setattr(module, "restrict_rows", counted)
+    return counts
+
+
+@pytest.fixture(autouse=True)
+def _passes_run(monkeypatch, tmp_path):
+    """No program comes from the cache."""
+    monkeypatch.setenv("GNNC_CACHE", str(tmp_path))
+
+
+def assert_same(a: nn.Module, b: nn.Module) -> None:
+    for (name, p), q in zip(a.named_parameters(), b.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-9, atol=1e-11, msg=name)
+
+
+@pytest.mark.parametrize("how", ["mask", "index", "prefix"])
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("name", LAYERS)
+def test_losses(name, depth, how, restricted):
+    torch.manual_seed(0)
+    eager = loss_of(how)(Net(LAYERS[name], depth)).double()
+    ours = copy.deepcopy(eager)
+    compiled = gnnc.compile(ours, fullgraph=True)
+    x, edges, y = data()
+    for count in (12, 30, 0 if how != "prefix" else 12, 200):  # one program, many subsets
+        rows = rows_of(how, count)
+        eager.zero_grad()
+        ours.zero_grad()
+        a, b = eager(x, edges, y, rows), compiled(x, edges, y, rows)
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12, equal_nan=True)
+        if count:
+            a.backward()
+            b.backward()
+            assert_same(eager, ours)
+    assert restricted[0] > 5
+
+
+@pytest.mark.parametrize("how", ["mask", "index", "prefix"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_dropout_draws_as_without(name, how, restricted, monkeypatch):
+    def gradients():
+        torch.manual_seed(0)
+        model = loss_of(how)(Net(LAYERS[name], p=0.5)).double()
+        torch.compiler.reset()
+        compiled = gnnc.compile(model, fullgraph=True)
+        torch.manual_seed(5)
+        loss = compiled(*data(), rows_of(how))
+        loss.backward()
+        return loss.detach(), [p.grad for p in model.parameters()]
+
+    a = gradients()
+    assert restricted[0] > 5
+    monkeypatch.setattr(compiling, "note_subsets", lambda *args: None)
+    monkeypatch.setattr(pipelines, "RESTRICT", ())
+    b = gradients()
+    assert len(restricted) == 1
+    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["mask", "index", "prefix"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_train_step(name, how, restricted):
+    torch.manual_seed(0)
+    eager = Net(LAYERS[name]).double()
+    ours = copy.deepcopy(eager)
+    a, b = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (eager, ours))
+    loss = loss_of(how)
+    step = gnnc.train_step(lambda *args: loss.forward(_Of(ours), *args), b)
+    x, edges, y = data()
+    rows = rows_of(how)
+    for _ in range(3):
+        a.zero_grad()
+        wanted = loss.forward(_Of(eager), x, edges, y, rows)
+        wanted.backward()
+        a.step()
+        torch.testing.assert_close(step(x, edges, y, rows), wanted.detach())
+    for p, q in zip(eager.parameters(), ours.parameters(), strict=True):
+        torch.testing.assert_close(p, q)
+    assert restricted[0] > 5
+
+
+class _Of:
+    """What the losses above take for self."""
+
+    def __init__(self, model):
+        self.model = model
+
+
+def test_statistics_stop_it(restricted):
+    torch.manual_seed(0)
+    eager = Masked(Net(GCNConv, norm=True)).double()
+    ours = copy.deepcopy(eager)
+    compiled = gnnc.compile(ours, fullgraph=True)
+    x, edges, y = data()
+    rows = rows_of("mask")
+    eager(x, edges, y, rows).backward()
+    compiled(x, edges, y, rows).backward()
+    assert_same(eager, ours)
+    torch.testing.assert_close(eager.model.norm.running_var, ours.model.norm.running_var)
+    assert 0 < restricted[0] < 10
+
+
+def test_most_rows_are_all(restricted):
+    torch.manual_seed(0)
+    model = Masked(Net(GCNConv)).double()
+    gnnc.compile(model, fullgraph=True)(*data(), rows_of("mask", 280)).backward()
+    assert restricted == [0]
+
+
+def test_inference(restricted):
+    torch.manual_seed(0)
+    model = Masked(Net(GATConv)).double().eval()
+    args = (*data(), rows_of("mask"))
+    with torch.no_grad():
+        torch.testing.assert_close(gnnc.compile(model, fullgraph=True)(*args), model(*args))
+    assert restricted[0] > 5
