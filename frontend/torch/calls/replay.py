@@ -197,18 +197,15 @@ def kept(x: Tensor, p: float, mask: Mask, key: int) -> Tensor:
         keep = torch.from_numpy(philox.keep(key, mask.site, p, range(1), x.numel()))
     else:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
-        factors = [mask.merge] if mask.merge > 1 else []
-        rows, shape = x.shape[axis] // mask.merge, (*before, *factors, *after)
+        rows, shape = x.shape[axis] // mask.merge, (*before, mask.merge, *after)
         keep = torch.from_numpy(philox.keep(key, mask.site, p, range(rows), math.prod(shape)))
-        keep = keep.reshape(rows, *shape).movedim(0, axis + len(factors))
+        keep = keep.reshape(rows, *shape).movedim(0, axis + 1)
     return keep.reshape(x.shape).to(x.dtype) * (1.0 / (1.0 - p))
 
 
 def rows_first(b: ResultBinding, y: Tensor, shape: Sequence[int]) -> Tensor:
     """A result as the user's code makes it, in the shape that the program gives it."""
-    if b.row_axis is not None and (b.row_axis > 0 or b.merge > 1):
-        before, after = y.shape[: b.row_axis], y.shape[b.row_axis + 1 :]
-        factors = [b.merge] if b.merge > 1 else []
-        y = y.reshape(*before, *factors, y.shape[b.row_axis] // b.merge, *after)
-        y = y.movedim(len(before) + len(factors), 0)
+    if b.row_axis is not None:
+        rows = y.shape[b.row_axis] // b.merge
+        y = y.unflatten(b.row_axis, (b.merge, rows)).movedim(b.row_axis + 1, 0)
     return y.reshape(shape)

@@ -13,7 +13,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import CodeType, TracebackType
@@ -33,6 +33,7 @@ from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERE
 from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
+from ..importer.values.sizes import tensors_in
 from ..libraries.pyg import substitutes
 from ..sparse.features import Features, NotWorth
 from ..sparse.graphs import on_entries
@@ -370,18 +371,6 @@ def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
     if not sizes:
         return None
     return f"runs eagerly on an EdgeIndex of {sizes[0]} nodes, of which no argument has the rows"
-
-
-def tensors_in(x: Any) -> Iterator[Tensor]:
-    """The tensors in plain containers (pytree would take five times as long, at every call)."""
-    if isinstance(x, Tensor):
-        yield x
-    elif isinstance(x, dict):
-        for y in x.values():
-            yield from tensors_in(y)
-    elif isinstance(x, tuple | list):
-        for y in x:
-            yield from tensors_in(y)
 
 
 def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:

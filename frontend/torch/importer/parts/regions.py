@@ -65,12 +65,7 @@ class Regions:
     def touching(self, key: int) -> list[fx.Node]:
         """The nodes that make, read or edit a piece of memory, up to its last edit."""
         last = max(self.aliases.order[n] for n in self.aliases.edits[key])
-        tensors = self.aliases.sharing[key]
-        found = {n for n in tensors if n.op.startswith("call")}
-        found |= {user for n in tensors for user in n.users if user.op.startswith("call")}
-        return sorted(
-            (n for n in found if self.aliases.order[n] <= last), key=self.aliases.order.__getitem__
-        )
+        return [n for n in self.touching_ever(key) if self.aliases.order[n] <= last]
 
     def leave_crossing(self, numbers: dict[fx.Node, int], refused: Refused) -> bool:
         """Leaves memory to torch that one part edits and a compiled one touches before: it may have
