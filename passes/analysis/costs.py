@@ -138,17 +138,19 @@ def note_sizes(func: FuncOp, counts: Mapping[str, int]) -> None:
 
 
 def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
-    """Writes down, in `inter.stats`, how large some subsets of `func` are: `shares` has what part
-    of the rows of its set each has in the graph at hand, by name. Noted in powers of 2; none that
-    are nearly whole, or empty: they will be full in another graph."""
+    """Writes down, in `inter.stats`, the sizes of sets of `func` that find few rows of others:
+    `shares` has how many each has for one row of what its maps lead to (the largest), by name.
+
+    In powers of 2, for how many rows of a layer are needed depends on them. Sets that are empty or
+    find nearly all rows are left out: they will be full in another graph.
+    """
     sizes = Sizes.of(func, SetEnv.of(func))
     attr = func.attributes.get(STATS)
     stats = dict(attr.data) if isinstance(attr, DictionaryAttr) else {}
     for name, share in shares.items():
-        steps = round(math.log2(share)) if share > 0 else 0
-        if steps < 0 and name not in stats:
-            whole = sizes.set(sizes.env.codomain(name, "parent"))
-            stats[name] = IntegerAttr(max(1, round(whole * 2.0**steps)), i64)
+        if share > 0 and (steps := round(math.log2(share))) < 0:
+            found = max(sizes.set(m.codomain) for m in sizes.env.info(name).maps.values())
+            stats[name] = IntegerAttr(max(1, round(found * 2.0**steps)), i64)
     if stats:
         func.attributes[STATS] = DictionaryAttr(stats)
 

@@ -26,8 +26,8 @@ def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
 
 
 def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float]:
-    """What part of the rows of a set argument a mask among the example arguments keeps, or an
-    interval between numbers that are known, by the name of the subset."""
+    """What part of the rows of a set argument a mask among the example arguments keeps, an interval
+    between numbers that are known, or an index, by the name of the set that has these rows."""
     known = [_hinted(x) for x in examples]
     sizes = {s.name: max(0, s.size(known)) for s in imported.sets}
     of_names = {r.name: r.source for r in imported.rows}
@@ -40,6 +40,10 @@ def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float
         return source.size(known) if isinstance(source, FromSize) else None
 
     shares: dict[str, float] = {}
+    for s in imported.sets:
+        found = [sizes[m.codomain] for m in s.maps if m.codomain in sizes]
+        if found and max(found):
+            shares[s.name] = sizes[s.name] / max(found)
     for op in body_ops(imported.function):
         if not isinstance(op, FilterOp | IntervalOp) or not (n := sizes.get(set_name(op.set))):
             continue
