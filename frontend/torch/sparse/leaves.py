@@ -49,3 +49,8 @@ def _sparse_matmul(c: Call) -> Arr:
     product = ctx.binary("mul", weights, terms)
     ties = reduce in ("max", "min")
     return ctx.segment(product, row, 0, size_expr(c.arg("rows")), reduce, zero_ties=ties)
+
+
+@rule("gnnc.pointer", "gnnc.index_of_pointer")
+def _pointers(c: Call) -> Arr:
+    raise NoRule("where the entries of a row begin (what is made of that again is the rows)")
