@@ -34,8 +34,10 @@ _LOOKED_AT = 4
 
 @dataclass
 class _Known:
-    """What was found of a tensor in one of its states."""
+    """What was found of a tensor in one of its states. Numbers of objects come again: `of` tells
+    whether it is still the same tensor."""
 
+    of: weakref.ref[Tensor]
     version: int
     matrix: Matrix | None
 
@@ -76,10 +78,10 @@ class Features:
 
     def _look(self, x: Tensor) -> Matrix | None:
         known = _known.get(id(x))
-        if known is None or known.version != x._version:
-            if id(x) not in _known:
+        if known is None or known.of() is not x or known.version != x._version:
+            if known is None or known.of() is not x:
                 weakref.finalize(x, _known.pop, id(x), None)
-            known = _known[id(x)] = _Known(x._version, _sparse(x))
+            known = _known[id(x)] = _Known(weakref.ref(x), x._version, _sparse(x))
             self.left -= known.matrix is not None
         if self.left == 0:
             log.info("features stay dense: they are others at each call")

@@ -133,8 +133,10 @@ def tell_layouts() -> None:
 
 @dataclass
 class _Kept:
-    """The numbers of the rows and columns of a matrix, while nobody writes to its own."""
+    """The numbers of the rows and columns of a matrix, while nobody writes to its own. Numbers of
+    objects come again: `of` tells whether it is still the same matrix."""
 
+    of: weakref.ref[Tensor]
     versions: tuple[int, ...]
     row: Tensor
     col: Tensor
@@ -202,10 +204,10 @@ def as_matrix(x: Tensor) -> Matrix:
         parts = [x.ccol_indices(), x.row_indices()]
     versions = tuple(p._version for p in parts)
     kept = _kept.get(id(x))
-    if kept is None or kept.versions != versions:
-        if kept is None:
+    if kept is None or kept.of() is not x or kept.versions != versions:
+        if kept is None or kept.of() is not x:
             weakref.finalize(x, _kept.pop, id(x), None)
-        kept = _kept[id(x)] = _Kept(versions, *_ends(x.layout, parts))
+        kept = _kept[id(x)] = _Kept(weakref.ref(x), versions, *_ends(x.layout, parts))
     values = x.values()
     # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
     values = values.clone() if values.requires_grad else values.detach()
