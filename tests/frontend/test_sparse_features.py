@@ -116,7 +116,7 @@ def test_it_can_be_forbidden(taken: list[bool]) -> None:
     assert taken == []
 
 
-def test_a_step_of_training(taken: list[bool]) -> None:
+def test_a_step_of_training() -> None:
     torch.manual_seed(0)
     x, e, y = drawn(0.004), edges(), torch.arange(N) % 3
     models = [Model(GCNConv).double()]
@@ -131,4 +131,4 @@ def test_a_step_of_training(taken: list[bool]) -> None:
         torch.testing.assert_close(step(x, e, y), loss.detach())
     for a, b in zip(*(m.parameters() for m in models), strict=True):
         torch.testing.assert_close(b, a)
-    assert taken == [True] and gnnc.explain(step).fallbacks == []
+    assert gnnc.explain(step).fallbacks == []
