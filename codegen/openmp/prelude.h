@@ -372,7 +372,7 @@ INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t r
 PHILOX(1)
 PHILOX(2)
 PHILOX(4)
-#define DROPOUT(T, s)                                                                            \
+#define DROPOUT(T, s, I)                                                                         \
     static __attribute__((unused)) void dropout##s(T *restrict y, const T *restrict x, int n, int64_t key, uint32_t site, int64_t row, double p) \
     {                                                                                            \
         const double threshold = ceil(p * 4294967296.0);                                         \
@@ -388,8 +388,14 @@ PHILOX(4)
             const int groups = n - f > 2 * GROUP ? 4 : n - f > GROUP ? 2 : 1;                    \
             (groups == 4 ? philox4 : groups == 2 ? philox2 : philox1)(u, (uint32_t)f / 4, row, site, key); \
             m = n - f < groups * GROUP ? n - f : groups * GROUP;                                 \
-            for (int k = 0; k < m; ++k) y[f + k] = u[k] >= least ? x[f + k] * scale : 0;         \
+            for (int k = 0; k < m; ++k) { /* a choice by bits: GCC may make no vectors of branches */ \
+                const T kept = x[f + k] * scale;                                                 \
+                I bits;                                                                          \
+                memcpy(&bits, &kept, sizeof(T));                                                 \
+                bits &= -(I)(u[k] >= least);                                                     \
+                memcpy(y + f + k, &bits, sizeof(T));                                             \
+            }                                                                                    \
         }                                                                                        \
     }
-DROPOUT(float, f)
-DROPOUT(double, )
+DROPOUT(float, f, int32_t)
+DROPOUT(double, , int64_t)
