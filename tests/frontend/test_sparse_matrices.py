@@ -5,6 +5,7 @@ values and gradients that torch has for them.
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric import nn as pyg
+from torch_geometric.utils import add_self_loops, to_edge_index
 
 import gnnc
 
@@ -40,6 +42,15 @@ def dense(n: int, m: int, seed: int = 0) -> Tensor:
     x[1] = 0
     x[:, 2] = 0
     return x
+
+
+def twice(x: Tensor) -> Tensor:
+    """COO with each entry in two parts."""
+    x = x.to_sparse_coo()
+    ends, values = x.indices(), x.values()
+    return torch.sparse_coo_tensor(
+        torch.cat([ends, ends], 1), torch.cat([values * 0.25, values * 0.75]), x.shape
+    )
 
 
 def gradients(f: Callable[..., Tensor], args: tuple[Any, ...], given: Any) -> list[Tensor]:
@@ -148,6 +159,104 @@ def test_what_is_left_to_torch() -> None:
         gnnc.compile(lambda a, x: a @ x)(a, x.float())
 
 
+def outcome(f: Callable[..., Any], *args: Any) -> Any:
+    """What a function returns, or that it raises."""
+    try:
+        out = f(*args)
+    except Exception as error:
+        return type(error)
+    return "a function" if callable(out) else out
+
+
+def alike(got: Any, want: Any) -> bool:
+    """Whether two outcomes are the same: kinds of tensors, layouts and numbers."""
+    if isinstance(want, type):
+        return isinstance(got, type)
+    if isinstance(want, tuple | list):
+        return len(got) == len(want) and all(map(alike, got, want))
+    if not isinstance(want, Tensor):
+        return bool(got == want)
+    if type(got) is not type(want) or (got.layout, got.dtype) != (want.layout, want.dtype):
+        return False
+    x, y = got.to_dense(), want.to_dense()
+    return x.shape == y.shape and torch.allclose(x, y, rtol=1e-9, atol=1e-11, equal_nan=True)
+
+
+ASKED: dict[str, Callable[[Any, Tensor], Any]] = {
+    "numbers": lambda a, x: x * a.numel() + a.dim(),
+    "its transpose as a result": lambda a, x: (a.t(), x + 1),
+    "itself without a gradient": lambda a, x: a.detach(),
+    "its data": lambda a, x: a.data @ x,
+    "T": lambda a, x: a.T @ x,
+    "is it CSR": lambda a, x: x * 2 if a.is_sparse_csr else x * 3,
+    "is it COO": lambda a, x: x * 2 if a.is_sparse else x * 3,
+    "rows of CSR": lambda a, x: a.crow_indices() * 2,
+    "columns of CSR": lambda a, x: a.col_indices() * 2,
+    "rows of CSC": lambda a, x: a.row_indices() * 2,
+    "ends of COO": lambda a, x: a.indices() * 2,
+    "entries of COO": lambda a, x: a._values() * 2,
+    "coalesced": lambda a, x: a.coalesce().values() * 2,
+    "entries of the transpose": lambda a, x: a.t().values() * 2,
+    "sorted entries of the transpose": lambda a, x: a.t().coalesce().values() * 2,
+}
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "twice"])
+@pytest.mark.parametrize("name", ASKED)
+def test_what_else_is_asked_of_a_matrix(name: str, layout: str) -> None:
+    """It is compiled, or left to torch: as torch has it, also where that raises."""
+    f, a = ASKED[name], {**LAYOUTS, "twice": twice}[layout](dense(6, 6))
+    x = dense(6, 6, 1) + 1
+    assert alike(outcome(gnnc.compile(f), a, x), outcome(f, a, x))
+
+
+_UNSAFE = re.compile("_$|^__|^(new_tensor|numpy|register|share_memory|pin_memory|_|data_ptr)")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_that_tensors_have(layout: str) -> None:
+    """No method or attribute of torch's tensors gives anything else, or raises where torch does
+    not."""
+    a, x = LAYOUTS[layout](dense(6, 6)), dense(6, 6, 1) + 1
+    for name in (n for n in dir(Tensor) if not _UNSAFE.search(n)):
+        for f in (
+            lambda a, x: getattr(a, name),
+            lambda a, x: getattr(a, name)(),
+            lambda a, x: getattr(a, name)() @ x,
+        ):
+            want = outcome(f, a, x)
+            if not isinstance(want, str):
+                assert alike(outcome(gnnc.compile(f), a, x), want), name
+
+
+def test_a_sparse_result_says_what_to_return() -> None:
+    compiled = gnnc.compile(lambda a, x: (a.t(), x + 1))
+    compiled(dense(6, 6).to_sparse_csr(), dense(6, 6))
+    assert "a sparse matrix is a result (return its values" in gnnc.explain(compiled).fallbacks[0]
+    whole = gnnc.compile(lambda a, x: (a.t(), x + 1), fullgraph=True)
+    with pytest.raises(Exception, match="a sparse matrix is a result"):
+        whole(dense(6, 6).to_sparse_csr(), dense(6, 6))
+
+
+def test_the_order_of_entries_with_added_loops_is_not_shown() -> None:
+    """PyG sorts them, which is left to torch; sums over them do not mind."""
+
+    def shown(a: Tensor, x: Tensor) -> Tensor:
+        looped, _ = add_self_loops(a, fill_value=2.0)
+        return to_edge_index(looped)[1] * x.sum()
+
+    def summed(a: Tensor, x: Tensor) -> Tensor:
+        looped, _ = add_self_loops(a, fill_value=2.0)
+        return looped @ x
+
+    a, x = dense(6, 6).to_sparse_csr(), dense(6, 6, 1)
+    for f, compiles in ((shown, False), (summed, True)):
+        compiled = gnnc.compile(f)
+        torch.testing.assert_close(compiled(a, x), f(a, x))
+        assert (gnnc.explain(compiled).fallbacks == []) == compiles
+
+
 # ---------------------------------------------------------------- adjacency
 
 ADJACENCY: dict[str, Callable[[], nn.Module]] = {
@@ -200,15 +309,6 @@ FEATURES: dict[str, Callable[[], nn.Module]] = {
     "GCN": lambda: OnFeatures(pyg.GCNConv(20, 6), pyg.GCNConv(6, 3)),
     "APPNP": lambda: OnFeatures(nn.Linear(20, 6), pyg.APPNP(3, 0.1)),
 }
-
-
-def twice(x: Tensor) -> Tensor:
-    """COO with each entry in two parts."""
-    x = x.to_sparse_coo()
-    ends, values = x.indices(), x.values()
-    return torch.sparse_coo_tensor(
-        torch.cat([ends, ends], 1), torch.cat([values * 0.25, values * 0.75]), x.shape
-    )
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "scipy", "twice"])

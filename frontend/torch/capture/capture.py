@@ -36,7 +36,7 @@ from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 from ..importer.values.sizes import tensors_in
 from ..libraries.pyg import substitutes
 from ..sparse.features import Features, NotWorth
-from ..sparse.graphs import on_entries
+from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, graph_breaks
 from .effects import runner_of
@@ -248,34 +248,22 @@ def dynamo_compile(
         for _ in range(2)
     ]
     watched, features = Watched(fn), Features(sparse_features)
-    on_sparse = torch.compile(
-        fn,
-        backend=functools.partial(on_entries(checked, features.check)),
-        dynamic=True,
-        fullgraph=True,
-        **_ISOLATED,
-    )
+    on_sparse = [
+        torch.compile(
+            fn,
+            backend=functools.partial(on_entries(checked, features.check)),
+            dynamic=True,
+            fullgraph=True,
+            **_ISOLATED,
+        )
+        for _ in range(2)
+    ]
     told: set[str] = set()
 
     def tell(message: str) -> None:
         if message not in told:
             told.add(message)
             (notice or log.warning)(message)
-
-    def call_on_sparse(found: Mapping[int, Tensor], args: Any, kwargs: Any) -> Any:
-        """The call with some of its arguments as sparse matrices. Raises NotWorth, and nothing has
-        run, where more than products is computed with them or dense products cost less."""
-        args, kwargs = pytree.tree_map(lambda x: found.get(id(x), x), (args, kwargs))
-        try:
-            with _Tracing(_Call(True, False, True, tell)):
-                return on_sparse(*args, **kwargs)
-        except dynamo_errors.BackendCompilerFailed as failure:
-            raise failure.inner_exception from None
-        except Exception as error:
-            failure = _of_tracing(error)
-            if failure is None:
-                raise
-            raise NotWorth(_cause(failure)) from None
 
     @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -289,33 +277,63 @@ def dynamo_compile(
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
-        if not hooks and (found := features.of(tensors)):
+        if found := features.of(tensors):
+            plain = plain_args, plain_kwargs
+            sparse = pytree.tree_map(lambda x: found.get(id(x), x), plain)
             try:
-                return call_on_sparse(found, plain_args, plain_kwargs)
-            except NotWorth as reason:
+                return _traced(on_sparse[hooks], _Call(True, hooks, True, tell), *sparse)
+            except (NotWorth, NotByEntries) as reason:
                 features.give_up(reason)
+            except _Untraced as untraced:
+                features.give_up(_cause(untraced.failure))
         while True:
+            settings = _Call(any_size, hooks, fullgraph, tell)
             try:
-                with _Tracing(_Call(any_size, hooks, fullgraph, tell)):
-                    return compiled[hooks](*plain_args, **plain_kwargs)
-            except dynamo_errors.BackendCompilerFailed as failure:
-                raise failure.inner_exception from None
-            except Exception as error:
-                failure = _of_tracing(error)
-                if failure is None:
+                return _traced(compiled[hooks], settings, plain_args, plain_kwargs)
+            except NotByEntries as reason:
+                if fullgraph:
                     raise
+                cause = str(reason)
+            except _Untraced as untraced:
+                failure = untraced.failure
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
                 if fullgraph and (limit or not any_size):
                     raise failure from None
                 if _has_run(failure):  # only a limit, with Dynamo's warnings switched off
-                    raise
+                    raise untraced.error from None
                 if any_size and not limit:
                     any_size = False
                     continue
-                tell(f"runs eagerly, {_cause(failure)}")
-                return fn(*args, **kwargs)
+                cause = _cause(failure)
+            tell(f"runs eagerly, {cause}")
+            return fn(*args, **kwargs)
 
     return call
+
+
+class _Untraced(Exception):
+    """Dynamo could not trace a call: its `error`, as one of `UNTRACEABLE` its `failure`."""
+
+    def __init__(self, error: Exception, failure: Exception) -> None:
+        super().__init__(str(failure))
+        self.error, self.failure = error, failure
+
+
+def _traced(
+    compiled: Callable[..., Any], settings: _Call, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """A call of what torch.compile gave. Raises what the call raises, what our backend raises
+    unwrapped, and `_Untraced`."""
+    try:
+        with _Tracing(settings):
+            return compiled(*args, **kwargs)
+    except dynamo_errors.BackendCompilerFailed as failure:
+        raise failure.inner_exception from None
+    except Exception as error:
+        failure = _of_tracing(error)
+        if failure is None:
+            raise
+        raise _Untraced(error, failure) from None
 
 
 class _Tracing:

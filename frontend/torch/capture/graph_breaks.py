@@ -10,6 +10,7 @@ from contextlib import contextmanager
 _LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
 _PLACE = re.compile(r"in user code at (.+:\d+)")
 _CAUSE = re.compile(r"^(?:Graph Break Reason: )?(.+)\n\s+Explanation:", re.MULTILINE)
+_RAISED = re.compile(r"got NotImplementedError\(['\"](.+?)['\"]\)$", re.MULTILINE)
 _UNKNOWN = re.compile(
     r"^(Could not guard on data-dependent expression .+?) \(unhinted", re.MULTILINE
 )
@@ -40,5 +41,9 @@ def told(tell: Callable[[str], None]) -> Iterator[None]:
 def _description(place: str, message: str) -> str:
     around = ", with the function around it" if "Skipping the function" in message else ""
     cause = _CAUSE.search(message) or _UNKNOWN.search(message)
-    why = cause.group(1) if cause else "TORCH_LOGS=graph_breaks tells why"
+    raised = _RAISED.search(message)
+    if raised:
+        why = raised.group(1)
+    else:
+        why = cause.group(1) if cause else "TORCH_LOGS=graph_breaks tells why"
     return f"Dynamo cannot trace {place}, which runs in torch{around}: {why}"

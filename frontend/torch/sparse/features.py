@@ -28,8 +28,8 @@ _LEAST = 1 << 18
 """Numbers of a tensor below which no product is worth a look at them."""
 _SHARE = 0.3
 """What is not 0 in features that may be worth it, whatever they are multiplied by."""
-_LOOKED_AT = 4
-"""New tensors that a callable may be given before it is left alone."""
+_LOOKED_AT = 8
+"""New states of tensors that a callable may come with before it is left alone."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Features:
             if known is None or known.of() is not x:
                 weakref.finalize(x, _known.pop, id(x), None)
             known = _known[id(x)] = _Known(weakref.ref(x), x._version, _sparse(x))
-            self.left -= known.matrix is not None
+            self.left -= 1
         if self.left == 0:
             log.info("features stay dense: they are others at each call")
             return None
@@ -114,9 +114,7 @@ def _sparse(x: Tensor) -> Matrix | None:
     if not bool(torch.isfinite(value).all()):
         return None
     log.info("features of %d x %d are taken as sparse: %.3g of them", *x.shape, share)
-    matrix = Matrix(row, col, value, x.shape, torch.strided)
-    matrix.origin = x
-    return matrix
+    return Matrix(row, col, value, x.shape, torch.strided, origin=x)
 
 
 def pays(products: Sequence[Product]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,10 @@ import torch
 from torch import Tensor, fx
 from torch.fx.proxy import GraphAppendingTracer
 
-from .matrix import Matrix
-from .operations import OPERATIONS, Entries
+from ..importer.errors import Unsupported, node_name
+from ..importer.values.sizes import expression
+from .matrix import Matrix, unknown
+from .operations import OPERATIONS, Entries, built_loosely
 
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
@@ -52,7 +55,8 @@ def _spread(args: Sequence[Any]) -> list[Any]:
     out: list[Any] = []
     for x in args:
         if isinstance(x, Matrix):
-            out += [x.row.size(0), *(getattr(x, p) for p in _PARTS)]
+            for part in (x.row, x.col, x.value):
+                out += [part.size(0), part]
         else:
             out.append(x)
     return out
@@ -74,6 +78,10 @@ def _number(size: int | torch.SymInt) -> int:
     return size.node.hint if isinstance(size, torch.SymInt) else size
 
 
+class NotByEntries(Unsupported):
+    """A graph does something with a sparse matrix that cannot be said of its entries."""
+
+
 class _Copy:
     """A copy of a graph, in which a matrix is the nodes of its entries."""
 
@@ -83,6 +91,7 @@ class _Copy:
         self.tracer = GraphAppendingTracer(self.graph)
         self.now: dict[fx.Node, Any] = {}  # a node, or the entries of a matrix
         self.products: list[Product] = []
+        self.loose: set[Any] = set()  # numbers of entries whose order no result may show
 
     def made(self) -> fx.GraphModule:
         for node in self.old.graph.nodes:
@@ -95,6 +104,8 @@ class _Copy:
                 self.now[node] = self.from_index(node)
             else:
                 self.now[node] = self.graph.node_copy(node, self.now.__getitem__)
+            if node.op == "output":
+                self.check_results(node)
         self.graph.lint()
         return fx.GraphModule(self.old, self.graph)
 
@@ -105,79 +116,81 @@ class _Copy:
 
     def argument(self, node: fx.Node) -> Entries:
         matrix = _example(node)
-        count = self.graph.placeholder(f"{node.target}entries")
-        count.meta.update(node.meta, example_value=matrix.row.size(0))
         parts = []
-        for part in _PARTS:
-            new = self.graph.placeholder(f"{node.target}{part}")
-            new.meta.update(node.meta, example_value=getattr(matrix, part))
+        for name in _PARTS:
+            part = getattr(matrix, name)
+            # Dynamo counts each of them by a symbol of its own, until they meet
+            for what, example in ((f"{name}s", part.size(0)), (name, part)):
+                new = self.graph.placeholder(f"{node.target}{what}")
+                new.meta.update(node.meta, example_value=example)
             parts.append(new)
-        return Entries(*parts, tuple(map(self.size, matrix.shape)), matrix.like)
+        shape = tuple(self.size(node, n) for n in matrix.shape)
+        return Entries(*parts, shape, matrix.like, matrix.ordered)
 
-    def size(self, n: int | torch.SymInt) -> Any:
-        """A size as a number or as a placeholder of it."""
-        if not isinstance(n, torch.SymInt):
-            return n
-        for node in self.old.graph.nodes:
+    def check_results(self, output: fx.Node) -> None:
+        """Raises NotByEntries where a result has a row for each of entries in no order."""
+        for node in output.all_input_nodes:
+            x = _example(node)
+            if isinstance(x, Tensor) and self.loose & set(map(str, x.shape)):
+                raise NotByEntries(node, "a row for each entry of a matrix with added loops")
+
+    def size(self, of: fx.Node, n: int | torch.SymInt) -> Any:
+        """A size as a number, or as the placeholder that Dynamo has made for it."""
+        size = expression(n)
+        if size.is_Integer:
+            return int(size)
+        for node, now in self.now.items():
             known = _example(node)
-            if isinstance(known, torch.SymInt) and known.node.expr == n.node.expr:
-                if node in self.now:
-                    return self.now[node]
-        return n
+            if isinstance(known, torch.SymInt) and expression(known) == size:
+                return now
+        raise NotByEntries(of, f"{n} rows or columns of a sparse matrix are no argument")
 
     def computed(self, node: fx.Node) -> Any:
         """What a function makes of matrices, as nodes."""
         if node.op == "output":
-            raise NotImplementedError("a sparse matrix as a result")
-        function = node.target if node.op == "call_function" else getattr(Tensor, str(node.target))
+            results = (x for x in node.all_input_nodes if isinstance(self.now[x], Entries))
+            what = "a sparse matrix is a result (return its values, or a product with it)"
+            raise NotByEntries(next(results), what)
+        operation = OPERATIONS.get(_function(node))
+        if operation is None:
+            raise NotByEntries(node, unknown(node_name(node)))
         before = len(self.graph.nodes)
-
-        def traced(x: fx.Node) -> Any:
-            new = self.now[x]
-            if isinstance(new, Entries):
-                return Entries(*map(self.proxy, new[:3]), tuple(map(self.proxy, new.shape)), new[4])
-            return self.proxy(new)
-
-        args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda x: _Held(traced(x)))
-        args, kwargs = _released(args), _released(kwargs)
-        out = OPERATIONS[_plain(function)](*args, **kwargs)
+        args, kwargs = fx.node.map_arg((_arguments(node), node.kwargs), self.traced)
+        out = operation(*args, **kwargs)
+        if isinstance(out, Entries):
+            out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
         for new in list(self.graph.nodes)[before:]:
             new.meta.update(node.meta, example_value=_value(new))
             if new.target is torch.ops.gnnc.sparse_matmul:
-                (matrix,) = (
-                    m for x in node.all_input_nodes if isinstance(m := self.now[x], Entries)
-                )
-                self.products.append(_product(new, matrix.shape))
-        if isinstance(out, Entries):
-            return Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), out.like)
-        return _node(out)
+                matrices = (self.now[x] for x in node.all_input_nodes)
+                shape = next(m.shape for m in matrices if isinstance(m, Entries))
+                self.products.append(_product(new, shape))
+        if operation is built_loosely:
+            self.loose.add(str(_example(out.value).shape[0]))
+        return out if isinstance(out, Entries) else _node(out)
+
+    def traced(self, x: fx.Node) -> Any:
+        """What a node has become, as something that notes the functions it is given to."""
+        new = self.now[x]
+        if isinstance(new, Entries):
+            return Entries(*map(self.proxy, new[:3]), tuple(map(self.proxy, new.shape)), *new[4:])
+        return self.proxy(new)
 
     def proxy(self, x: Any) -> Any:
         return fx.Proxy(x, self.tracer) if isinstance(x, fx.Node) else x
 
 
-class _Held:
-    """Keeps fx from looking into what an argument has become."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _released(x: Any) -> Any:
-    if isinstance(x, _Held):
-        return x.value
-    if isinstance(x, dict):
-        return {k: _released(v) for k, v in x.items()}
-    if isinstance(x, tuple | list):
-        return type(x)(_released(v) for v in x)
-    return x
+def _function(node: fx.Node) -> Any:
+    """What a node calls, as `OPERATIONS` has it."""
+    if node.op == "call_method":
+        return getattr(Tensor, str(node.target), None)
+    if node.target is getattr:
+        return getattr(getattr(Tensor, str(node.args[1]), None), "__get__", None)
+    return torch.matmul if node.target is operator.matmul else node.target
 
 
-def _plain(function: Any) -> Any:
-    """The function of an operator, as `OPERATIONS` has it."""
-    import operator
-
-    return torch.matmul if function is operator.matmul else function
+def _arguments(node: fx.Node) -> tuple[Any, ...]:
+    return node.args[:1] if node.target is getattr else node.args
 
 
 def _node(x: Any) -> Any:

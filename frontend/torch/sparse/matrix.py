@@ -20,13 +20,15 @@ LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 
 class Matrix(Tensor):
-    """A sparse matrix of `n` rows and `m` columns with `nnz` entries, in the order of `like`.
+    """A sparse matrix of `n` rows and `m` columns with `nnz` entries.
 
     Attributes:
         row: the row of each entry, i64 of shape (nnz,).
         col: the column of each entry, i64 of shape (nnz,).
         value: the entries, of shape (nnz,).
         like: the layout that the user's matrix has.
+        ordered: the entries are in the order that this layout has; functions that show it are left
+            to torch otherwise.
         origin: the user's matrix, where this is no stand-in of a trace. Functions that are called
             beside a trace, behind a graph break, are called with it.
     """
@@ -35,7 +37,8 @@ class Matrix(Tensor):
     col: Tensor
     value: Tensor
     like: torch.layout
-    origin: Tensor | None = None
+    ordered: bool
+    origin: Tensor | None
 
     @staticmethod
     def __new__(
@@ -45,36 +48,36 @@ class Matrix(Tensor):
         value: Tensor,
         shape: Any,
         like: torch.layout,
+        ordered: bool = True,
+        *,
         strides: Any = None,
+        origin: Tensor | None = None,
     ) -> Matrix:
-        return Tensor._make_wrapper_subclass(
+        self = Tensor._make_wrapper_subclass(
             cls, shape, strides=strides, dtype=value.dtype, requires_grad=value.requires_grad
         )
-
-    def __init__(
-        self,
-        row: Tensor,
-        col: Tensor,
-        value: Tensor,
-        shape: Any,
-        like: torch.layout,
-        strides: Any = None,
-    ) -> None:
-        self.row, self.col, self.value, self.like = row, col, value, like
+        self.row, self.col, self.value = row, col, value
+        self.like, self.ordered, self.origin = like, ordered, origin
+        return self
 
     def __repr__(self) -> str:
         return f"Matrix(shape={tuple(self.shape)}, entries={self.row.size(0)}, like={self.like})"
 
-    def __tensor_flatten__(self) -> tuple[list[str], torch.layout]:
-        return ["row", "col", "value"], self.like
+    # what user code asks to tell layouts apart, of which the stand-in's own answer is another
+    is_sparse_csr = property(lambda self: self.like is torch.sparse_csr)
+
+    def __tensor_flatten__(self) -> tuple[list[str], tuple[torch.layout, bool]]:
+        return ["row", "col", "value"], (self.like, self.ordered)
 
     @staticmethod
     def __tensor_unflatten__(
-        inner: Mapping[str, Tensor], like: torch.layout, size: Any, stride: Any
+        inner: Mapping[str, Tensor], kept: tuple[torch.layout, bool], size: Any, stride: Any
     ) -> Matrix:
-        return Matrix(inner["row"], inner["col"], inner["value"], size, like, stride)
+        parts = inner["row"], inner["col"], inner["value"]
+        return Matrix(*parts, size, *kept, strides=stride)
 
     @classmethod
+    @torch._dynamo.disable  # behind a graph break it runs, and is nothing to compile
     def __torch_function__(
         cls,
         func: Callable[..., Any],
@@ -85,13 +88,14 @@ class Matrix(Tensor):
         from .operations import OPERATIONS
 
         if TracingContext.try_get() is None:
-            return _on_origins(func, args, kwargs or {})
+            args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin, (args, kwargs or {}))
+            return func(*args, **kwargs)
         if func in OPERATIONS:
             return OPERATIONS[func](*args, **(kwargs or {}))
         out = super().__torch_function__(func, types, args, kwargs or {})
         tensors = any(isinstance(x, Tensor) for x in pytree.tree_leaves(out))
         if tensors and getattr(func, "__name__", "") != "__get__":
-            raise NotImplementedError(f"{func} of a sparse matrix")
+            raise NotImplementedError(unknown(getattr(func, "__name__", func)))
         return out
 
     @classmethod
@@ -104,14 +108,16 @@ class Matrix(Tensor):
     ) -> Any:
         if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             x = args[0]
-            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like)
-        raise NotImplementedError(f"{func} of a sparse matrix")
+            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like, x.ordered)
+        raise NotImplementedError(unknown(func))
 
 
-@torch._dynamo.disable
-def _on_origins(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin, (args, kwargs))
-    return func(*args, **kwargs)
+def unknown(function: object) -> str:
+    """Why a function of a sparse matrix is left to torch."""
+    return (
+        f"{function} of a sparse matrix: compiled are its products with dense tensors, its "
+        "transpose and its entries"
+    )
 
 
 def tell_layouts() -> None:
@@ -183,18 +189,20 @@ def why_not(x: Tensor) -> str | None:
 
 
 def _from_scipy(x: Any) -> Tensor:
-    """A matrix of SciPy as one of torch in CSR, its numbers shared where torch can read them."""
+    """A matrix of SciPy as one of torch in CSR. It is made at each call, and with it what depends
+    on the structure: SciPy does not tell whether a matrix was written to."""
     x = x.tocsr()
-    parts = (torch.from_numpy(a) for a in (x.indptr, x.indices, x.data))
-    pointer, columns, values = parts
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch calls the layout a beta
+        # torch calls the layout a beta, and warns of arrays that are not to be written to
+        warnings.simplefilter("ignore", UserWarning)
+        pointer, columns, values = map(torch.from_numpy, (x.indptr, x.indices, x.data))
         return torch.sparse_csr_tensor(pointer.long(), columns.long(), values, x.shape)
 
 
 def as_matrix(x: Tensor) -> Matrix:
     """A sparse matrix of torch in one of `LAYOUTS`; the numbers of rows and columns are made once
     for all calls with it, and anew where it was written to."""
+    origin, ordered = x, x.layout is not torch.sparse_coo or x.is_coalesced()
     if x.layout is torch.sparse_coo:
         x = x.coalesce()
         parts = [x.indices()]
@@ -211,9 +219,7 @@ def as_matrix(x: Tensor) -> Matrix:
     values = x.values()
     # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
     values = values.clone() if values.requires_grad else values.detach()
-    matrix = Matrix(kept.row, kept.col, values, x.shape, x.layout)
-    matrix.origin = x
-    return matrix
+    return Matrix(kept.row, kept.col, values, x.shape, x.layout, ordered, origin=origin)
 
 
 def _ends(layout: torch.layout, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

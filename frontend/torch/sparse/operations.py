@@ -25,6 +25,7 @@ class Entries(NamedTuple):
     value: Any
     shape: tuple[Any, Any]
     like: torch.layout
+    ordered: bool = True
 
 
 def is_matrix(x: object) -> bool:
@@ -41,6 +42,16 @@ def _of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return body
 
     return define
+
+
+_ALL = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+
+
+def _need(a: Any, *layouts: torch.layout) -> None:
+    """Raises RuntimeError unless a matrix has one of these layouts and its entries their order."""
+    if a.like not in layouts or not a.ordered:
+        order = "" if a.ordered else ", not coalesced"
+        raise RuntimeError(f"entries of a tensor in {a.like}{order}, for {layouts}")
 
 
 # ---------------------------------------------------------------- products
@@ -63,8 +74,8 @@ def product(a: Any, x: Any, reduce: str = "sum") -> Any:
     """
     if is_matrix(x):
         raise RuntimeError("a product of two sparse matrices")
-    if reduce != "sum":
-        _need_sparse(a)
+    if reduce != "sum" and a.like is torch.strided:
+        raise RuntimeError("a product of a dense tensor that is reduced otherwise")
     if isinstance(a, Matrix) and a.shape[1] != x.shape[0]:
         raise RuntimeError(f"a matrix of {a.shape[1]} columns times {x.shape[0]} rows")
     if isinstance(a, Matrix) and a.dtype != x.dtype:
@@ -96,86 +107,116 @@ _TURNED = {
 }
 
 
-def _like(a: Any, value: Any) -> Any:
-    return type(a)(a.row, a.col, value, a.shape, a.like)
+@_of(Tensor.T.__get__)
+def reversed_dims(a: Any) -> Any:
+    """The transpose, by a name that torch refuses for CSR and CSC."""
+    if a.like in (torch.sparse_csr, torch.sparse_csc):
+        raise RuntimeError(f"T of a matrix in {a.like}: use t()")
+    return transposed(a)
 
 
-@_of(torch.t, Tensor.t, Tensor.T.__get__)
+@_of(torch.t, Tensor.t)
 def transposed(a: Any) -> Any:
-    """Rows as columns."""
-    return type(a)(a.col, a.row, a.value, (a.shape[1], a.shape[0]), _TURNED[a.like])
+    """Rows as columns. The entries of COO are in another order then, and torch does not sort them
+    either: it is not coalesced."""
+    ordered = a.ordered and a.like is not torch.sparse_coo
+    return type(a)(a.col, a.row, a.value, (a.shape[1], a.shape[0]), _TURNED[a.like], ordered)
 
 
-@_of(torch.detach, Tensor.detach)
+@_of(torch.detach, Tensor.detach, torch._C._autograd._get_data_attr)
 def detached(a: Any) -> Any:
     """The entries without a gradient."""
-    return _like(a, a.value.detach())
+    return with_values(a, a.value.detach())
 
 
 @_of(Tensor.coalesce)
 def coalesced(a: Any) -> Any:
-    """The same: matrices enter coalesced."""
-    _need_sparse(a)
+    """The same, where it is coalesced."""
+    _need(a, torch.sparse_coo)
     return a
 
 
 def built(row: Any, col: Any, value: Any, rows: Any, columns: Any, like: torch.layout) -> Any:
     """A matrix of entries, which are in the order of `like`."""
-    shape = (rows, columns)
-    if isinstance(row, Tensor):
-        return Matrix(row, col, value, shape, like)
-    return Entries(row, col, value, shape, like)
+    cls = Matrix if isinstance(row, Tensor) else Entries
+    return cls(row, col, value, (rows, columns), like)
 
 
-torch._dynamo.allow_in_graph(built)
-OPERATIONS[built] = built
+def built_loosely(
+    row: Any, col: Any, value: Any, rows: Any, columns: Any, like: torch.layout
+) -> Any:
+    """The same of entries in another order, which no result may show: `graphs.py` looks."""
+    return built(row, col, value, rows, columns, like)
+
+
+def ends(a: Any) -> Any:
+    """Rows and columns of the entries, 2 x nnz, whatever the layout."""
+    _need(a, *_ALL)
+    return torch.stack([a.row, a.col])
+
+
+def with_values(a: Any, value: Any) -> Any:
+    """The same matrix with other entries, in the order of `ends`."""
+    return type(a)(a.row, a.col, value, a.shape, a.like, a.ordered)
+
+
+for _own in (built, built_loosely, ends, with_values):
+    torch._dynamo.allow_in_graph(_own)
+    OPERATIONS[_own] = _own
 
 # ---------------------------------------------------------------- parts
 
 
-def _need_sparse(a: Any) -> None:
-    """Raises RuntimeError for the entries of what the user gave dense."""
-    if a.like is torch.strided:
-        raise RuntimeError("entries of a dense tensor")
+@_of(Tensor.numel, Tensor.nelement, torch.numel)
+def numel(a: Any) -> Any:
+    """All numbers, also those that are 0."""
+    return a.shape[0] * a.shape[1]
 
 
-@_of(Tensor.values, Tensor._values)
+@_of(Tensor.values)
 def values(a: Any) -> Any:
     """The entries."""
-    _need_sparse(a)
+    _need(a, *_ALL)
+    return a.value
+
+
+@_of(Tensor._values)
+def coo_values(a: Any) -> Any:
+    """The entries of COO."""
+    _need(a, torch.sparse_coo)
     return a.value
 
 
 @_of(Tensor.indices, Tensor._indices)
 def indices(a: Any) -> Any:
-    """Rows and columns of the entries, 2 x nnz."""
-    _need_sparse(a)
-    return torch.stack([a.row, a.col])
+    """Rows and columns of the entries of COO, 2 x nnz."""
+    _need(a, torch.sparse_coo)
+    return ends(a)
 
 
 @_of(Tensor.crow_indices)
 def crow_indices(a: Any) -> Any:
-    """Where the entries of each row begin."""
-    _need_sparse(a)
+    """Where the entries of each row of CSR begin."""
+    _need(a, torch.sparse_csr)
     return torch.ops.gnnc.pointer(a.row, a.shape[0])
 
 
 @_of(Tensor.ccol_indices)
 def ccol_indices(a: Any) -> Any:
-    """Where the entries of each column begin."""
-    _need_sparse(a)
+    """Where the entries of each column of CSC begin."""
+    _need(a, torch.sparse_csc)
     return torch.ops.gnnc.pointer(a.col, a.shape[1])
 
 
 @_of(Tensor.col_indices)
 def col_indices(a: Any) -> Any:
-    """The column of each entry."""
-    _need_sparse(a)
+    """The column of each entry of CSR."""
+    _need(a, torch.sparse_csr)
     return a.col
 
 
 @_of(Tensor.row_indices)
 def row_indices(a: Any) -> Any:
-    """The row of each entry."""
-    _need_sparse(a)
+    """The row of each entry of CSC."""
+    _need(a, torch.sparse_csc)
     return a.row

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...sparse.matrix import Matrix
-from ...sparse.operations import built
+from ...sparse.operations import built, built_loosely, ends, with_values
 
 _UTILS = "torch_geometric.utils"
 
@@ -18,7 +18,7 @@ def to_edge_index(original: Callable) -> Callable:
     def to_edge_index(adj):
         if not isinstance(adj, Matrix):
             return original(adj)
-        return adj.indices(), adj.values()
+        return ends(adj), adj.values()
 
     return to_edge_index
 
@@ -27,8 +27,7 @@ def set_sparse_value(original: Callable) -> Callable:
     def set_sparse_value(adj, value):
         if not isinstance(adj, Matrix) or value.dim() > 1:
             return original(adj, value)
-        ends = adj.indices()
-        return built(ends[0], ends[1], value, adj.size(0), adj.size(1), adj.layout)
+        return with_values(adj, value)
 
     return set_sparse_value
 
@@ -63,14 +62,14 @@ def add_self_loops(original: Callable) -> Callable:
 def _with_loops(adj: Any, fill: float | str) -> Any:
     """A square matrix and a diagonal one of `fill`, or of the entries of each row reduced by that:
     one entry on the diagonal in each row."""
-    (row, col), value, nodes = adj.indices(), adj.values(), adj.size(0)
+    (row, col), value, nodes = ends(adj), adj.values(), adj.size(0)
     beside = row != col
     old = value.masked_fill(beside, 0.0)
     if isinstance(fill, str):
         fill = torch.ops.gnnc.segment_reduce(value, row, 0, nodes, fill)
     loops = torch.ops.gnnc.segment_reduce(old, row, 0, nodes, "sum") + fill
     number = torch.arange(nodes, device=row.device)
-    return built(
+    return built_loosely(
         torch.cat([row[beside], number]),
         torch.cat([col[beside], number]),
         torch.cat([value[beside], loops]),
@@ -130,6 +129,6 @@ def lift(plain: Callable) -> Callable:
     def _lift(self, src: Tensor, edge_index: Tensor, dim: int) -> Tensor:
         if not isinstance(edge_index, Matrix):
             return plain(self, src, edge_index, dim)
-        return src.index_select(self.node_dim, edge_index.indices()[1 - dim])
+        return src.index_select(self.node_dim, ends(edge_index)[1 - dim])
 
     return _lift
