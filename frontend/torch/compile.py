@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from ...passes.driver.runner import PassCrash
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .calls.bound_program import BoundProgram
+from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
 from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
@@ -143,11 +144,17 @@ def compile_whole(
     Raises:
         Unsupported: the importer has no rule for a node.
     """
-    imported = imported_graph(graph, examples)
-    differentiated = any(a.placeholders for a in imported.attached)
-    training = differentiated and any(r.needs_grad for r in imported.rows)
+
+    def bound(imported: Imported) -> BoundProgram:
+        differentiated = any(a.placeholders for a in imported.attached)
+        training = differentiated and any(r.needs_grad for r in imported.rows)
+        made = bind(imported, training, options, report, graph)
+        made.in_shared_memory = told(graph, SHARED, report)
+        return made
+
     try:
-        bound = bind(imported, training, options, report, graph)
+        imported = functools.partial(imported_graph, graph)
+        return ForGraphsSeen(imported, bound, report.programs.remove, examples)
     except DiagnosticException as error:
         if options.fullgraph:
             raise
@@ -156,8 +163,6 @@ def compile_whole(
         if options.fullgraph:
             raise
         return eager(graph, f"the graph could not be compiled: {error}. {BUG}", report)
-    bound.in_shared_memory = told(graph, SHARED, report)
-    return bound
 
 
 SHARED = "a call edits an argument whose memory another argument shares: it runs in torch"
@@ -175,8 +180,10 @@ def told(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., An
     return run
 
 
-def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
-    """The graph as a program, with the sizes that sets have in `examples`.
+def imported_graph(
+    graph: fx.GraphModule, examples: Sequence[Any], sizes: Mapping[str, float] | None = None
+) -> Imported:
+    """The graph as a program, with the sizes that sets have in `examples`, or with `sizes`.
 
     Raises:
         Unsupported: the importer has no rule for a node, or a tensor is not on the CPU.
@@ -186,8 +193,9 @@ def imported_graph(graph: fx.GraphModule, examples: Sequence[Any]) -> Imported:
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
-    note_sizes(imported.function, first_sizes(imported, examples))
-    note_subsets(imported.function, first_shares(imported, examples))
+    sizes = first_sizes(imported, examples) if sizes is None else sizes
+    note_sizes(imported.function, sizes)
+    note_subsets(imported.function, first_shares(imported, examples, sizes))
     return imported
 
 

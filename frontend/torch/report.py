@@ -27,7 +27,7 @@ class Report:
         why. compile_seconds: time spent importing, in passes and in the C compiler (or looking into
         the cache). graphs: how many graphs were compiled; train and eval, or another dtype or
         width, are further ones. sources: paths of the generated objects; the C lies beside each,
-        with the suffix `.c`. programs: the `BoundProgram`s themselves, for tools.
+        with the suffix `.c`. programs: the `BoundProgram`s that are called now, for tools.
     """
 
     kernels: list[str] = field(default_factory=list)

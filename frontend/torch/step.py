@@ -25,10 +25,11 @@ from ...passes.inter.optimizers import COUNT, RULES
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .calls.bound_program import BoundProgram
+from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import UNTRACEABLE, dynamo_compile
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
-from .importer import Unsupported
+from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
@@ -229,7 +230,7 @@ def _has_hooks(optimizer: Optimizer) -> bool:
 class Made:
     """A program, the parameters that it updates, and the type of its bounds for gradients."""
 
-    program: BoundProgram
+    program: ForGraphsSeen
     parameters: Sequence[Kept]
     bounds: torch.dtype
 
@@ -247,6 +248,7 @@ class GraphStep:
     ) -> None:
         self.graph, self.optimizer, self.clipping = graph, optimizer, clipping
         self.place_of_loss = place_of_loss(graph)
+        self.placeholders = len(graph.graph.find_nodes(op="placeholder"))
         self.options, self.report = options, report
         self.wanting: list[int] | None = None
         self.made: dict[object, Made] = {}
@@ -347,21 +349,38 @@ class GraphStep:
         homes: Mapping[int, tuple[Any, str]],
     ) -> Made:
         start = time.perf_counter()
-        imported = imported_graph(self.graph, args)
-        without_other_gradients(imported, self.place_of_loss)
-        parameters = [
+        parameters: list[Kept] = []
+
+        def imported(args: Sequence[Any], sizes: Mapping[str, float] | None) -> Imported:
+            found = imported_graph(self.graph, args[: self.placeholders], sizes)
+            without_other_gradients(found, self.place_of_loss)
+            if not parameters:
+                parameters.extend(self._parameters(found, args, homes))
+            elem = f64 if _any_double(parameters, args) else f32
+            return with_state(found, parameters, args, turn, clip, elem)
+
+        def compiled(whole: Imported) -> BoundProgram:
+            return bind(whole, True, self.options, self.report)
+
+        program = ForGraphsSeen(imported, compiled, self.report.programs.remove, args)
+        self.report.compile_seconds += time.perf_counter() - start
+        bounds = torch.float64 if _any_double(parameters, args) else torch.float32
+        return Made(program, parameters, bounds)
+
+    def _parameters(
+        self, imported: Imported, args: Sequence[Any], homes: Mapping[int, tuple[Any, str]]
+    ) -> list[Kept]:
+        return [
             Kept(p, name, homes[id(args[p])][1], self._count_type(args[p], homes))
             for p, name in trained(imported)
         ]
-        double = any(args[k.placeholder].dtype == torch.float64 for k in parameters)
-        bounds = torch.float64 if double else torch.float32
-        whole = with_state(imported, parameters, args, turn, clip, f64 if double else f32)
-        program = bind(whole, True, self.options, self.report)
-        self.report.compile_seconds += time.perf_counter() - start
-        return Made(program, parameters, bounds)
 
     def _count_type(self, x: Tensor, homes: Mapping[int, tuple[Any, str]]) -> torch.dtype:
         return count_type(self.optimizer, x, homes[id(x)][0])
+
+
+def _any_double(parameters: Sequence[Kept], args: Sequence[Any]) -> bool:
+    return any(args[k.placeholder].dtype == torch.float64 for k in parameters)
 
 
 def rule_for(x: Tensor, homes: Mapping[int, tuple[Any, str]]) -> str:

@@ -112,9 +112,9 @@ class Sizes:
         return len(ends) >= 2
 
 
-def note_sizes(func: FuncOp, counts: Mapping[str, int]) -> None:
+def note_sizes(func: FuncOp, counts: Mapping[str, float]) -> None:
     """Writes down, in `inter.stats`, which set arguments of `func` are far larger or smaller than
-    expected; `counts` has their rows in a graph, by name.
+    expected; `counts` has their rows in a graph, or on average over graphs, by name.
 
     Only the shape counts: the largest set of nodes is taken to have the usual size, so a graph of
     few nodes gets the program of a large one, where time matters. Sets that are empty are left out:

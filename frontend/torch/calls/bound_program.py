@@ -46,7 +46,8 @@ _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
 
 class BoundProgram:
     """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
-    runs that graph: for calls in which what the program edits lies in the memory of others."""
+    runs that graph: for calls in which what the program edits lies in the memory of others.
+    `new_graph` is told the rows of each set of a graph that was not met before."""
 
     def __init__(
         self,
@@ -84,6 +85,7 @@ class BoundProgram:
         self.in_place = self.written()
         self.shared = SharedMemory([u.placeholder for u in imported.updates], imported.placeholders)
         self.in_shared_memory: Callable[..., Any] | None = None
+        self.new_graph: Callable[[Mapping[str, int]], None] = lambda counts: None
         self.outputs = Outputs(imported.outputs)
 
     def passed(self) -> list[RowsBinding]:
@@ -281,6 +283,7 @@ class BoundProgram:
         graph = self.program.on_graph(sets, rows)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+        self.new_graph(count)
         return graph
 
     def with_row_axis(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:

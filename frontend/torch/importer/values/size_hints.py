@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,11 +25,14 @@ def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
     return {s.name: max(0, s.size(known)) for s in imported.sets}
 
 
-def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float]:
+def first_shares(
+    imported: Imported, examples: Sequence[Any], typical: Mapping[str, float]
+) -> dict[str, float]:
     """What part of the rows of a set argument a mask among the example arguments keeps, an interval
-    between numbers that are known, or an index, by the name of the set that has these rows."""
+    between numbers that are known, or an index where sets have `typical` rows; by the name of the
+    set that has these rows."""
     known = [_hinted(x) for x in examples]
-    sizes = {s.name: max(0, s.size(known)) for s in imported.sets}
+    sizes = first_sizes(imported, examples)
     of_names = {r.name: r.source for r in imported.rows}
     sources = {a: of_names.get(name) for name, a, _ in arguments(imported.function)}
 
@@ -41,9 +44,9 @@ def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float
 
     shares: dict[str, float] = {}
     for s in imported.sets:
-        found = [sizes[m.codomain] for m in s.maps if m.codomain in sizes]
+        found = [typical[m.codomain] for m in s.maps if m.codomain in typical]
         if found and max(found):
-            shares[s.name] = sizes[s.name] / max(found)
+            shares[s.name] = typical[s.name] / max(found)
     for op in body_ops(imported.function):
         if not isinstance(op, FilterOp | IntervalOp) or not (n := sizes.get(set_name(op.set))):
             continue
