@@ -62,5 +62,6 @@ def fuse(func: FuncOp, limits: Nests) -> None:
         while inline_producers(func, limits):
             simplify(func)
             changed = True
-        changed |= merge_nests(func)
-        simplify(func)
+        if merge_nests(func):
+            simplify(func)
+            changed = True

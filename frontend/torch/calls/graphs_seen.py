@@ -92,7 +92,9 @@ class ForGraphsSeen:
 
     def _look(self, args: Sequence[Any]) -> None:
         typical = self.seen.typical()
-        if max(typical.values(), default=0) < LEAST or alike(self.shape or self.seen.first, typical):
+        if max(typical.values(), default=0) < LEAST or alike(
+            self.shape or self.seen.first, typical
+        ):
             return
         new = self.imported(args, typical)
         if _sizes(new) == self.sizes:

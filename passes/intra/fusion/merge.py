@@ -10,6 +10,7 @@ both.
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -101,12 +102,13 @@ class Merger:
         possible.
         """
         place = {n: k for k, n in enumerate(self.order)}
-
-        def rank(pair: tuple[TraverseOp, TraverseOp]) -> tuple[int, int, int]:
-            return -self.gains[pair], place[pair[1]], -place[pair[0]]
-
-        for first, second in sorted(self.gains, key=rank):
-            if self.reads_own_rows(first, second) and self.meet(place[first], place[second]):
+        ranked = [(-gain, place[b], -place[a]) for (a, b), gain in self.gains.items()]
+        heapq.heapify(ranked)
+        while ranked:
+            _, j, i = heapq.heappop(ranked)
+            first, second = self.order[-i], self.order[j]
+            assert isinstance(first, TraverseOp) and isinstance(second, TraverseOp)
+            if self.meet(-i, j) and self.reads_own_rows(first, second):
                 return first, second
         return None
 

@@ -50,7 +50,8 @@ def simplify(func: FuncOp) -> None:
             hoist(segment)
     for nest in nests(func):
         share_lookups(nest)
-        merge_segments(nest)
+        if merge_segments(nest):
+            share_lookups(nest)
 
 
 def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
@@ -145,15 +146,18 @@ def identity(v: SSAValue) -> object:
     return id(v)
 
 
-def merge_segments(nest: TraverseOp) -> None:
-    """Segments over one group that do not depend on each other become one loop."""
+def merge_segments(nest: TraverseOp) -> bool:
+    """Segments over one group that do not depend on each other become one loop; whether any did."""
+    merged = False
     segments = [op for op in nest.body.block.ops if isinstance(op, SegmentOp)]
     for k, second in enumerate(segments):
         for first in segments[:k]:
             same = (first.offsets, first.row) == (second.offsets, second.row)
             if first.parent is not None and same and not depends(second, first):
                 pull_up(second, first)
+                merged = True
                 break
+    return merged
 
 
 def depends(later: Operation, earlier: Operation) -> bool:
@@ -212,8 +216,10 @@ def drop_dead_stores(func: FuncOp) -> None:
     for step in steps(func):
         if isinstance(step, TraverseOp):
             region_dce(step.body)
-            reads[step] = step.reads()
-        readers.update(step.reads())
+            found = reads[step] = step.reads()
+        else:
+            found = step.reads()
+        readers.update(found)
     changed = True
     while changed:
         changed = False
