@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import sys
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from torch_geometric.nn import SAGEConv
 
 import gnnc
 from gnnc.frontend.torch.calls.graphs_seen import ENOUGH, SizesSeen, alike
+from gnnc.runtime.cpu.toolchain import NoCompiler
 
 LIKE_THE_FIRST = [(40, 320)] * (ENOUGH + 4)
 OF_ANOTHER_SHAPE = [(40, 320)] + [(40 + i, 9000) for i in range(ENOUGH + 3)]
@@ -65,6 +68,22 @@ def test_calls(shapes: list[tuple[int, int]], programs: int) -> None:
         torch.testing.assert_close(b.grad, a.grad)
     report = gnnc.explain(compiled)
     assert (report.graphs, len(report.programs), report.fallbacks) == (programs, 1, [])
+
+
+def test_the_first_program_stays_where_the_second_cannot_be_compiled(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*args: Any) -> None:
+        raise NoCompiler("no")
+
+    eager, model = models()
+    compiled = gnnc.compile(model)
+    for seed, shape in enumerate(OF_ANOTHER_SHAPE):
+        x, e = graph(*shape, seed)
+        torch.testing.assert_close(compiled(x, e), eager(x, e))
+        monkeypatch.setattr(sys.modules["gnnc.frontend.torch.compile"], "compile_module", refuse)
+    assert "not compiled for the sizes of later graphs: no" in caplog.text
+    assert len(gnnc.explain(compiled).programs) == 1
 
 
 def test_steps_of_training() -> None:

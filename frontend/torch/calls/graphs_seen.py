@@ -15,8 +15,8 @@ from xdsl.utils.exceptions import DiagnosticException
 from ....dialects.attributes import STATS
 from ....passes.analysis.costs import STEP
 from ....passes.driver.runner import PassCrash
-from ....runtime.cpu.toolchain import CompileError
-from ..importer import Imported
+from ....runtime.cpu.toolchain import CompileError, NoCompiler
+from ..importer import Imported, Unsupported
 from .bound_program import BoundProgram
 
 log = logging.getLogger("gnnc")
@@ -92,22 +92,21 @@ class ForGraphsSeen:
 
     def _look(self, args: Sequence[Any]) -> None:
         typical = self.seen.typical()
-        if max(typical.values(), default=0) < LEAST or alike(
-            self.shape or self.seen.first, typical
-        ):
-            return
-        new = self.imported(args, typical)
-        if _sizes(new) == self.sizes:
+        few = max(typical.values(), default=0) < LEAST
+        if few or alike(self.shape or self.seen.first, typical):
             return
         old = self.program
         try:
+            new = self.imported(args, typical)
+            if _sizes(new) == self.sizes:
+                return
             self._take(new)
-        except (DiagnosticException, PassCrash, CompileError) as error:
+        except (Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler) as error:
             log.warning("not compiled for the sizes of later graphs: %s", error)
-        else:
-            log.info("compiled again for the sizes of %d graphs", self.seen.graphs)
-            self.shape = typical
-            self.retired(old)
+            return
+        log.info("compiled again for the sizes of %d graphs", self.seen.graphs)
+        self.shape = typical
+        self.retired(old)
 
     def _take(self, imported: Imported) -> None:
         sizes = _sizes(imported)
