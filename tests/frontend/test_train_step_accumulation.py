@@ -224,3 +224,32 @@ def test_groups_schedules_and_a_rate_that_is_a_tensor() -> None:
     assert_same(a, b, 1e-10)
     assert gnnc.explain(step).graphs == 1
     assert not fallbacks(step)
+
+
+def test_two_steps_that_accumulate_share_an_optimizer() -> None:
+    """Each counts its own calls, and begins with `zero_grad`."""
+    a, o, b, p = twins_of(double, lambda q: Adam(q, lr=0.01))
+
+    def other(model: nn.Module) -> Callable[..., Tensor]:
+        return lambda x, e, y: model(x, e).abs().sum()
+
+    losses = [(loss_of(a), 2), (other(a), 3)]
+    steps = [
+        gnnc.train_step(loss_of(b), p, accumulate=2),
+        gnnc.train_step(other(b), p, accumulate=3),
+    ]
+    calls = [0, 0]
+    for seed, which in enumerate([0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1]):
+        loss, k = losses[which]
+        if calls[which] % k == 0:
+            o.zero_grad()
+        loss(*batch(seed)).backward()
+        calls[which] += 1
+        if calls[which] % k == 0:
+            o.step()
+            o.zero_grad()
+        steps[which](*batch(seed))
+        assert_same_gradients(a, b)
+        assert_same(a, b, 1e-10)
+    assert_same_state(o, p, 1e-10)
+    assert not any(map(fallbacks, steps))
