@@ -41,6 +41,9 @@ class Options:
             Of exp, log and their kin they may be 0 all the same.
         sparse_features: take dense arguments that are mostly zeros as sparse matrices where no more
             than products is computed with them, and these cost less so (frontend/torch/sparse).
+        hoist_inputs: compute what follows from large inputs and the graph alone (the aggregation of
+            features) once, and again where these change, as their version counters tell; with
+            features that are others in each of many calls this ends by itself.
         target: what programs are printed for (passes/targets); `$GNNC_TARGET` where it is set,
             else openmp.
 
@@ -55,6 +58,7 @@ class Options:
     profile: bool = False
     denormals: bool = False
     sparse_features: bool = True
+    hoist_inputs: bool = True
     target: str = field(default_factory=default_target)
 
     def __post_init__(self) -> None:

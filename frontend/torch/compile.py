@@ -19,6 +19,7 @@ from .calls.bound_program import BoundProgram
 from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
+from .constant_inputs import mark_constants
 from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
@@ -154,7 +155,8 @@ def compile_whole(
 
     try:
         imported = functools.partial(imported_graph, graph)
-        return ForGraphsSeen(imported, bound, report.programs.remove, examples)
+        hoist, retired = options.hoist_inputs, report.programs.remove
+        return ForGraphsSeen(imported, bound, retired, examples, hoist)
     except DiagnosticException as error:
         if options.fullgraph:
             raise
@@ -181,9 +183,13 @@ def told(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., An
 
 
 def imported_graph(
-    graph: fx.GraphModule, examples: Sequence[Any], sizes: Mapping[str, float] | None = None
+    graph: fx.GraphModule,
+    examples: Sequence[Any],
+    sizes: Mapping[str, float] | None = None,
+    constants: bool = False,
 ) -> Imported:
-    """The graph as a program, with the sizes that sets have in `examples`, or with `sizes`.
+    """The graph as a program, with the sizes that sets have in `examples`, or with `sizes`; inputs
+    are marked that may be `constants`.
 
     Raises:
         Unsupported: the importer has no rule for a node, or a tensor is not on the CPU.
@@ -196,6 +202,8 @@ def imported_graph(
     sizes = first_sizes(imported, examples) if sizes is None else sizes
     note_sizes(imported.function, sizes)
     note_subsets(imported.function, first_shares(imported, examples, sizes))
+    if constants:
+        mark_constants(imported, examples)
     return imported
 
 

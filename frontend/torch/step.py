@@ -351,8 +351,10 @@ class GraphStep:
         start = time.perf_counter()
         parameters: list[Kept] = []
 
-        def imported(args: Sequence[Any], sizes: Mapping[str, float] | None) -> Imported:
-            found = imported_graph(self.graph, args[: self.placeholders], sizes)
+        def imported(
+            args: Sequence[Any], sizes: Mapping[str, float] | None, constants: bool
+        ) -> Imported:
+            found = imported_graph(self.graph, args[: self.placeholders], sizes, constants)
             without_other_gradients(found, self.place_of_loss)
             if not parameters:
                 parameters.extend(self._parameters(found, args, homes))
@@ -362,7 +364,8 @@ class GraphStep:
         def compiled(whole: Imported) -> BoundProgram:
             return bind(whole, True, self.options, self.report)
 
-        program = ForGraphsSeen(imported, compiled, self.report.programs.remove, args)
+        hoist, retired = self.options.hoist_inputs, self.report.programs.remove
+        program = ForGraphsSeen(imported, compiled, retired, args, hoist)
         self.report.compile_seconds += time.perf_counter() - start
         bounds = torch.float64 if _any_double(parameters, args) else torch.float32
         return Made(program, parameters, bounds)

@@ -9,8 +9,9 @@ that is wider than all it is computed from (the one-hot rows of a loss). Integer
 `rows<unit, ..>` arguments are not invariant (they are random keys and step counters), neither is
 dropout, nor an argument that the function updates.
 
-`inputs`: arguments marked `inter.constant` count as invariant, so that the aggregation of input
-features (A X of a first layer) is done once per graph and input.
+Arguments marked `inter.constant` count as invariant: input features, say, so that their aggregation
+(A X of a first layer) is done once per graph and input. What follows from these is stored only if
+it took many rows or operations, and takes no more than `room` times the memory of the inputs.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from ..function_pass import FunctionPass
 
 EDGE_WIDTH = 1
 """Numbers a row above which an invariant pointwise value per edge is not stored."""
+ROOM = 4.0
+"""What a value that is computed from inputs may take of memory, for one byte of these."""
 
 VIEWS = frozenset(
     f"inter.{name}"
@@ -53,14 +56,17 @@ class Invariants:
 
     func: FuncOp
     sizes: Sizes
-    inputs: bool = False
     edge_width: int = EDGE_WIDTH
+    room: float = ROOM
 
     def __post_init__(self) -> None:
         self.ops = body_ops(self.func)
-        start = invariant_arguments(self.func, self.inputs, units=False)
+        of_graph = invariant_arguments(self.func, inputs=False, units=False)
+        start = invariant_arguments(self.func, inputs=True, units=False)
         self.constants = closure(self.ops, set())
+        self.of_graph = closure(self.ops, of_graph)
         self.values = closure(self.ops, start)
+        self.input_bytes = sum(self.sizes.bytes(rows(x)) for x in start - of_graph)
 
     def worth_storing(self, op: Operation) -> bool:
         """Whether the invariant result of `op` is better stored than made again."""
@@ -68,6 +74,8 @@ class Invariants:
             return False
         if op.results[0] in self.constants:
             return False
+        if op.results[0] not in self.of_graph:
+            return op.name in COSTLY and self.sizes.bytes(op.type) <= self.room * self.input_bytes
         if op.name in COSTLY:
             return True
         if math.prod(op.type.dims) > self.edge_width and self.sizes.is_edges(op.type.dom):
@@ -112,10 +120,10 @@ class Invariants:
         return out
 
 
-def hoist_invariants(func: FuncOp, inputs: bool = False, edge_width: int = EDGE_WIDTH) -> None:
+def hoist_invariants(func: FuncOp, edge_width: int = EDGE_WIDTH, room: float = ROOM) -> None:
     """Marks the ops of `func` that @prepare should compute."""
     sizes = Sizes.of(func, SetEnv.of(func))
-    stored = Invariants(func, sizes, inputs, edge_width).stored()
+    stored = Invariants(func, sizes, edge_width, room).stored()
     for op in stored:
         op.attributes[PREPARE] = UnitAttr()
     early = structure_ancestors(func) | ancestors(r for op in stored for r in op.results)
@@ -160,8 +168,8 @@ class HoistInvariantsPass(FunctionPass):
 
     name = "hoist-invariants"
 
-    inputs: bool = False
     edge_width: int = EDGE_WIDTH
+    room: float = ROOM
 
     def on(self, func: FuncOp) -> None:
-        hoist_invariants(func, self.inputs, self.edge_width)
+        hoist_invariants(func, self.edge_width, self.room)

@@ -62,11 +62,10 @@ _RULES = (
 def reorder_linear(
     func: FuncOp,
     degree: float = DEGREE,
-    hoist_inputs: bool = False,
     target: Target = TARGETS[DEFAULT],
 ) -> None:
     """Reorders `func` until nothing changes any more."""
-    LinearFunction(func, degree, hoist_inputs, target).settle("reorder-linear", _RULES)
+    LinearFunction(func, degree, target).settle("reorder-linear", _RULES)
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,8 @@ class ReorderLinearPass(FunctionPass):
     name = "reorder-linear"
 
     degree: float = DEGREE
-    hoist_inputs: bool = False
     target: str = DEFAULT
 
     def on(self, func: FuncOp) -> None:
         target = target_of(self.name, self.target)
-        reorder_linear(func, self.degree, self.hoist_inputs, target)
+        reorder_linear(func, self.degree, target)

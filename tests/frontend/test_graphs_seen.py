@@ -82,7 +82,7 @@ def test_the_first_program_stays_where_the_second_cannot_be_compiled(
         x, e = graph(*shape, seed)
         torch.testing.assert_close(compiled(x, e), eager(x, e))
         monkeypatch.setattr(sys.modules["gnnc.frontend.torch.compile"], "compile_module", refuse)
-    assert "not compiled for the sizes of later graphs: no" in caplog.text
+    assert "not compiled for the graphs of later calls: no" in caplog.text
     assert len(gnnc.explain(compiled).programs) == 1
 
 

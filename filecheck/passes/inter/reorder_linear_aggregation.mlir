@@ -1,14 +1,11 @@
 // RUN: gnn-opt %s -p reorder-linear,verify-sets --split-input-file | filecheck %s
-// RUN: gnn-opt %s -p "reorder-linear{hoist_inputs=true}" --split-input-file | filecheck %s --check-prefix=HOIST
 
 // Rows get narrower: the product first, whatever is written.
 // CHECK-LABEL: func.func @narrow
 // CHECK-NEXT: %[[H:.*]] = inter.contract "k,fk->f" %x, %W : !inter.rows<N, 2xf32>
 // CHECK-NEXT: inter.at %g[src], %[[H]]
 // CHECK-NEXT: inter.reduce mean
-// HOIST-LABEL: func.func @narrow
-// HOIST-NEXT: %xs = inter.at %g[src], %x
-func.func @narrow(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 8xf32> {inter.constant}, %W : !inter.rows<unit, 2x8xf32>) -> !inter.rows<N, 2xf32> {
+func.func @narrow(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 8xf32>, %W : !inter.rows<unit, 2x8xf32>) -> !inter.rows<N, 2xf32> {
   %xs = inter.at %g[src], %x : !inter.rows<g, 8xf32>
   %a = inter.reduce mean %xs over %g along dst : !inter.rows<N, 8xf32>
   %h = inter.contract "k,fk->f" %a, %W : !inter.rows<N, 2xf32>

@@ -17,6 +17,7 @@ from ....runtime.autograd import TORCH, prepare, run_phase
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import MapData, SetData
+from ..constant_inputs import look
 from ..importer.binding import (
     Constant,
     Copy,
@@ -39,6 +40,7 @@ from .replay import Replay
 from .shared_memory import SharedMemory
 
 GRAPHS_KEPT = 64
+FLOATS = ("f32", "f64")
 
 # Dynamo's names of what modules keep; parameters, which an optimizer changes after backward, apart
 _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
@@ -80,6 +82,11 @@ class BoundProgram:
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
+        self.prepared_inputs = sorted(
+            r.source.placeholder
+            for r in self.early_rows
+            if isinstance(r.source, FromTensor) and r.elem in FLOATS
+        )
         self.copied = self.read_late()
         self.kept: dict[str, Hashable] = dict.fromkeys(self.state())
         self.in_place = self.written()
@@ -92,8 +99,8 @@ class BoundProgram:
         """The arguments of a call: not the integers that only the structure is made from, of which
         a call may have to make a copy with the rows in front."""
         read = {b.name for phase in ("forward", "backward") for b in self.inputs_of(phase)}
-        floats = ("f32", "f64")  # they take part in autograd whether they are read or not
-        return [r for r in self.imported.rows if r.name in read or r.elem in floats]
+        # floats take part in autograd whether they are read or not
+        return [r for r in self.imported.rows if r.name in read or r.elem in FLOATS]
 
     def inputs_of(self, phase: str) -> list[Buffer]:
         found = self.program.phases.get(phase)
@@ -273,7 +280,9 @@ class BoundProgram:
             r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
         )
         tensors = [args[p] for p in self.watched]
-        return self.memo.get_for(tensors, (sizes, numbers), lambda: self.make_graph(args, sizes))
+        seen = tuple(look(args[p]) for p in self.prepared_inputs)
+        key = (sizes, numbers, seen)
+        return self.memo.get_for(tensors, key, lambda: self.make_graph(args, sizes))
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}

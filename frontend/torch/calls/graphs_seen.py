@@ -1,5 +1,6 @@
-"""A program compiled for the sizes of the graphs that it meets: at first of the first call's, then
-of those of several calls where these turn out to be of another shape.
+"""A program compiled for what its calls turn out to be: at first for the sizes of the first call's
+graph and for inputs that stay, then for the sizes of the graphs of several calls where these are of
+another shape, and for inputs that change where they do.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ log = logging.getLogger("gnnc")
 ENOUGH = 8
 """Graphs after which the sizes that a program was compiled for are looked at; and again at each
 power of it."""
+STATES = 4
+"""What may be prepared for (graphs, and states of inputs) before inputs are taken to change."""
 LEAST = 1000
 """Rows of the largest set below which no program is worth another compilation."""
 
@@ -63,7 +66,7 @@ def alike(a: Mapping[str, float], b: Mapping[str, float]) -> bool:
 
 class ForGraphsSeen:
     """Calls a program, which is compiled again where the graphs of its calls are of another shape
-    than what it was compiled for.
+    than what it was compiled for, or where inputs change of which it keeps something.
 
     Attributes:
         program: the one that is called now.
@@ -71,20 +74,28 @@ class ForGraphsSeen:
 
     def __init__(
         self,
-        imported: Callable[[Sequence[Any], Mapping[str, float] | None], Imported],
+        imported: Callable[[Sequence[Any], Mapping[str, float] | None, bool], Imported],
         bound: Callable[[Imported], BoundProgram],
         retired: Callable[[BoundProgram], None],
         examples: Sequence[Any],
+        constants: bool,
     ) -> None:
         """`imported` gives the program for a call's arguments, with the sizes that sets have in
-        them or with those that it is given, and `bound` compiles it; one that is not called any
-        more is `retired`. Raises what they do."""
+        them or with those that it is given, and with inputs marked that may be constant or not;
+        `bound` compiles it. One that is not called any more is `retired`. Without `constants` no
+        input is ever marked. Raises what they do."""
         self.imported, self.bound, self.retired = imported, bound, retired
         self.seen, self.look_at = SizesSeen(), ENOUGH
         self.shape: Mapping[str, float] = {}  # that it is compiled for, if not for the first's
-        self._take(imported(examples, None))
+        self.constants = constants
+        self._take(imported(examples, None, constants))
+        self.constants = bool(self.program.prepared_inputs)
 
     def __call__(self, *args: Any) -> Any:
+        if self.constants and self.seen.graphs > STATES:
+            self.constants = False
+            log.info("inputs change from call to call: nothing of them is kept")
+            self._compile_again(args)
         if self.seen.graphs >= self.look_at:
             self.look_at *= ENOUGH
             self._look(args)
@@ -93,18 +104,21 @@ class ForGraphsSeen:
     def _look(self, args: Sequence[Any]) -> None:
         typical = self.seen.typical()
         few = max(typical.values(), default=0) < LEAST
-        if few or alike(self.shape or self.seen.first, typical):
-            return
-        old = self.program
+        if not few and not alike(self.shape or self.seen.first, typical):
+            self._compile_again(args)
+
+    def _compile_again(self, args: Sequence[Any]) -> None:
+        """For the sizes of the graphs so far; what cannot be compiled leaves the program there."""
+        old, typical = self.program, self.seen.typical()
         try:
-            new = self.imported(args, typical)
-            if _sizes(new) == self.sizes:
+            new = self.imported(args, typical, self.constants)
+            if _sizes(new) == self.sizes and bool(old.prepared_inputs) == self.constants:
                 return
             self._take(new)
         except (Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler) as error:
-            log.warning("not compiled for the sizes of later graphs: %s", error)
+            log.warning("not compiled for the graphs of later calls: %s", error)
             return
-        log.info("compiled again for the sizes of %d graphs", self.seen.graphs)
+        log.info("compiled again for %d graphs", self.seen.graphs)
         self.shape = typical
         self.retired(old)
 

@@ -14,18 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ....passes.analysis.seconds import dense_features_seconds, sparse_features_seconds
 from ....passes.targets import target_named
 from ...targets import default_target
+from ..constant_inputs import look, may_stay
 from .graphs import Product
 from .matrix import Matrix
 
 log = logging.getLogger("gnnc")
 
-_LEAST = 1 << 18
-"""Numbers of a tensor below which no product is worth a look at them."""
 _SHARE = 0.3
 """What is not 0 in features that may be worth it, whatever they are multiplied by."""
 _LOOKED_AT = 8
@@ -39,6 +38,7 @@ class _Known:
 
     of: weakref.ref[Tensor]
     version: int
+    seen: bytes
     matrix: Matrix | None
 
 
@@ -66,7 +66,7 @@ class Features:
             return {}
         out: dict[int, Matrix] = {}
         for x in tensors:
-            if _may_be(x) and (found := self._look(x)) is not None:
+            if may_stay(x) and x.dim() == 2 and (found := self._look(x)) is not None:
                 out[id(x)] = found
         return out
 
@@ -77,30 +77,20 @@ class Features:
             raise NotWorth(f"products with what is {widths} wide cost less so")
 
     def _look(self, x: Tensor) -> Matrix | None:
-        known = _known.get(id(x))
-        if known is None or known.of() is not x or known.version != x._version:
+        known, seen = _known.get(id(x)), look(x)
+        if (
+            known is None
+            or known.of() is not x
+            or (known.version, known.seen) != (x._version, seen)
+        ):
             if known is None or known.of() is not x:
                 weakref.finalize(x, _known.pop, id(x), None)
-            known = _known[id(x)] = _Known(weakref.ref(x), x._version, _sparse(x))
+            known = _known[id(x)] = _Known(weakref.ref(x), x._version, seen, _sparse(x))
             self.left -= 1
         if self.left == 0:
             log.info("features stay dense: they are others at each call")
             return None
         return known.matrix
-
-
-def _may_be(x: Tensor) -> bool:
-    """Whether a tensor may be features that are the same for many calls."""
-    return (
-        x.numel() >= _LEAST
-        and x.dim() == 2
-        and x.dtype in (torch.float32, torch.float64)
-        and x.layout is torch.strided
-        and not x.requires_grad
-        and not isinstance(x, nn.Parameter)
-        and type(x) is Tensor
-        and not x.is_inference()
-    )
 
 
 def _sparse(x: Tensor) -> Matrix | None:

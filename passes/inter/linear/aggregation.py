@@ -7,14 +7,15 @@ nonlinearity, and nothing that other ops use as well is done twice.
 
 The costs are those of order_costs.py, backward included when training. After autodiff a product
 that is still before its aggregation moves behind it where the forward alone gains: backward follows
-the order that was there when it was made. With `hoist_inputs` an aggregation of `inter.constant`
-inputs counts nothing, as hoist-invariants will move it to @prepare. Ties leave the program alone.
+the order that was there when it was made. An aggregation of `inter.constant` inputs counts nothing
+where that saves enough of the rest, as hoist-invariants will move it to @prepare. Ties leave the
+program alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -42,6 +43,10 @@ from .order_costs import OrderCosts
 MARGIN = 0.98
 """What the other order must cost at most, relative to the one that is there."""
 
+HOISTED = 0.6
+"""The same with an aggregation that is done once for all calls: it takes memory for ever, and rows
+that lie in a cache are gathered for less than these costs say."""
+
 MANY = 50
 """Terms of a sum beyond which no aggregation is looked for in it."""
 
@@ -51,12 +56,16 @@ Step = Callable[[Builder, SSAValue], SSAValue]
 
 @dataclass
 class Aggregation:
-    """A linear function of one value (reads, scalars, sums); `apply` does it to another."""
+    """A linear function of one value (reads, scalars, sums); `apply` does it to another. `made_of`
+    are values that its sums are the same for all calls with: themselves, or what they would be of
+    without a product inside. With `beside` the root itself is added."""
 
     root: SSAValue
     top: SSAValue
     apply: Step
     reduces: list[ReduceOp]
+    made_of: list[SSAValue]
+    beside: bool = False
 
 
 def move_product(fn: LinearFunction, op: ValueOp) -> bool:
@@ -112,6 +121,7 @@ class _Finder:
 
     reduces: list[ReduceOp] = field(default_factory=list[ReduceOp])
     roots: list[SSAValue] = field(default_factory=list[SSAValue])
+    beside: bool = False
 
     def has_reduce(self, v: SSAValue) -> bool:
         """Whether a sum over rows is found through scalars and additions."""
@@ -145,7 +155,7 @@ class _Finder:
         left, right = owner.operands
         # the branch with the sum first: it says what the root is
         first = [x for x in (left, right) if self.has_reduce(x)]
-        steps = {x: self.read(x, owner) for x in (*first, left, right) if x in first}
+        steps = {x: self.read(x, owner) for x in first}
         for x in (left, right):
             if x not in steps:
                 steps[x] = self.read(x, owner)
@@ -168,6 +178,7 @@ class _Finder:
         if not self.roots:
             return None
         if v is self.roots[0]:
+            self.beside = True
             return _same
         if (multiple := _multiple(v)) is not None:
             inner = self._from_root(multiple[0])
@@ -194,7 +205,8 @@ def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
     step = finder.read(v, user)
     if step is None or len(set(finder.roots)) != 1:
         return None
-    return Aggregation(finder.roots[0], v, step, finder.reduces)
+    sums: list[SSAValue] = [r.results[0] for r in finder.reduces]
+    return Aggregation(finder.roots[0], v, step, finder.reduces, sums, finder.beside)
 
 
 # ---------------------------------------------------------------- costs
@@ -205,7 +217,7 @@ def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderC
     need = to_differentiate(fn.func)
     root_grad = a.root in need
     sources, edges = fn.sizes.rows(rows(a.root).dom), sum(fn.sizes.rows(r.over) for r in a.reduces)
-    return OrderCosts(
+    costs = OrderCosts(
         fn.target,
         n=edges if FEW * edges <= sources else sources,  # as widen-domains would have it
         m=fn.sizes.rows(rows(a.top).dom),
@@ -214,10 +226,14 @@ def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderC
         f=width(op.operands[w]) // k,
         number_bytes=element_bytes(rows(a.root)),
         stored=isinstance(a.root, BlockArgument) or _outlives(fn, a),
-        hoisted=fn.hoist_inputs and a.root in fn.constant_inputs(),
         training=root_grad or op.operands[w] in need,
         root_grad=root_grad,
+        learnt=op.operands[1 - w] in need and not root_grad,
     )
+    products = (use.operation for use in a.root.uses if isinstance(use.operation, ContractOp))
+    hoisted = replace(costs, hoisted=True, beside=a.beside or any(p is not op for p in products))
+    pays = hoisted.last() < HOISTED * min(costs.first(), costs.last())
+    return hoisted if pays and fn.constant_inputs().issuperset(a.made_of) else costs
 
 
 def _outlives(fn: LinearFunction, a: Aggregation) -> bool:
@@ -257,13 +273,14 @@ def _product_last(fn: LinearFunction, op: ContractOp, w: int) -> bool:
     bias, a = chain
     if bias is not None and not fn.facts.finite(bias):
         return False
-    costs = _costs(fn, op, w, Aggregation(op.operands[1 - w], a.top, a.apply, a.reduces))
+    x = op.operands[1 - w]
+    costs = _costs(fn, op, w, replace(a, root=x, made_of=[x, *a.made_of]))
     if costs.last() >= MARGIN * costs.first():
         return False
     owner = a.top.owner
     assert isinstance(owner, Operation)
     b = _builder(fn, owner, a)
-    new = _contract(b, op, w, a.apply(b, op.operands[1 - w]))
+    new = _contract(b, op, w, a.apply(b, x))
     if bias is not None:
         ones = a.apply(b, b.const(1.0, (), rows(bias).elem))
         weights = b.reshape(ones, (1,) * len(op.letters()[2]))
@@ -277,10 +294,13 @@ def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
     (bias that is added on the way, the aggregation)."""
     v, step, bias = op.results[0], _same, None
     reduces: list[ReduceOp] = []
+    scalars: list[SSAValue] = []
+    inside: list[SSAValue] = []
     while (user := _only_user(v)) is not None:
         result = user.results[0]
         if (multiple := _multiple(result)) is not None and multiple[0] is v:
             step = _then(step, multiple[1])
+            scalars += [x for x in user.operands if x is not v]
         elif reduces:
             break
         elif (read := plain_at(result)) is not None and read.x is v:
@@ -288,12 +308,13 @@ def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
         elif (reduce := linear_reduce(result)) is not None:
             step = _then(step, _again(reduce))
             reduces.append(reduce)
+            inside = list(scalars)
         elif bias is None and step is _same and (added := _bias(user, v)) is not None:
             bias = added
         else:
             break
         v = result
-    return (bias, Aggregation(op.results[0], v, step, reduces)) if reduces else None
+    return (bias, Aggregation(op.results[0], v, step, reduces, inside)) if reduces else None
 
 
 def _only_user(v: SSAValue) -> ValueOp | None:

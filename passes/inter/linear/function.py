@@ -53,12 +53,10 @@ class LinearFunction:
         self,
         func: FuncOp,
         degree: float = DEGREE,
-        hoist_inputs: bool = False,
         target: Target = TARGETS[DEFAULT],
     ):
         self.func = func
         self.target = target
-        self.hoist_inputs = hoist_inputs
         self.env = SetEnv.of(func)
         self.sizes = Sizes.of(func, self.env, degree)
         self.facts = Facts()
@@ -71,7 +69,7 @@ class LinearFunction:
     # ------------------------------------------------------------ facts
 
     def constant_inputs(self) -> set[SSAValue]:
-        """The values that hoist-invariants would compute once per graph, given its `inputs`."""
+        """The values that hoist-invariants may compute once per graph."""
         return closure(body_ops(self.func), invariant_arguments(self.func, True, False))
 
     def least(self, v: SSAValue) -> Dom:

@@ -26,8 +26,10 @@ from ...targets import Target
 class OrderCosts:
     """The two orders of one product and one aggregation, on a target.
 
-    `stored`: x lies in memory whatever the order. `hoisted`: aggregating x costs nothing, as it is
-    done once per graph. `training`: the matrix needs a gradient; `root_grad`: x does.
+    `stored`: x lies in memory whatever the order. `hoisted`: x is aggregated once per
+    graph, and read so, `beside` where x is read as well, which the product before the aggregation
+    does anyway. `training`: the matrix needs a gradient; `root_grad`: x does;
+    `learnt`: a factor of x or of the sums does, but not x.
     """
 
     target: Target
@@ -39,8 +41,10 @@ class OrderCosts:
     number_bytes: int
     stored: bool
     hoisted: bool = False
+    beside: bool = False
     training: bool = False
     root_grad: bool = False
+    learnt: bool = False
 
     def first(self) -> float:
         """The product before the aggregation, backward included."""
@@ -57,9 +61,12 @@ class OrderCosts:
         """The product after the aggregation, backward included."""
         out = self._forward_last()
         if self.training:
-            out += 2 * self._stream(self.m, self.k) + self._product(self.m)
+            stored = self._read_hoisted() if self.hoisted else 2 * self._stream(self.m, self.k)
+            out += stored + self._product(self.m)
+        if self.root_grad or self.learnt:
+            out += self._product(self.m) + self._stream(self.m, self.k)
         if self.root_grad:
-            out += self._product(self.m) + self._stream(self.m, self.k) + self._gather(self.k)
+            out += self._gather(self.k)
         return out
 
     def _forward_first(self) -> float:
@@ -67,9 +74,13 @@ class OrderCosts:
         return read + self._product(self.n) + self._stream(self.n, self.f) + self._gather(self.f)
 
     def _forward_last(self) -> float:
+        if self.hoisted:
+            return self._read_hoisted() + self._product(self.m)
         write = 0.0 if self.stored else self._stream(self.n, self.k)
-        gather = 0.0 if self.hoisted else self._gather(self.k)
-        return write + gather + self._product(self.m)
+        return write + self._gather(self.k) + self._product(self.m)
+
+    def _read_hoisted(self) -> float:
+        return self._stream(self.m, self.k) + self.beside * self._stream(self.n, self.k)
 
     def _product(self, rows: float) -> float:
         return product_seconds(self.target, rows, self.k, self.f)

@@ -41,7 +41,8 @@ def test_inputs() -> None:
       func.return %o : !inter.rows<N, 3xf64>
     }"""
     module = parse_module(text)
-    marked = changed(module, HoistInvariantsPass(inputs=True))
+    marked = changed(module, HoistInvariantsPass())
     assert "inter.prepare" in str(marked)
-    assert "inter.prepare" not in str(changed(module, HoistInvariantsPass()))
+    no_room = changed(parse_module(text), HoistInvariantsPass(room=0.5))
+    assert "inter.prepare" not in str(no_room)
     unchanged(marked, SplitPhasesPass())
