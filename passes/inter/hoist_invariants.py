@@ -75,12 +75,21 @@ class Invariants:
         if op.results[0] in self.constants:
             return False
         if op.results[0] not in self.of_graph:
-            return op.name in COSTLY and self.sizes.bytes(op.type) <= self.room * self.input_bytes
+            return self._worth_keeping(op)
         if op.name in COSTLY:
             return True
         if math.prod(op.type.dims) > self.edge_width and self.sizes.is_edges(op.type.dom):
             return False
         return sum(map(row_bytes, map(rows, self._sources(op)))) >= row_bytes(op.type)
+
+    def _worth_keeping(self, op: ValueOp) -> bool:
+        """The same for what follows from inputs: what took many rows or operations, and what is
+        made of that and takes no more memory, in its place."""
+        size = self.sizes.bytes(op.type)
+        if op.name in COSTLY:
+            return size <= self.room * self.input_bytes
+        costly = (x for x in self._sources(op) if isinstance(x.owner, Operation))
+        return size <= sum(self.sizes.bytes(rows(x)) for x in costly if x not in self.of_graph)
 
     def _sources(self, op: ValueOp) -> list[SSAValue]:
         """What would be read to compute `op` again: arguments and what costly ops gave."""
