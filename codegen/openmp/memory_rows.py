@@ -246,6 +246,11 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
 
 def dropout(code: RowCode, op: rows.DropoutOp) -> None:
     n, c = length(op.result), ctype_of(op.result)
+    if op.column is not None:
+        x, key, row, column = map(code.text, (op.x, op.key, op.row, op.column))
+        site = f"{op.site.value.data}, {row}, {column}, {float(op.p.value.data)!r}"
+        code.scalar(op.result, f"dropout_at{c.suffix}({x}, {key}, {site})")
+        return
     x = code.memory(op.x)
     out = result(code, op.result)
     p = float(op.p.value.data)

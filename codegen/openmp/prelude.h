@@ -399,3 +399,27 @@ PHILOX(4)
     }
 DROPOUT(float, f, int32_t)
 DROPOUT(double, , int64_t)
+/* The word of one entry. */
+INLINE uint32_t philox_at(uint32_t column, int64_t row, uint32_t site, int64_t key)
+{
+    uint32_t c0 = column / 4, c1 = (uint32_t)row, c2 = (uint32_t)((uint64_t)row >> 32), c3 = site;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)((uint64_t)key >> 32);
+    UNROLL for (int round = 0; round < 10; ++round) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return column & 2 ? column & 1 ? c3 : c2 : column & 1 ? c1 : c0;
+}
+#define DROPOUT_AT(T, s)                                                                         \
+    INLINE T dropout_at##s(T x, int64_t key, uint32_t site, int64_t row, int64_t column, double p) \
+    {                                                                                            \
+        const uint64_t least = (uint64_t)ceil(p * 4294967296.0);                                 \
+        return philox_at((uint32_t)column, row, site, key) >= least ? x * (T)(1.0 / (1.0 - p)) : 0; \
+    }
+DROPOUT_AT(float, f)
+DROPOUT_AT(double, )

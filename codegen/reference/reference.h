@@ -122,7 +122,7 @@ static inline uint32_t philox(uint32_t column, int64_t row, uint32_t site, int64
     return c[column % 4];
 }
 #define DROPOUT(T, s)                                                                      \
-    static inline T dropout##s(T x, int column, int64_t row, uint32_t site, int64_t key, double p) \
+    static inline T dropout##s(T x, int64_t column, int64_t row, uint32_t site, int64_t key, double p) \
     {                                                                                      \
         const int kept = philox((uint32_t)column, row, site, key) >= ceil(p * 4294967296.0); \
         return kept ? x * (T)(1.0 / (1.0 - p)) : 0;                                        \

@@ -108,7 +108,13 @@ def each(
 def dropout(code: NestCode, op: rows.DropoutOp) -> None:
     c, p = ctype_of(op.result), float(op.p.value.data)
     key = f"{code.text[op.row]}, {op.site.value.data}, {code.text[op.key]}, {p!r}"
-    each(code, op.result, [op.x], lambda xs, at: f"dropout{c.suffix}({xs[0]}, {at}, {key})")
+    place = None if op.column is None else code.text[op.column]
+    each(
+        code,
+        op.result,
+        [op.x],
+        lambda xs, at: f"dropout{c.suffix}({xs[0]}, {place or at}, {key})",
+    )
 
 
 def moved(

@@ -354,12 +354,13 @@ class Builder:
         p: float,
         site: int,
         numbers: SSAValue | None = None,
+        column: SSAValue | None = None,
     ) -> SSAValue:
         """Dropout keyed by (key, site, row, column): the row in `over` (None: a single row), or
-        what `numbers` says it is."""
+        what `numbers` says it is, and where each row is one number also what `column` says."""
         props = {"p": FloatAttr(p, f64), "site": IntegerAttr(site, i64)}
         where = [] if over is None else [self.set(over)]
-        where += [] if numbers is None else [numbers]
+        where += [v for v in (numbers, column) if v is not None]
         return self.emit(DropoutOp, [x, key, where], props)
 
     def _over(self, over: Dom | SSAValue | str) -> Dom:

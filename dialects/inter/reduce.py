@@ -174,19 +174,20 @@ class CountOp(OverAlong):
 
 @op_definition
 class DropoutOp(FixedOp):
-    """`inter.dropout %x, %key over %N as %i {p = 0.5, site = 0}`: each number is 0 with probability
-    p, else it is divided by 1 - p.
+    """`inter.dropout %x, %key over %N as %i at %c {p = 0.5, site = 0}`: each number is 0 with
+    probability p, else it is divided by 1 - p.
 
     Which ones are dropped is a function of the key (rows<unit, i64>), the site, the number of the
     row and the number's place in the row; dialects/meaning/philox.py spells it out. The number of a
     row is its %i (one i64 a row), or without `as` its number in %N. Without `over` the operand is a
-    single row, number 0.
+    single row, number 0. With `at` each row is one number, and its place that %c (an entry of a
+    matrix in row %i and column %c is dropped as in the rows of the whole matrix).
     """
 
     name = "inter.dropout"
     x = operand_def(RowsType)
     key = operand_def(RowsType)
-    where = var_operand_def(SetType | RowsType)  # a set and numbers of rows: either, both, none
+    where = var_operand_def(SetType | RowsType)  # a set, numbers of rows, of columns: or less
     p = prop_def(FloatAttr)
     site = prop_def(IntegerAttr)
     traits = traits_def(Pure(), Total())
@@ -203,6 +204,12 @@ class DropoutOp(FixedOp):
         return next((v for v in self.where if isinstance(v.type, RowsType)), None)
 
     @property
+    def column(self) -> SSAValue | None:
+        """The place of each row's number in the row that it is of."""
+        given = [v for v in self.where if isinstance(v.type, RowsType)]
+        return given[1] if len(given) > 1 else None
+
+    @property
     def probability(self) -> float:
         """p as a float."""
         return self.p.value.data
@@ -215,15 +222,22 @@ class DropoutOp(FixedOp):
     def infer(self, env: SetEnv) -> Dom:
         d = ONE if self.set is None else Dom(set_name(self.set))
         env.readable(rows(self.x).dom, d)
-        if self.numbers is not None:
-            env.readable(rows(self.numbers).dom, d, "the number of a row")
+        for v, what in ((self.numbers, "the number of a row"), (self.column, "its column")):
+            if v is not None:
+                env.readable(rows(v).dom, d, what)
         return d
 
     def row(self) -> Row:
-        if [v for v in (self.set, self.numbers) if v is not None] != list(self.where):
-            raise VerifyException("dropout is over at most one set, as at most one number a row")
-        if self.numbers is not None and row_of(self.numbers) != Row((), i64):
-            raise VerifyException(f"the number of a row is one i64, not {self.numbers.type}")
+        given = (self.set, self.numbers, self.column)
+        if [v for v in given if v is not None] != list(self.where):
+            raise VerifyException(
+                "dropout is over at most one set, as at most one number a row at one column"
+            )
+        for v, what in ((self.numbers, "number"), (self.column, "column")):
+            if v is not None and row_of(v) != Row((), i64):
+                raise VerifyException(f"the {what} of a row is one i64, not {v.type}")
+        if self.column is not None and rows(self.x).dims:
+            raise VerifyException(f"what has a column is one number a row, not {rows(self.x)}")
         key = rows(self.key)
         if key.dom.set != UNIT or key.dims or key.elem != i64:
             raise VerifyException(f"the key is rows<unit, i64>, not {key}")

@@ -223,17 +223,18 @@ class Attached(CustomDirective):
 
 @irdl_custom_directive
 class Where(CustomDirective):
-    """`over %N as %i`, or a part of it"""
+    """`over %N as %i at %c`, or a part of it"""
 
     xs: VariadicOperandVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        words = (k for k in ("over", "as") if parser.parse_optional_keyword(k))
+        words = (k for k in ("over", "as", "at") if parser.parse_optional_keyword(k))
         self.xs.set(state, [parser.parse_unresolved_operand() for _ in words])
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        words = iter((" as ", " at "))
         for x in self.xs.get(op):
-            printer.print_string(" over " if isinstance(x.type, SetType) else " as ")
+            printer.print_string(" over " if isinstance(x.type, SetType) else next(words))
             printer.print_ssa_value(x)
 
 

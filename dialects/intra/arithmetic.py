@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, var_operand_def
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
 
 from ..assembly import RESULT, op_definition
 from ..pointwise import POINTWISE, PointwiseSpec
@@ -207,12 +207,13 @@ def need_floats(types: Sequence[Attribute]) -> None:
 @op_definition
 class DropoutOp(RowOp):
     """`intra.dropout %x, %key, %row`: the mask is a function of (key, site, row, column). The row
-    is that of the nest, or any number."""
+    is that of the nest, or any number; so is the column of a single number, which comes last."""
 
     name = "intra.dropout"
     x = operand_def()
     key = operand_def(i64)
     row = operand_def()
+    column = opt_operand_def(i64)
     p = prop_def(FloatAttr)
     site = prop_def(IntegerAttr)
 
@@ -221,6 +222,8 @@ class DropoutOp(RowOp):
         need(self.result.type == self.x.type, f"dropout keeps the row's type {self.x.type}")
         t = self.row.type
         need(t in (IndexType(), i64), f"the row is an index or an i64, not {t}")
+        single = self.column is None or self.x.type in FLOATS
+        need(single, f"what has a column is one number, not {self.x.type}")
         p, site = self.p.value.data, self.site.value.data
         need(0 <= p <= 1, f"p is a probability, not {p}")
         need(0 <= site < 2**32, f"site is a number of 32 bits, not {site}")

@@ -374,9 +374,13 @@ class InterFunctions(InterpreterFunctions):
     def dropout(self, interp: Interpreter, op: reduction.DropoutOp, args: Args) -> PythonValues:
         w, d = self.world(interp, op), op.type.dom
         x = self.operand(w, op.x, args[0], d)
-        numbers = op.numbers
-        row = np.arange(len(x)) if numbers is None else self.operand(w, numbers, args[-1], d)
-        return (philox.dropout(x, int(args[1][0]), op.site_number, op.probability, row),)
+        given = dict(zip(op.operands, args, strict=True))
+        row, column = (
+            None if v is None else self.operand(w, v, given[v], d) for v in (op.numbers, op.column)
+        )
+        row = np.arange(len(x)) if row is None else row
+        key = int(args[1][0])
+        return (philox.dropout(x, key, op.site_number, op.probability, row, column),)
 
 
 PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, Args], PythonValues]

@@ -294,9 +294,10 @@ class IntraFunctions(InterpreterFunctions):
 
     @impl(arithmetic.DropoutOp)
     def dropout(self, interp: Interpreter, op: arithmetic.DropoutOp, args: Any) -> PythonValues:
-        x, key, row = args
+        x, key, row, *column = args
         site, p = op.site.value.data, op.p.value.data
-        return (philox.dropout(np.asarray(x)[None], int(key), site, p, [row])[0],)
+        out = philox.dropout(np.asarray(x)[None], int(key), site, p, [row], column or None)
+        return (out[0],)
 
     # ------------------------------------------------------------ shapes
 

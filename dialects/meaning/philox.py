@@ -76,11 +76,23 @@ def keep(key: int, site: int, p: float, rows: Rows, columns: int) -> NDArray[np.
     return words(key, site, rows, columns) >= np.uint64(threshold(p))
 
 
-def dropout(x: NDArray[Any], key: int, site: int, p: float, rows: Rows) -> NDArray[Any]:
+def word_at(key: int, site: int, rows: Rows, columns: Rows) -> NDArray[np.uint64]:
+    """The deciding number of single entries, by row and column."""
+    row, column = (np.asarray(v, np.int64).astype(np.uint64) for v in (rows, columns))
+    counter = ((column & _LOW) // np.uint64(4), row & _LOW, row >> _32, np.full_like(row, site))
+    out = np.stack(philox4x32(counter, (key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF)))
+    return out[(column % np.uint64(4)).astype(np.int64), np.arange(len(column))]
+
+
+def dropout(
+    x: NDArray[Any], key: int, site: int, p: float, rows: Rows, columns: Rows | None = None
+) -> NDArray[Any]:
     """`x`, whose first axis are the rows of these numbers, with entries dropped and the others
-    divided by 1 - p; p = 1 drops all."""
-    columns = math.prod(x.shape[1:])
+    divided by 1 - p; p = 1 drops all. With `columns` there is one entry a row, at that place."""
     if p == 1.0:
         return np.zeros_like(x)
-    kept = keep(key, site, p, rows, columns).reshape(x.shape)
+    if columns is None:
+        kept = keep(key, site, p, rows, math.prod(x.shape[1:])).reshape(x.shape)
+    else:
+        kept = word_at(key, site, rows, columns) >= np.uint64(threshold(p))
     return np.where(kept, x * (1.0 / (1.0 - p)), 0.0)

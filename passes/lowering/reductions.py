@@ -28,7 +28,8 @@ def lower_dropout(low: Lowering, op: reduce.DropoutOp) -> None:
         x, key = low.read(nest, op.x), low.read(nest, op.key)
         site = IntegerAttr(op.site_number, i64)
         row = nest.row if op.numbers is None else low.read(nest, op.numbers)
-        return nest.emit(intra.DropoutOp.make([x, key, row], [x.type], p=op.p, site=site))
+        column = [] if op.column is None else [low.read(nest, op.column)]
+        return nest.emit(intra.DropoutOp.make([x, key, row, column], [x.type], p=op.p, site=site))
 
     low.rowwise(op, compute)
 

@@ -43,3 +43,30 @@ def test_every_width_drops_the_same_numbers(format_, elem):
             assert 0.5 < (want != 0).mean() < 0.9
             np.testing.assert_array_equal(got[f"y{w}"] == 0, want == 0, err_msg=f"width {w}")
             np.testing.assert_allclose(got[f"y{w}"], want, rtol=1e-6)
+
+
+ENTRIES = """
+func.func @main(%z : !inter.set<z>, %v : !inter.rows<z, ELEM>, %key : !inter.rows<unit, i64>,
+    %i : !inter.rows<z, i64>, %j : !inter.rows<z, i64>)
+    -> (!inter.rows<z, ELEM> {inter.name = "y"}) {
+  %y = inter.dropout %v, %key over %z as %i at %j {p = 0.3, site = 5} : !inter.rows<z, ELEM>
+  func.return %y : !inter.rows<z, ELEM>
+}"""
+
+
+@pytest.mark.parametrize("elem", ["f32", "f64"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_entries_are_dropped_as_in_the_whole_matrix(format_, elem):
+    vector_bytes, march = FORMATS[format_]
+    program = ENTRIES.replace("ELEM", elem)
+    case = Case.of(program, "split-phases", vector_bytes=vector_bytes, march=march)
+    kept: list[float] = []
+    for seed in range(4):
+        values = case.values(seed)
+        v = values["v"]
+        values["i"] = np.arange(len(v)) * 1_000_003 - 7
+        values["j"] = np.arange(len(v)) % 11
+        want = dropout(v, int(values["key"][0]), 5, 0.3, values["i"], values["j"])
+        np.testing.assert_allclose(case.run(values)["y"], want, rtol=1e-6)
+        kept += list(want != 0)
+    assert 0.4 < np.mean(kept) < 1

@@ -59,6 +59,15 @@ def test_rate_and_scale(p):
     assert abs(np.mean(y) - 1) < 0.05
 
 
+def test_entries_are_dropped_as_in_their_rows():
+    rows, columns = np.repeat([3, 5, -7, 2**40], 9), np.tile(np.arange(9), 4)
+    want = philox.words(11, 2, [3, 5, -7, 2**40], 9).ravel()
+    assert np.array_equal(philox.word_at(11, 2, rows, columns), want)
+    dense = philox.dropout(np.ones((4, 9)), 11, 2, 0.4, [3, 5, -7, 2**40])
+    entries = philox.dropout(np.ones(36), 11, 2, 0.4, rows, columns)
+    assert np.array_equal(entries, dense.ravel())
+
+
 def test_ends():
     x = np.arange(6.0).reshape(2, 3)
     assert np.array_equal(philox.dropout(x, 3, 0, 0.0, range(2)), x)

@@ -224,6 +224,18 @@ PROGRAMS["dropout as other rows"] = program(
 """,
 )
 
+PROGRAMS["dropout of entries"] = program(
+    f"%v : {rows('g', 'f64')}, %key : !inter.rows<unit, i64>",
+    f"%y : {rows('N', 'f64')}",
+    """
+%i = inter.index %g[src] : !inter.rows<g, i64>
+%j = inter.index %g[dst] : !inter.rows<g, i64>
+%d = inter.dropout %v, %key over %g as %i at %j {p = 0.4, site = 7} : !inter.rows<g, f64>
+%e = inter.mul %d, %v : !inter.rows<g, f64>
+%y = inter.reduce sum %e over %g along src : !inter.rows<N, f64>
+""",
+)
+
 PROGRAMS["statistics of all rows"] = program(
     X,
     "%y : !inter.rows<N, 3xf64>; %v : !inter.rows<unit, 3xf64>",

@@ -141,6 +141,8 @@ func.func @reductions(%N : !inter.set<N>, %R : !inter.set<R>, %g : !inter.set<g,
   // CHECK-NEXT: %q = inter.dropout %z, %key over %N as %i {p = 0.5, site = 2} : !inter.rows<N, 4xf32>
   // CHECK-GENERIC: "inter.dropout"(%z, %key, %N, %i) <{p = 5.000000e-01 : f64, site = 2 : i64}>
   %q = inter.dropout %z, %key over %N as %i {p = 0.5, site = 2} : !inter.rows<N, 4xf32>
+  // CHECK-NEXT: %entries = inter.dropout %n, %key over %N as %i at %i {p = 0.5, site = 2} : !inter.rows<N, f32>
+  %entries = inter.dropout %n, %key over %N as %i at %i {p = 0.5, site = 2} : !inter.rows<N, f32>
   // CHECK-NEXT: %r = inter.dropout %b, %key as %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
   %r = inter.dropout %b, %key as %key {p = 0.25, site = 3} : !inter.rows<unit, 4xf32>
   func.return

@@ -452,7 +452,15 @@ func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i 
 
 // -----
 
-// CHECK: dropout is over at most one set, as at most one number a row
+// CHECK: what has a column is one number a row, not !inter.rows<g, 4xf32>
+func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i : !inter.rows<g, i64>, %k : !inter.rows<unit, i64>) {
+  %a = inter.dropout %x, %k over %g as %i at %i {p = 0.5, site = 0} : !inter.rows<g, 4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: dropout is over at most one set, as at most one number a row at one column
 func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i : !inter.rows<N, i64>, %j : !inter.rows<g, i32>, %k : !inter.rows<unit, i64>) {
   %a = "inter.dropout"(%x, %k, %k, %g) <{p = 0.5 : f64, site = 0 : i64}> : (!inter.rows<g, 4xf32>, !inter.rows<unit, i64>, !inter.rows<unit, i64>, !inter.set<g, src: N, dst: N>) -> !inter.rows<g, 4xf32>
   func.return

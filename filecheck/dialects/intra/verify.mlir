@@ -663,6 +663,20 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: what has a column is one number, not vector<2xf64>
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  %k = intra.input {buffer = "key"} : memref<?xi64>
+  intra.traverse %i in %n {
+    %c = intra.const {value = 1.0 : f64} : vector<2xf64>
+    %key = intra.load %k[%i] : i64
+    %e = intra.dropout %c, %key, %i, %key {p = 0.5 : f64, site = 0 : i64} : vector<2xf64>
+  }
+  func.return
+}
+
+// -----
+
 // CHECK: the row is an index or an i64, not f64
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index

@@ -21,7 +21,7 @@ from ..importer.binding import Imported, Mask, Result, ResultBinding
 from ..importer.calls.canonical import canonical
 from ..importer.errors import location
 from ..importer.memory.aliases import Aliases
-from ..importer.memory.effects import written
+from ..importer.memory.effects import ENTRIES_DROPOUT, written
 from ..importer.parts.live import live_nodes
 from ..importer.values.sizes import example, storage
 
@@ -168,8 +168,12 @@ class _Run(fx.Interpreter):
                 f"{n.name} drops numbers by a mask that only the compiled program can draw, so "
                 f"that torch cannot run it again{f' ({place})' if place else ''}"
             )
+        p, key = float(call.arguments["p"]), int(self.key)
+        if call.op == ENTRIES_DROPOUT:
+            row, col, x = (self.env[call.arguments[name]] for name in ("row", "col", "value"))
+            return x * kept_entries(x, row, col, p, mask, key)
         x = self.env[call.arguments["input"]]
-        factors = kept(x, float(call.arguments["p"]), mask, int(self.key))
+        factors = kept(x, p, mask, key)
         return x.mul_(factors) if call.edited else x * factors
 
 
@@ -201,6 +205,13 @@ def kept(x: Tensor, p: float, mask: Mask, key: int) -> Tensor:
         keep = torch.from_numpy(philox.keep(key, mask.site, p, range(rows), math.prod(shape)))
         keep = keep.reshape(rows, *shape).movedim(0, axis + 1)
     return keep.reshape(x.shape).to(x.dtype) * (1.0 / (1.0 - p))
+
+
+def kept_entries(x: Tensor, row: Tensor, col: Tensor, p: float, mask: Mask, key: int) -> Tensor:
+    """The same of the entries of a matrix, by their rows and columns."""
+    words = philox.word_at(key, mask.site, row.numpy(), col.numpy())
+    keep = torch.from_numpy(words >= philox.threshold(p))
+    return keep.to(x.dtype) * (1.0 / (1.0 - p))
 
 
 def rows_first(b: ResultBinding, y: Tensor, shape: Sequence[int]) -> Tensor:

@@ -14,8 +14,9 @@ from torch.fx.proxy import GraphAppendingTracer
 
 from ..importer.errors import Unsupported, node_name
 from ..importer.values.sizes import expression
+from .combinations import operation
 from .matrix import Matrix, unknown
-from .operations import OPERATIONS, Entries, built_loosely
+from .operations import Entries, built_loosely
 
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
@@ -66,9 +67,9 @@ def _example(node: fx.Node) -> Any:
     return node.meta.get("example_value")
 
 
-def _product(node: fx.Node, shape: Sequence[Any]) -> Product:
-    value, x = _example(node.args[2]), _example(node.args[3])  # type: ignore[arg-type]
-    numbers = math.prod(_number(_example(n) if isinstance(n, fx.Node) else n) for n in shape)
+def _product(node: fx.Node) -> Product:
+    _, _, value, x, rows, _ = (_example(n) if isinstance(n, fx.Node) else n for n in node.args)
+    numbers = _number(rows) * _number(x.shape[0])
     width = math.prod(map(_number, x.shape[1:]))
     return Product(numbers, _number(value.shape[0]), width, value.element_size())
 
@@ -151,21 +152,23 @@ class _Copy:
             results = (x for x in node.all_input_nodes if isinstance(self.now[x], Entries))
             what = "a sparse matrix is a result (return its values, or a product with it)"
             raise NotByEntries(next(results), what)
-        operation = OPERATIONS.get(_function(node))
-        if operation is None:
+        given = [self.now[x] for x in node.all_input_nodes]
+        found = operation(_function(node), [x for x in given if isinstance(x, Entries)])
+        if found is None:
             raise NotByEntries(node, unknown(node_name(node)))
         before = len(self.graph.nodes)
         args, kwargs = fx.node.map_arg((_arguments(node), node.kwargs), self.traced)
-        out = operation(*args, **kwargs)
+        try:
+            out = found(*args, **kwargs)
+        except RuntimeError as error:
+            raise NotByEntries(node, str(error)) from error
         if isinstance(out, Entries):
             out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
         for new in list(self.graph.nodes)[before:]:
             new.meta.update(node.meta, example_value=_value(new))
             if new.target is torch.ops.gnnc.sparse_matmul:
-                matrices = (self.now[x] for x in node.all_input_nodes)
-                shape = next(m.shape for m in matrices if isinstance(m, Entries))
-                self.products.append(_product(new, shape))
-        if operation is built_loosely:
+                self.products.append(_product(new))
+        if found is built_loosely:
             self.loose.add(str(_example(out.value).shape[0]))
         return out if isinstance(out, Entries) else _node(out)
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..importer.errors import NoRule
+from ..importer.rules.layers import dropout
 from ..importer.rules.registry import Call, rule, size_expr
 from ..importer.values.tensors import Arr
 from ..libraries.pyg.leaves import leaf, segment_reduce
@@ -23,6 +24,13 @@ def sparse_matmul(
     terms = x.index_select(0, col)
     weights = value if x.dim() == 1 else value.unsqueeze(1)
     return segment_reduce(weights * terms, row, 0, rows, reduce)
+
+
+@leaf("sparse_dropout(Tensor row, Tensor col, Tensor value, float p) -> Tensor")
+def sparse_dropout(row: Tensor, col: Tensor, value: Tensor, p: float) -> Tensor:
+    """Dropout of the entries of a matrix. Compiled, each has the mask that it has in the rows of
+    the dense matrix (dialects/meaning/philox.py)."""
+    return torch.nn.functional.dropout(value, p)
 
 
 @leaf("pointer(Tensor index, SymInt groups) -> Tensor")
@@ -49,6 +57,14 @@ def _sparse_matmul(c: Call) -> Arr:
     product = ctx.binary("mul", weights, terms)
     ties = reduce in ("max", "min")
     return ctx.segment(product, row, 0, size_expr(c.arg("rows")), reduce, zero_ties=ties)
+
+
+@rule("gnnc.sparse_dropout")
+def _sparse_dropout(c: Call) -> Arr:
+    value, p = c.tensor("value"), float(c.number("p"))
+    if p == 1:
+        return c.ctx.binary("mul", value, 0.0)
+    return dropout(c, value, p, [c.tensor("row"), c.tensor("col")])
 
 
 @rule("gnnc.pointer", "gnnc.index_of_pointer")

@@ -18,7 +18,8 @@ from .matrix import Matrix
 
 
 class Entries(NamedTuple):
-    """A matrix of which the parts are tensors, or nodes of a graph (see `Matrix`)."""
+    """A matrix of which the parts are tensors, or nodes of a graph (see `Matrix`). Of a combination
+    `times` gives the product with a weight (combinations.py)."""
 
     row: Any
     col: Any
@@ -26,6 +27,12 @@ class Entries(NamedTuple):
     shape: tuple[Any, Any]
     like: torch.layout
     ordered: bool = True
+    times: Callable[[Any], Any] | None = None
+
+    @property
+    def combined(self) -> bool:
+        """Whether this is a function of the matrix that has these entries."""
+        return self.times is not None
 
 
 def is_matrix(x: object) -> bool:
@@ -54,6 +61,12 @@ def _need(a: Any, *layouts: torch.layout) -> None:
         raise RuntimeError(f"entries of a tensor in {a.like}{order}, for {layouts}")
 
 
+def plain(a: Any) -> None:
+    """Raises RuntimeError for a combination, of which there are no entries."""
+    if a.combined:
+        raise RuntimeError("features that are combined already are only multiplied with weights")
+
+
 # ---------------------------------------------------------------- products
 
 
@@ -80,6 +93,8 @@ def product(a: Any, x: Any, reduce: str = "sum") -> Any:
         raise RuntimeError(f"a matrix of {a.shape[1]} columns times {x.shape[0]} rows")
     if isinstance(a, Matrix) and a.dtype != x.dtype:
         raise RuntimeError(f"a matrix of {a.dtype} times a tensor of {x.dtype}")
+    if isinstance(a, Entries) and a.times is not None:
+        return a.times(x)
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     return torch.ops.gnnc.sparse_matmul(a.row, a.col, a.value, x, a.shape[0], reduce)
 
@@ -119,6 +134,7 @@ def reversed_dims(a: Any) -> Any:
 def transposed(a: Any) -> Any:
     """Rows as columns. The entries of COO are in another order then, and torch does not sort them
     either: it is not coalesced."""
+    plain(a)
     ordered = a.ordered and a.like is not torch.sparse_coo
     return type(a)(a.col, a.row, a.value, (a.shape[1], a.shape[0]), _TURNED[a.like], ordered)
 
@@ -157,6 +173,7 @@ def ends(a: Any) -> Any:
 
 def with_values(a: Any, value: Any) -> Any:
     """The same matrix with other entries, in the order of `ends`."""
+    plain(a)
     return type(a)(a.row, a.col, value, a.shape, a.like, a.ordered)
 
 
@@ -170,6 +187,7 @@ for _own in (built, built_loosely, ends, with_values):
 @_of(Tensor.numel, Tensor.nelement, torch.numel)
 def numel(a: Any) -> Any:
     """All numbers, also those that are 0."""
+    plain(a)
     return a.shape[0] * a.shape[1]
 
 

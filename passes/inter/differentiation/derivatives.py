@@ -378,6 +378,7 @@ def _softmax(r: Reverse, op: reductions.SoftmaxOp, d: SSAValue) -> None:
 def _dropout(r: Reverse, op: reductions.DropoutOp, d: SSAValue) -> None:
 
     def same_mask() -> SSAValue:
-        return r.b.dropout(d, op.key, op.set, op.probability, op.site_number, op.numbers)
+        site = (op.probability, op.site_number)
+        return r.b.dropout(d, op.key, op.set, *site, op.numbers, op.column)
 
     r.put(op.x, same_mask, op.type.dom)

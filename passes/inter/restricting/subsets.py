@@ -275,7 +275,8 @@ class Subsets:
                 x, numbers = self.value(op.x, place), op.numbers
                 i = self.b.index(at.value, at.path)
                 i = i if numbers is None else self.value(numbers, place)
-                return self.b.dropout(x, op.key, at.value, op.probability, op.site_number, i)
+                c = None if op.column is None else self.value(op.column, place)
+                return self.b.dropout(x, op.key, at.value, op.probability, op.site_number, i, c)
             case _:
                 return self._by_row(op, place)
 

@@ -126,7 +126,7 @@ class Emitter(SetEmitter):
     # numbers drawn for each row
 
     def emit_dropout(self, v: Node) -> tuple[SSAValue, int]:
-        x, key = v.args
+        x, key, *place = v.args
         p, site = v.attrs["p"], v.attrs["site"]
         value, stage = self.value(x)
         if v.set is None:
@@ -134,7 +134,8 @@ class Emitter(SetEmitter):
         stages = self.set(v.set)
         if x.set is None:
             stage, value = 0, self.b.widen(value, Dom(set_name(stages.values[0])))
-        return self.b.dropout(value, self.value(key)[0], stages.values[stage], p, site), stage
+        at = [self.value(n)[0] for n in place]
+        return self.b.dropout(value, self.value(key)[0], stages.values[stage], p, site, *at), stage
 
     # across sets
 

@@ -25,11 +25,15 @@ RESHAPING = {
 """Methods that give a tensor itself another shape. The example values of all nodes that are that
 tensor have its last shape, also of those before."""
 
+ENTRIES_DROPOUT = "gnnc.sparse_dropout"
+"""The leaf that drops entries of a matrix (sparse/leaves.py)."""
+
 RANDOM = {
     "alpha_dropout", "bernoulli", "cauchy", "dropout", "dropout1d", "dropout2d", "dropout3d",
     "exponential", "feature_alpha_dropout", "feature_dropout", "geometric", "gumbel_softmax",
     "log_normal", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
     "randint_like", "randn", "randn_like", "random", "randperm", "rrelu", "uniform",
+    ENTRIES_DROPOUT,
 }  # fmt: skip
 
 DROPOUTS = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}

@@ -86,11 +86,13 @@ def _dropout(c: Call) -> Arr:
     return dropout(c, c.x, float(p))
 
 
-def dropout(c: Call, x: Arr, p: float) -> Arr:
-    """A dropout site: its own stream of random bits, keyed by the row and the column."""
+def dropout(c: Call, x: Arr, p: float, place: Sequence[Arr] = ()) -> Arr:
+    """A dropout site: its own stream of random bits, keyed by the row and the column. `place` has
+    these for numbers that are entries of other rows."""
     over = x.home
+    operands = [x.v, c.key().v, *(n.v for n in place)]
     v = c.ctx.values.make(
-        "dropout", [x.v, c.key().v], over, x.v.shape, x.elem, p=p, site=c.new_site(), over=over
+        "dropout", operands, over, x.v.shape, x.elem, p=p, site=c.new_site(), over=over
     )
     return Arr(x.dims, v)
 

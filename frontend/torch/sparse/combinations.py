@@ -1,0 +1,281 @@
+"""What keeps features sparse on the way to a product: linear functions of their rows, and functions
+of each number that keep zeros.
+
+A model may read rows of its features, scale and sum them before it multiplies them with a weight
+(SAGE and GIN do). `L(X) W` is `L(X W)` where L is linear in the rows of X, so such a function is
+kept with the matrix, as what the product with any weight will be (`times`), and the matrix itself
+stays the one that the user has. All functions here are of features, dense tensors that are taken as
+sparse (`like` is torch.strided), of which torch would compute every number.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from numbers import Number
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.nn import functional as F
+
+from ..importer.values.sizes import expression
+from .matrix import Matrix
+from .operations import OPERATIONS, Entries, is_matrix, plain, product, with_values
+
+COMBINATIONS: dict[Any, Callable[..., Any]] = {}
+"""The functions of features beside those of all matrices."""
+
+
+def operation(function: Any, matrices: Sequence[Any]) -> Callable[..., Any] | None:
+    """What a function is in terms of entries, given the matrices among its arguments."""
+    if function in COMBINATIONS and any(a.like is torch.strided for a in matrices):
+        return COMBINATIONS[function]
+    return OPERATIONS.get(function)
+
+
+def _of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def define(body: Callable[..., Any]) -> Callable[..., Any]:
+        COMBINATIONS.update(dict.fromkeys(functions, body))
+        return body
+
+    return define
+
+
+def _combined(
+    a: Any,
+    rows: Callable[[], Any],
+    columns: Any,
+    times: Callable[[Any], Any],
+    others: Sequence[Any] = (),
+) -> Any:
+    """A matrix of which only the product with a weight is known. `rows` tells how many it has,
+    which nobody asks of entries in a graph; `others` are further floats that it is made of."""
+    if isinstance(a, Matrix):
+        value = a.value  # autograd is to find all in the history of a product
+        for x in others:
+            value = value + (x.value if isinstance(x, Matrix) else x).sum()
+        return Matrix(a.row, a.col, value, (rows(), columns), a.like, False, combined=True)
+    return Entries(a.row, a.col, a.value, (None, columns), a.like, False, times)
+
+
+def _example(x: Any) -> Any:
+    return x.node.meta["example_value"] if isinstance(x, fx.Proxy) else x
+
+
+def _among_rows(dim: int) -> None:
+    if dim not in (0, -2):
+        raise RuntimeError(f"columns of features, along {dim}")
+
+
+# ---------------------------------------------------------------- rows
+
+
+@_of(torch.index_select, Tensor.index_select)
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """Rows by their numbers."""
+    _among_rows(dim)
+    return _combined(
+        input,
+        lambda: index.shape[0],
+        input.shape[1],
+        lambda w: product(input, w).index_select(0, index),
+    )
+
+
+@_of(Tensor.__getitem__, operator.getitem)
+def getitem(input: Any, index: Any) -> Any:
+    """Rows by their numbers, or a slice of them."""
+    example = _example(index)
+    if isinstance(example, Tensor) and example.dim() == 1 and example.dtype == torch.int64:
+        return index_select(input, 0, index)
+    if not isinstance(index, slice):
+        raise RuntimeError("numbers of features by an index of another kind than rows")
+    return _combined(
+        input,
+        lambda: input.value.new_empty(input.shape[0])[index].shape[0],
+        input.shape[1],
+        lambda w: product(input, w)[index],
+    )
+
+
+@_of(torch.ops.gnnc.segment_reduce, torch.ops.gnnc.segment_reduce.default)
+def segment_reduce(src: Any, index: Any, dim: int, dim_size: Any, reduce: str) -> Any:
+    """Sums or means of rows."""
+    _among_rows(dim)
+    if reduce not in ("sum", "mean"):
+        raise RuntimeError(f"{reduce} is not linear in the rows of features")
+    sums = torch.ops.gnnc.segment_reduce
+    return _combined(
+        src,
+        lambda: dim_size,
+        src.shape[1],
+        lambda w: sums(product(src, w), index, 0, dim_size, reduce),
+    )
+
+
+@_of(torch.mm, torch.matmul, Tensor.mm, Tensor.matmul, Tensor.__matmul__, operator.matmul)
+def matmul(a: Any, x: Any) -> Any:
+    """A product with a weight, or of an adjacency matrix with features."""
+    if not (is_matrix(a) and is_matrix(x)):
+        return OPERATIONS[torch.matmul](a, x)
+    if a.like is torch.strided:
+        raise RuntimeError("a product of features with another matrix")
+    return _combined(x, lambda: a.shape[0], x.shape[1], lambda w: product(a, product(x, w)))
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+def _scaled(a: Any, factor: Any, by: Callable[[Any, Any], Any]) -> Any:
+    """Rows that are multiplied or divided by a number, or each by its own (a column of them)."""
+    y = _example(factor)
+    if isinstance(y, Tensor):
+        if isinstance(a, Matrix) and y.dtype != a.dtype:
+            raise RuntimeError(f"features of {a.dtype} times {y.dtype}")
+        if y.dim() > 2 or (y.dim() > 0 and y.shape[-1] != 1):
+            raise RuntimeError("features whose columns are scaled")
+    elif not isinstance(y, Number | torch.SymInt | torch.SymFloat):
+        raise RuntimeError(f"features times {type(y).__name__}")
+    others = [factor] if isinstance(y, Tensor) else []
+    return _combined(
+        a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), factor), others
+    )
+
+
+@_of(torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, operator.mul)
+def mul(input: Any, other: Any) -> Any:
+    """Scaled rows."""
+    if is_matrix(input) and is_matrix(other):
+        raise RuntimeError("features times features")
+    a, factor = (input, other) if is_matrix(input) else (other, input)
+    return _scaled(a, factor, operator.mul)
+
+
+@_of(torch.div, Tensor.div, Tensor.__truediv__, torch.true_divide, operator.truediv)
+def div(input: Any, other: Any) -> Any:
+    """Rows that are divided."""
+    if not is_matrix(input) or is_matrix(other):
+        raise RuntimeError("a quotient by features")
+    return _scaled(input, other, operator.truediv)
+
+
+@_of(torch.neg, Tensor.neg, Tensor.__neg__, operator.neg)
+def neg(input: Any) -> Any:
+    """The negative."""
+    return _scaled(input, -1, operator.mul)
+
+
+@_of(torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, operator.add)
+def add(input: Any, other: Any) -> Any:
+    """The sum of two combinations of features; 0, with which Python's `sum` begins, is none."""
+    for x, y in ((input, other), (other, input)):
+        if isinstance(y, int) and y == 0:
+            return x
+    return _both(input, other, operator.add)
+
+
+@_of(torch.sub, Tensor.sub, Tensor.__sub__, operator.sub)
+def sub(input: Any, other: Any) -> Any:
+    """The difference of two combinations of features."""
+    return _both(input, other, operator.sub)
+
+
+def _both(a: Any, b: Any, by: Callable[[Any, Any], Any]) -> Any:
+    if not (is_matrix(a) and is_matrix(b)):
+        raise RuntimeError("features and what is not sparse, added")
+    if isinstance(a, Matrix) and a.dtype != b.dtype:
+        raise RuntimeError(f"features of {a.dtype} and {b.dtype}, added")
+    return _combined(
+        a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), product(b, w)), [b]
+    )
+
+
+def _columns(x: Any) -> Any:
+    """How many columns there are, as a number: it says where a weight is cut. To ask for it in a
+    trace makes it one."""
+    if isinstance(x, Tensor):
+        return int(x.shape[1])
+    size = x.shape[1] if is_matrix(x) else expression(_example(x).shape[1])
+    if isinstance(size, fx.Proxy) or not getattr(size, "is_Integer", True):
+        raise RuntimeError("features beside columns whose number is no constant")
+    return int(size)
+
+
+@_of(torch.cat, torch.concat, torch.concatenate)
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """Columns beside those of features: parts of the weight belong to each."""
+    if dim not in (1, -1):
+        raise RuntimeError("rows below those of features")
+    first = next(x for x in tensors if is_matrix(x))
+    widths = [_columns(x) for x in tensors]
+
+    def times(w: Any) -> Any:
+        out, start = None, 0
+        for x, width in zip(tensors, widths, strict=True):
+            part = w[start : start + width]
+            term = product(x, part) if is_matrix(x) else x @ part
+            out, start = term if out is None else out + term, start + width
+        return out
+
+    return _combined(first, lambda: first.shape[0], sum(widths), times, tensors)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@_of(torch.sum, Tensor.sum)
+def row_sums(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The sum of each row."""
+    plain(input)
+    if dim not in (1, -1, (1,), (-1,), [1], [-1]):
+        raise RuntimeError("a sum over rows of features")
+    sums = torch.ops.gnnc.segment_reduce(input.value, input.row, 0, input.shape[0], "sum")
+    return sums.unsqueeze(1) if keepdim else sums
+
+
+@_of(F.normalize)
+def normalize(
+    input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
+) -> Any:
+    """Rows over their 1-norm or 2-norm."""
+    plain(input)
+    if p not in (1, 2) or dim not in (1, -1) or out is not None:
+        raise RuntimeError(f"features over their {p}-norm along {dim}")
+    powers = input.value.abs() if p == 1 else input.value.square()
+    norms = torch.ops.gnnc.segment_reduce(powers, input.row, 0, input.shape[0], "sum")
+    norms = (norms if p == 1 else norms.sqrt()).clamp_min(eps)
+    return with_values(input, input.value / norms.index_select(0, input.row))
+
+
+@_of(F.dropout, torch.dropout)
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Outside of training, nothing; else each entry by its row and column, as of dense features."""
+    if inplace:
+        raise RuntimeError("a dropout of features in place")
+    if not training or p == 0:
+        return input
+    plain(input)
+    dropped = torch.ops.gnnc.sparse_dropout(input.row, input.col, input.value, p)
+    return with_values(input, dropped)
+
+
+@_of(Tensor.contiguous, Tensor.clone, torch.clone)
+def same(input: Any) -> Any:
+    """The numbers as they are."""
+    return input
+
+
+def _of_numbers(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that gives 0 for 0, on the entries."""
+
+    def on_entries(input: Any) -> Any:
+        plain(input)
+        return with_values(input, function(input.value))
+
+    return on_entries
+
+
+for _name in ("relu", "abs", "square", "sqrt", "log1p", "tanh", "sign"):
+    _of(getattr(torch, _name), getattr(Tensor, _name))(_of_numbers(getattr(torch, _name)))
+_of(F.relu)(_of_numbers(torch.relu))
