@@ -18,7 +18,7 @@ from ..frontend.tools.children import Child, Message, Refused
 from ..frontend.tools.memory import available
 from ..frontend.tools.report import bytes_text, seconds_text, table
 from . import real
-from .graphs import GRAPHS
+from .graphs import GRAPHS, Real
 
 WAYS = ("gnnc", "pyg")
 
@@ -123,8 +123,9 @@ def _child(limit: int) -> Child:
 
 def _copy(graph: str, data: Path, place: Path) -> str:
     """Copies the raw files of a data set, for PyG writes beside them; returns PyG's `root`."""
-    folder = GRAPHS[graph].folder
-    assert folder is not None
+    known = GRAPHS[graph]
+    assert isinstance(known, Real)
+    folder = known.folder
     raw = place / folder / "raw"
     shutil.copytree(data / folder / "raw", raw, copy_function=shutil.copyfile)
     for packed in raw.glob("*.zip"):

@@ -54,7 +54,6 @@ class PlainGraph:
     classes: int
 
     relational = False
-    folder = None
 
     def sizes(self) -> Message:
         """As results tell of it."""
@@ -64,6 +63,18 @@ class PlainGraph:
     def question(self, file: str | None) -> Any:
         """As a child is asked to make it (bench/tasks.py)."""
         return [self.nodes, self.edges, self.features, self.classes]
+
+
+@dataclass(frozen=True)
+class RealGraph(PlainGraph):
+    """A published data set as it is: features and classes too. See `RealRelations`."""
+
+    folder: str
+    files: Sequence[str]
+
+    def question(self, file: str | None) -> Any:
+        assert file is not None
+        return {"file": file}
 
 
 class _Relational:
@@ -84,8 +95,6 @@ class DrawnRelations(_Relational):
     edges: Mapping[EdgeType, int]
     target: str
     scattered: bool = False
-
-    folder = None
 
     def sizes(self) -> Message:
         nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
@@ -120,7 +129,8 @@ class RealRelations(_Relational):
         return {"file": file}
 
 
-Graph = PlainGraph | DrawnRelations | RealRelations
+Real = RealGraph | RealRelations
+Graph = PlainGraph | DrawnRelations | Real
 
 
 def one_type(
@@ -155,6 +165,14 @@ GRAPHS: dict[str, Graph] = {
     "flickr-like": PlainGraph(89_250, 899_756, 500, 7),
     "arxiv-like": PlainGraph(169_343, 1_166_243, 128, 40),
     "reddit-tenth": PlainGraph(232_965, 11_606_919, 602, 41),
+    "cora": RealGraph(
+        *(2_708, 10_556, 1_433, 7),
+        "planetoid/Cora",
+        [f"ind.cora.{n}" for n in (*("x", "tx", "allx", "y", "ty", "ally"), "graph", "test.index")],
+    ),
+    "dblp": RealGraph(17_716, 105_734, 1_639, 4, "citation_full/dblp", ["dblp.npz"]),
+    "photo": RealGraph(7_650, 238_162, 745, 8, "amazon/Photo", ["amazon_electronics_photo.npz"]),
+    "physics": RealGraph(34_493, 495_924, 8_415, 5, "coauthor/Physics", ["ms_academic_phy.npz"]),
     "tiny-relations": one_type(300, 2_000, 10),
     "aifb-like": one_type(8_285, 58_086, 90),
     "fb15k-like": one_type(14_541, 620_232, 474),

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..frontend.tools.children import Child, Refused
-from .graphs import GRAPHS, RealRelations
+from .graphs import GRAPHS, Real
 
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     """`--data`, of every command that takes graphs by name."""
-    names = ", ".join(name for name, graph in GRAPHS.items() if isinstance(graph, RealRelations))
+    names = ", ".join(name for name, graph in GRAPHS.items() if isinstance(graph, Real))
     parser.add_argument(
         "--data",
         metavar="FOLDER",
@@ -33,7 +33,7 @@ def prepared(name: str, data: str | None) -> Generator[str | None]:
         Refused: a real graph without a folder, or one that the folder does not have.
     """
     graph = GRAPHS[name]
-    if not isinstance(graph, RealRelations):
+    if not isinstance(graph, Real):
         yield None
         return
     folder = _raw_folder(name, graph, data)
@@ -48,11 +48,11 @@ def prepared(name: str, data: str | None) -> Generator[str | None]:
 def check(name: str, data: str | None) -> None:
     """Raises Refused where `prepared` would for want of files, before anything is measured."""
     graph = GRAPHS[name]
-    if isinstance(graph, RealRelations):
+    if isinstance(graph, Real):
         _raw_folder(name, graph, data)
 
 
-def _raw_folder(name: str, graph: RealRelations, data: str | None) -> Path:
+def _raw_folder(name: str, graph: Real, data: str | None) -> Path:
     if data is None:
         raise Refused(
             f"--graphs {name}: this is real data, which gnnc does not bring along; name the "

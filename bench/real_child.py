@@ -1,7 +1,7 @@
 """The child process that reads a published data set with PyG and writes it as one file.
 
 The question `{"graph": name, "raw": folder, "place": folder, "file": path}` copies the raw files to
-`place`, lets PyG read them there, and writes a `Relations` to `file`.
+`place`, lets PyG read them there, and writes a `Relations` or a `Labelled` to `file`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gnnc.bench.graphs import GRAPHS
+from gnnc.bench.graphs import GRAPHS, Real
+from gnnc.bench.labelled import Labelled
 from gnnc.bench.relations import Relations
 from gnnc.frontend.tools.children import Message, Refused, serve
 
@@ -60,15 +61,47 @@ def acm(root: Path) -> Relations:
     return Relations(nodes, edges, "paper")
 
 
-READERS: dict[str, Callable[[Path], Relations]] = {"fb15k-237": fb15k, "aifb": aifb, "acm": acm}
+def _labelled(name: str) -> Callable[[Path], Labelled]:
+    """Reads a graph without types, and numbers its nodes at random."""
+
+    def read_one(root: Path) -> Labelled:
+        from torch_geometric import datasets
+
+        kinds = {
+            "cora": lambda: datasets.Planetoid(str(root / "planetoid"), "Cora"),
+            "dblp": lambda: datasets.CitationFull(str(root / "citation_full"), "DBLP"),
+            "photo": lambda: datasets.Amazon(str(root / "amazon"), "Photo"),
+            "physics": lambda: datasets.Coauthor(str(root / "coauthor"), "Physics"),
+        }
+        data = kinds[name]()[0]
+        x, edge_index, y = (v.numpy() for v in (data.x, data.edge_index, data.y))
+        return Labelled(x, edge_index, y).in_random_order()
+
+    return read_one
+
+
+READERS: dict[str, Callable[[Path], Relations | Labelled]] = {
+    **{"fb15k-237": fb15k, "aifb": aifb, "acm": acm},
+    **{name: _labelled(name) for name in ("cora", "dblp", "photo", "physics")},
+}
+
+
+def _sizes(found: Relations | Labelled) -> Message:
+    if isinstance(found, Labelled):
+        nodes, features = found.x.shape
+        sizes = {"nodes": nodes, "edges": found.edge_index.shape[1], "features": features}
+        return {**sizes, "classes": found.classes}
+    edges = sum(e.shape[1] for e in found.edges.values())
+    return {"nodes": sum(found.nodes.values()), "edges": edges, "relations": len(found.edges)}
 
 
 def read(graph: str, raw: str, place: str, file: str) -> Message:
     """Reads one data set; raises Refused where it is not of the size that it should be."""
-    shutil.copytree(raw, Path(place) / GRAPHS[graph].folder / "raw")
+    known = GRAPHS[graph]
+    assert isinstance(known, Real)
+    shutil.copytree(raw, Path(place) / known.folder / "raw", copy_function=shutil.copyfile)
     found = READERS[graph](Path(place))
-    edges = sum(e.shape[1] for e in found.edges.values())
-    sizes = {"nodes": sum(found.nodes.values()), "edges": edges, "relations": len(found.edges)}
+    sizes = _sizes(found)
     wanted = {key: GRAPHS[graph].sizes()[key] for key in sizes}
     if sizes != wanted:
         raise Refused(f"--data: {graph} has {sizes} there, and should have {wanted}")

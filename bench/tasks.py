@@ -12,9 +12,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from ..frontend.tools.datasets import power_law
+from ..frontend.tools.datasets import NodeTask, power_law
 from ..frontend.tools.models import Net
 from .graphs import MODELS, RELATIONAL_WIDTH, EdgeType
+from .labelled import Labelled
 from .relational_models import KINDS, HeteroNet, TypedNet
 from .relations import Relations, draw
 
@@ -114,9 +115,9 @@ def _order(edge_index: Tensor, seed: int) -> Tensor:
 def task_of(model: str, graph: Any, hidden: int, layers: int) -> Task:
     """The task of a question (`graphs.Graph.question`)."""
     if not MODELS[model].relational:
-        drawn = power_law(model, *graph)
-        x, edge_index, y = map(torch.from_numpy, (drawn.x, drawn.edge_index, drawn.y))
-        widths = _widths(x.shape[1], hidden, layers, drawn.classes)
+        found = _plain(model, graph)
+        x, edge_index, y = map(torch.from_numpy, (found.x, found.edge_index, found.y))
+        widths = _widths(x.shape[1], hidden, layers, found.classes)
         return PlainTask(model, widths, y, x, edge_index)
     widths = _widths(RELATIONAL_WIDTH, hidden, layers, RELATIONAL_WIDTH)
     return relational_task(model, widths, _relations(graph))
@@ -124,6 +125,12 @@ def task_of(model: str, graph: Any, hidden: int, layers: int) -> Task:
 
 def _widths(features: int, hidden: int, layers: int, classes: int) -> list[int]:
     return [features, *[hidden] * (layers - 1), classes]
+
+
+def _plain(model: str, graph: Any) -> Labelled | NodeTask:
+    if isinstance(graph, dict):
+        return Labelled.load(Path(graph["file"]))
+    return power_law(model, *graph)
 
 
 def _relations(graph: Mapping[str, Any]) -> Relations:

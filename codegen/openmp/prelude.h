@@ -413,13 +413,21 @@ INLINE uint32_t philox_at(uint32_t column, int64_t row, uint32_t site, int64_t k
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return column & 2 ? column & 1 ? c3 : c2 : column & 1 ? c1 : c0;
+    /* choices by bits, as above */
+    const uint32_t odd = -(column & 1), late = -(column >> 1 & 1);
+    const uint32_t low = c0 ^ ((c0 ^ c1) & odd), high = c2 ^ ((c2 ^ c3) & odd);
+    return low ^ ((low ^ high) & late);
 }
-#define DROPOUT_AT(T, s)                                                                         \
+#define DROPOUT_AT(T, s, I)                                                                      \
     INLINE T dropout_at##s(T x, int64_t key, uint32_t site, int64_t row, int64_t column, double p) \
     {                                                                                            \
         const uint64_t least = (uint64_t)ceil(p * 4294967296.0);                                 \
-        return philox_at((uint32_t)column, row, site, key) >= least ? x * (T)(1.0 / (1.0 - p)) : 0; \
+        T kept = x * (T)(1.0 / (1.0 - p));                                                       \
+        I bits;                                                                                  \
+        memcpy(&bits, &kept, sizeof(T));                                                         \
+        bits &= -(I)(philox_at((uint32_t)column, row, site, key) >= least);                      \
+        memcpy(&kept, &bits, sizeof(T));                                                         \
+        return kept;                                                                             \
     }
-DROPOUT_AT(float, f)
-DROPOUT_AT(double, )
+DROPOUT_AT(float, f, int32_t)
+DROPOUT_AT(double, , int64_t)

@@ -7,11 +7,11 @@ import pytest
 
 from gnnc.bench import race
 from gnnc.bench.command import PARTS
-from gnnc.bench.graphs import GRAPHS, RealRelations, tasks
+from gnnc.bench.graphs import GRAPHS, Real, tasks
 from gnnc.bench.real import prepared
 from gnnc.frontend.tools.children import Refused
 
-REAL = [name for name, graph in GRAPHS.items() if isinstance(graph, RealRelations)]
+REAL = [name for name, graph in GRAPHS.items() if isinstance(graph, Real)]
 
 
 def fb15k(folder: Path) -> None:

@@ -138,9 +138,7 @@ def _scaled(a: Any, factor: Any, by: Callable[[Any, Any], Any]) -> Any:
     elif not isinstance(y, Number | torch.SymInt | torch.SymFloat):
         raise RuntimeError(f"features times {type(y).__name__}")
     others = [factor] if isinstance(y, Tensor) else []
-    return _combined(
-        a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), factor), others
-    )
+    return _combined(a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), factor), others)
 
 
 @_of(torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, operator.mul)
