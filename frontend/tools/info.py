@@ -14,10 +14,15 @@ _PACKAGES = ("xdsl", "numpy", "scipy", "torch", "torch-geometric", "dgl", "cupy-
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes none."""
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="measure how fast this machine multiplies features, dense and sparse, and keep it: "
+        "it decides how features are taken",
+    )
 
 
-def run(_: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Prints one line a fact; returns 1 where there is no C compiler, for then all runs eagerly."""
     _line("python", platform.python_version())
     for package in _PACKAGES:
@@ -31,7 +36,19 @@ def run(_: argparse.Namespace) -> int:
         return 1
     _line("C compiler", f"{' '.join(found.command)}: {found.version}")
     _line("its code", f"-march={found.march}, vectors of {found.vector_bytes} bytes")
+    if args.calibrate:
+        _calibrate()
     return 0
+
+
+def _calibrate() -> None:
+    from ..torch.sparse.speeds import calibrate
+
+    found = calibrate()
+    _line("dense features", f"{found.gemm_flops / 1e9:.0f} GFLOP/s, or as they are read")
+    _line("reading them", f"{found.stream_bytes / 1e9:.1f} GB/s")
+    near, entry = found.near_bytes / 1e9, found.entry_seconds * 1e9
+    _line("sparse features", f"{entry:.2f} ns an entry, and its row of a weight at {near:.0f} GB/s")
 
 
 def _line(name: str, value: str) -> None:

@@ -6,7 +6,8 @@ import copy
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 from torch.optim import Adagrad, Optimizer, RMSprop
 
 import gnnc
@@ -118,3 +119,29 @@ def test_an_option_that_needs_more_state_is_torchs_error() -> None:
     with pytest.raises(KeyError, match="grad_avg"):
         step(*args)
     assert "no grad_avg" in fallbacks(step)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-4), (torch.float64, 1e-10)])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_hundred_steps_over_some_rows(name: str, dtype: torch.dtype, tolerance: float) -> None:
+    """Losses and parameters stay those of a compiled model with torch's optimizer."""
+    models = [sage().to(dtype)]
+    models.append(copy.deepcopy(models[0]))
+    optimizers = [OPTIMIZERS[name](m.parameters()) for m in models]
+    gnnc.compile(models[0])
+    x, edge_index, y = data(dtype=dtype)
+    rows = torch.arange(len(x)) % 7 == 3
+
+    def loss(m: nn.Module) -> Tensor:
+        return cross_entropy(m(x, edge_index)[rows], y[rows])
+
+    step = gnnc.train_step(lambda: loss(models[1]), optimizers[1])
+    for _ in range(100):
+        optimizers[0].zero_grad()
+        want = loss(models[0])
+        want.backward()
+        optimizers[0].step()
+        torch.testing.assert_close(step(), want.detach(), atol=tolerance, rtol=tolerance)
+    assert_same(*models, tolerance)
+    assert in_one_program(step)

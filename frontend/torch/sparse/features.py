@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from ....passes.analysis.seconds import dense_features_seconds, sparse_features_seconds
-from ....passes.targets import target_named
-from ...targets import default_target
 from ..constant_inputs import look, may_stay
+from . import speeds
 from .graphs import Product
 from .matrix import Matrix
 
@@ -108,8 +107,9 @@ def _sparse(x: Tensor) -> Matrix | None:
 
 
 def pays(products: Sequence[Product]) -> bool:
-    """Whether the products of a graph cost less by entries, by the speeds of the target."""
-    target = target_named(default_target())
+    """Whether the products of a graph cost less by entries, by the speeds of the target, or of this
+    machine where they were measured."""
+    target = speeds.target()
     dense = sparse = 0.0
     for p in products:
         dense += dense_features_seconds(target, p.numbers, p.width, p.number_bytes)
