@@ -25,6 +25,7 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .report import Report, remember
+from .sparse.features import Features
 
 
 def compile(target: Any = None, /, **options: Any) -> Any:
@@ -91,7 +92,7 @@ def compiled_callable(
         backend,
         fullgraph=options.fullgraph,
         notice=functools.partial(report.warn, what=""),
-        sparse_features=options.sparse_features,
+        features=Features(options.sparse_features, report.note),
     )
 
 

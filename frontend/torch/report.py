@@ -27,7 +27,8 @@ class Report:
         why. compile_seconds: time spent importing, in passes and in the C compiler (or looking into
         the cache). graphs: how many graphs were compiled; train and eval, or another dtype or
         width, are further ones. sources: paths of the generated objects; the C lies beside each,
-        with the suffix `.c`. programs: the `BoundProgram`s that are called now, for tools.
+        with the suffix `.c`. choices: what was chosen by what calls are given, and why. programs:
+        the `BoundProgram`s that are called now, for tools.
     """
 
     kernels: list[str] = field(default_factory=list)
@@ -35,6 +36,7 @@ class Report:
     compile_seconds: float = 0.0
     graphs: int = 0
     sources: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
     programs: list[BoundProgram] = field(default_factory=list["BoundProgram"], repr=False)
 
     def fell_back(self, message: str) -> None:
@@ -46,6 +48,12 @@ class Report:
         """Note a part that runs in torch, and log it."""
         self.fell_back(message)
         log.warning("%s%s", what, message)
+
+    def note(self, choice: str) -> None:
+        """Note what was chosen, once, and log it."""
+        if choice not in self.choices:
+            self.choices.append(choice)
+            log.info("%s", choice)
 
     def launches(self) -> list[Launch]:
         """The launch record: for every kernel the rows it runs over, on the graph that its program
@@ -67,6 +75,12 @@ class Report:
         seconds = f"{self.compile_seconds:.2f} s"
         lines = [f"{self.graphs} graphs compiled in {seconds}, {len(self.kernels)} kernels"]
         lines += [f"  {k}" for k in self.kernels]
+        lines += self.choices
+        lines += [
+            f"computed once for a graph and a state of it: what follows from {name}"
+            for p in self.programs
+            for name in p.inputs_kept
+        ]
         lines += [f"runs in torch: {f}" for f in self.fallbacks] or ["nothing runs in torch"]
         return "\n".join(lines)
 

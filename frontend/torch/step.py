@@ -33,6 +33,7 @@ from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
+from .sparse.features import Features
 from .step_function import Kept, Turn, trained, with_state
 
 OTHERS_WAIT = (
@@ -145,7 +146,7 @@ class TrainStep:
             self._step_of,
             fullgraph=True,
             notice=self.report.warn,
-            sparse_features=options.sparse_features,
+            features=Features(options.sparse_features, self.report.note),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -56,7 +56,7 @@ def same(eager: nn.Module, compiled: nn.Module, x: Tensor, e: Tensor) -> None:
 def kept(target: object) -> list[str]:
     """The inputs of which the programs keep something."""
     programs = gnnc.explain(target).programs
-    return [p.imported.placeholders[i] for p in programs for i in p.prepared_inputs]
+    return [name for p in programs for name in p.inputs_kept]
 
 
 def graphs_kept(target: object) -> int:
@@ -77,6 +77,7 @@ def test_changes_are_seen(conv: str) -> None:
     x.T[2].neg_()
     same(eager, compiled, x, e)
     assert kept(compiled) and graphs_kept(compiled) == STATES
+    assert "what follows from x" in str(gnnc.explain(compiled))
 
 
 def test_writes_that_raise_no_counter_are_seen_where_they_are_many() -> None:

@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GCNConv
 
 import gnnc
-from gnnc.frontend.torch.sparse import features
+from gnnc.frontend.targets import default_target
+from gnnc.frontend.torch.sparse import features, speeds
 from gnnc.frontend.torch.sparse.graphs import Product
+from gnnc.passes.targets import target_named
 
 N, C = 500, 800
 
@@ -76,13 +80,6 @@ def test_gcn(share: float, sparse: bool, taken: list[bool]) -> None:
     assert taken == [sparse]
 
 
-def test_what_reads_rows_of_features_stays_dense(taken: list[bool]) -> None:
-    """SAGE gathers its features before it multiplies them."""
-    torch.manual_seed(0)
-    check(Model(SAGEConv).double(), drawn(0.004))
-    assert taken == []
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_numbers_that_are_not_finite(value: float, taken: list[bool]) -> None:
     """Infinity times 0 is NaN, of which a product by entries knows nothing."""
@@ -113,7 +110,7 @@ def test_it_can_be_forbidden(taken: list[bool]) -> None:
     torch.manual_seed(0)
     compiled = gnnc.compile(Model(GCNConv).double(), sparse_features=False)
     compiled(drawn(0.004), edges())
-    assert taken == []
+    assert taken == [] and gnnc.explain(compiled).choices == []
 
 
 def test_a_step_of_training(taken: list[bool]) -> None:
@@ -134,3 +131,19 @@ def test_a_step_of_training(taken: list[bool]) -> None:
     for a, b in zip(*(m.parameters() for m in models), strict=True):
         torch.testing.assert_close(b, a)
     assert taken == [True] and gnnc.explain(step).fallbacks == []
+    (choice,) = gnnc.explain(step).choices
+    assert choice.startswith("features are taken as sparse: 0.0039")
+
+
+def test_the_speeds_of_a_machine_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A product that costs as much for each number as for each entry pays by entries, whatever the
+    target's figures are; these hold where nothing was measured."""
+    monkeypatch.setenv("GNNC_CACHE", str(tmp_path))
+    assert speeds.target() == target_named(default_target())
+    half = [Product(numbers=1000, entries=500, width=32, number_bytes=4)]
+    assert not features.pays(half)
+    with monkeypatch.context() as patch:
+        patch.setattr(speeds, "_seconds", lambda x, width: x._nnz() if x.is_sparse else x.numel())
+        measured = speeds.calibrate()
+    assert speeds.target().speeds == measured
+    assert features.pays(half) and not features.pays([replace(half[0], entries=1100)])

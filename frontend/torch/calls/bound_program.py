@@ -95,6 +95,11 @@ class BoundProgram:
         self.new_graph: Callable[[Mapping[str, int]], None] = lambda counts: None
         self.outputs = Outputs(imported.outputs)
 
+    @property
+    def inputs_kept(self) -> list[str]:
+        """The names of the float inputs of which something is prepared."""
+        return [argument_name(self.imported.placeholders[i]) for i in self.prepared_inputs]
+
     def passed(self) -> list[RowsBinding]:
         """The arguments of a call: not the integers that only the structure is made from, of which
         a call may have to make a copy with the rows in front."""

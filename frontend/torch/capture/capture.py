@@ -210,7 +210,7 @@ def dynamo_compile(
     *,
     fullgraph: bool = False,
     notice: Notice | None = None,
-    sparse_features: bool = True,
+    features: Features | None = None,
 ) -> Callable[..., Any]:
     """A callable that behaves as `fn` and runs through what `backend` makes of its graphs.
 
@@ -218,8 +218,8 @@ def dynamo_compile(
     graph and each specialisation, and returns a callable over the graph's placeholders. Row counts
     stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
     for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
-    `sparse_features`: dense arguments that are mostly zeros are taken as sparse where `fn` does no
-    more with them than products (see sparse/features.py).
+    `features` tells which dense arguments that are mostly zeros are taken as sparse where `fn` does
+    no more with them than products.
     Raises what `fn` raises, and what `backend` raises unwrapped.
     """
 
@@ -247,7 +247,7 @@ def dynamo_compile(
         )
         for _ in range(2)
     ]
-    watched, features = Watched(fn), Features(sparse_features)
+    watched, features = Watched(fn), features or Features()
     on_sparse = [
         torch.compile(
             fn,

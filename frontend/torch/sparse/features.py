@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -49,14 +49,16 @@ class NotWorth(Exception):
 
 
 class Features:
-    """The dense arguments of one callable that are taken as sparse."""
+    """The dense arguments of one callable that are taken as sparse; `note` is told what is chosen,
+    and why."""
 
-    def __init__(self, wanted: bool = True) -> None:
+    def __init__(self, wanted: bool = True, note: Callable[[str], None] = log.info) -> None:
         self.left = _LOOKED_AT if wanted else 0
+        self.note = note
 
     def give_up(self, reason: object) -> None:
         """No argument is looked at any more: the callable does more with them than products."""
-        log.info("features stay dense: %s", reason)
+        self.note(f"features stay dense: {reason}")
         self.left = 0
 
     def of(self, tensors: Sequence[Tensor]) -> dict[int, Matrix]:
@@ -71,9 +73,12 @@ class Features:
 
     def check(self, products: Sequence[Product]) -> None:
         """Raises NotWorth where the products of a graph cost less with dense features."""
+        share = max((p.entries / p.numbers for p in products if p.numbers), default=0.0)
+        widths = ", ".join(map(str, sorted({p.width for p in products})))
+        what = f"{share:.3g} of them are not 0, products with what is {widths} wide cost less so"
         if not pays(products):
-            widths = sorted({p.width for p in products})
-            raise NotWorth(f"products with what is {widths} wide cost less so")
+            raise NotWorth(what)
+        self.note(f"features are taken as sparse: {what}")
 
     def _look(self, x: Tensor) -> Matrix | None:
         known, seen = _known.get(id(x)), look(x)
@@ -87,7 +92,7 @@ class Features:
             known = _known[id(x)] = _Known(weakref.ref(x), x._version, seen, _sparse(x))
             self.left -= 1
         if self.left == 0:
-            log.info("features stay dense: they are others at each call")
+            self.note("features stay dense: they are others at each call")
             return None
         return known.matrix
 
@@ -102,7 +107,6 @@ def _sparse(x: Tensor) -> Matrix | None:
     value = x[row, col]
     if not bool(torch.isfinite(value).all()):
         return None
-    log.info("features of %d x %d are taken as sparse: %.3g of them", *x.shape, share)
     return Matrix(row, col, value, x.shape, torch.strided, origin=x)
 
 
