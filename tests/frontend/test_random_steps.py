@@ -33,8 +33,8 @@ class Trained(nn.Module):
         self.program = Program(seed, 3 + seed % 8)
 
     def forward(self, x: Tensor, e: Tensor, w: Tensor) -> Tensor:
-        out, *others = self.program(torch.tanh(self.first(x, e)), e, w)
-        return torch.cat([out, *(y for y in others if y.shape == out.shape)], dim=1)
+        h = torch.tanh(self.first(x, e))
+        return torch.cat([h, *(y for y in self.program(h, e, w) if y.shape == h.shape)], dim=1)
 
 
 def check(seed: int) -> None:

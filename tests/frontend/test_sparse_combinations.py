@@ -113,6 +113,8 @@ NARROW: dict[str, tuple[Callable[..., Tensor], int]] = {
     "a linear layer": (lambda x, w, s: F.linear(x + x, w.t(), s.expand(3)), C),
     "a vector": (lambda x, w, s: (x + x * s) @ w[:, 0], C),
     "a sum of Python": (lambda x, w, s: sum([x, 2 * x]) @ w, C),
+    "by another name": (lambda x, w, s: x.double().to(w.dtype).to("cpu") @ w, C),
+    "new tensors": (lambda x, w, s: x @ w + x.new_ones(x.size(0), 1) * x.new_full((3,), 2.0), C),
     "as it is": (lambda x, w, s: F.dropout(x.clone().contiguous(), 0.5, False) @ w, C),
 }
 

@@ -129,6 +129,8 @@ def test_a_hundred_steps_over_some_rows(name: str, dtype: torch.dtype, tolerance
     models = [sage().to(dtype)]
     models.append(copy.deepcopy(models[0]))
     optimizers = [OPTIMIZERS[name](m.parameters()) for m in models]
+    for group in (g for o in optimizers for g in o.param_groups):
+        group["lr"] /= 10  # the longer steps of RMSprop double the last digits every few
     gnnc.compile(models[0])
     x, edge_index, y = data(dtype=dtype)
     rows = torch.arange(len(x)) % 7 == 3

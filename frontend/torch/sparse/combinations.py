@@ -264,6 +264,35 @@ def same(input: Any) -> Any:
     return input
 
 
+@_of(Tensor.float)
+def to_float(input: Any) -> Any:
+    """The numbers as they are, where they are float32."""
+    return to(input, torch.float32)
+
+
+@_of(Tensor.double)
+def to_double(input: Any) -> Any:
+    """The numbers as they are, where they are float64."""
+    return to(input, torch.float64)
+
+
+@_of(Tensor.to)
+def to(input: Any, target: Any) -> Any:
+    """The numbers as they are, where they are of this type, or for this device, already."""
+    if isinstance(input, Matrix) and target not in (input.dtype, input.device, str(input.device)):
+        raise RuntimeError(f"features of {input.dtype}, to {target}")
+    return input
+
+
+def _made(name: str) -> Callable[..., Any]:
+    """A new dense tensor of the type of features."""
+    return lambda input, *size, **more: getattr(input.value, name)(*size, **more)
+
+
+for _name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
+    _of(getattr(Tensor, _name))(_made(_name))
+
+
 def _of_numbers(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function that gives 0 for 0, on the entries."""
 
