@@ -8,11 +8,13 @@ import copy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 import gnnc
@@ -104,6 +106,57 @@ def test_features_that_change(taken: list[bool]) -> None:
         x = drawn(0.004, seed)
         torch.testing.assert_close(compiled(x, e), model(x, e))
     assert gnnc.explain(compiled).fallbacks == []
+
+
+class Holding(nn.Module):
+    """A model that has its features itself."""
+
+    def __init__(self, x: Tensor) -> None:
+        super().__init__()
+        self.conv = GCNConv(C, 8)
+        self.register_buffer("x", x)
+
+    def forward(self, e: Tensor) -> Tensor:
+        return self.conv(self.x, e)
+
+
+def test_wherever_features_come_from(taken: list[bool]) -> None:
+    """PyG's data, a buffer, a variable around a function, a container."""
+    torch.manual_seed(0)
+    x, e, conv = drawn(0.004), edges(), GCNConv(C, 8).double()
+    holding = Holding(x).double()
+    functions: list[tuple[Callable[..., Tensor], tuple[Any, ...]]] = [
+        (lambda data: conv(data.x, data.edge_index), (Data(x=x, edge_index=e),)),
+        (holding.forward, (e,)),
+        (lambda: conv(x, e), ()),
+        (lambda parts: conv(parts["x"][0], e), ({"x": [x]},)),
+    ]
+    for function, args in functions:
+        torch.testing.assert_close(gnnc.compile(function, fullgraph=True)(*args), function(*args))
+    assert taken == [True] * len(functions)
+
+
+def test_features_that_are_dense_at_first(taken: list[bool]) -> None:
+    torch.manual_seed(0)
+    model, e = Model(GCNConv).double(), edges()
+    compiled = gnnc.compile(copy.deepcopy(model), fullgraph=True)
+    for seed, share in enumerate((0.9, 0.004, 0.9)):
+        x = drawn(share, seed)
+        torch.testing.assert_close(compiled(x, e), model(x, e))
+    assert taken == [True]
+
+
+def test_a_width_that_is_guarded(taken: list[bool]) -> None:
+    """Where columns beside features are cut off a weight, other widths make another program."""
+
+    def beside(x: Tensor, d: Tensor, w: Tensor) -> Tensor:
+        return torch.cat([x, d], dim=1) @ w
+
+    compiled, w = gnnc.compile(beside, fullgraph=True), torch.randn(C, 3, dtype=torch.float64)
+    for width in (4, 9):
+        x, d = drawn(0.004)[:, width:].contiguous(), torch.rand(N, width, dtype=torch.float64)
+        torch.testing.assert_close(compiled(x, d, w), beside(x, d, w))
+    assert taken == [True, True]
 
 
 def test_it_can_be_forbidden(taken: list[bool]) -> None:

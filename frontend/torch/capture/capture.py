@@ -35,7 +35,7 @@ from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from ..importer.values.sizes import tensors_in
 from ..libraries.pyg import substitutes
-from ..sparse.features import Features, NotWorth
+from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, graph_breaks
@@ -236,28 +236,19 @@ def dynamo_compile(
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise
 
+    takes = on_entries(checked, features or Features())
     # with and without guards on hooks; Dynamo keeps what it made apart by backend
     compiled = [
         torch.compile(
             fn,
-            backend=functools.partial(on_entries(checked)),
+            backend=functools.partial(takes),
             dynamic=True,
             fullgraph=fullgraph,
             **_ISOLATED,
         )
         for _ in range(2)
     ]
-    watched, features = Watched(fn), features or Features()
-    on_sparse = [
-        torch.compile(
-            fn,
-            backend=functools.partial(on_entries(checked, features.check)),
-            dynamic=True,
-            fullgraph=True,
-            **_ISOLATED,
-        )
-        for _ in range(2)
-    ]
+    watched = Watched(fn)
     told: set[str] = set()
 
     def tell(message: str) -> None:
@@ -277,15 +268,6 @@ def dynamo_compile(
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
-        if found := features.of(tensors):
-            plain = plain_args, plain_kwargs
-            sparse = pytree.tree_map(lambda x: found.get(id(x), x), plain)
-            try:
-                return _traced(on_sparse[hooks], _Call(True, hooks, True, tell), *sparse)
-            except (NotWorth, NotByEntries) as reason:
-                features.give_up(reason)
-            except _Untraced as untraced:
-                features.give_up(_cause(untraced.failure))
         while True:
             settings = _Call(any_size, hooks, fullgraph, tell)
             try:

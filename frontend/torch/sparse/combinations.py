@@ -17,10 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._guards import TracingContext
 from torch.nn import functional as F
 
-from ..importer.values.sizes import expression
-from .matrix import Matrix
 from .operations import OPERATIONS, Entries, is_matrix, plain, product, with_values
 
 COMBINATIONS: dict[Any, Callable[..., Any]] = {}
@@ -42,20 +41,8 @@ def _of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return define
 
 
-def _combined(
-    a: Any,
-    rows: Callable[[], Any],
-    columns: Any,
-    times: Callable[[Any], Any],
-    others: Sequence[Any] = (),
-) -> Any:
-    """A matrix of which only the product with a weight is known. `rows` tells how many it has,
-    which nobody asks of entries in a graph; `others` are further floats that it is made of."""
-    if isinstance(a, Matrix):
-        value = a.value  # autograd is to find all in the history of a product
-        for x in others:
-            value = value + (x.value if isinstance(x, Matrix) else x).sum()
-        return Matrix(a.row, a.col, value, (rows(), columns), a.like, False, combined=True)
+def _combined(a: Entries, columns: Any, times: Callable[[Any], Any]) -> Entries:
+    """A matrix of which only the product with a weight is known, and not how many rows it has."""
     return Entries(a.row, a.col, a.value, (None, columns), a.like, False, times)
 
 
@@ -75,12 +62,7 @@ def _among_rows(dim: int) -> None:
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """Rows by their numbers."""
     _among_rows(dim)
-    return _combined(
-        input,
-        lambda: index.shape[0],
-        input.shape[1],
-        lambda w: product(input, w).index_select(0, index),
-    )
+    return _combined(input, input.shape[1], lambda w: product(input, w).index_select(0, index))
 
 
 @_of(Tensor.__getitem__, operator.getitem)
@@ -91,12 +73,7 @@ def getitem(input: Any, index: Any) -> Any:
         return index_select(input, 0, index)
     if not isinstance(index, slice):
         raise RuntimeError("numbers of features by an index of another kind than rows")
-    return _combined(
-        input,
-        lambda: input.value.new_empty(input.shape[0])[index].shape[0],
-        input.shape[1],
-        lambda w: product(input, w)[index],
-    )
+    return _combined(input, input.shape[1], lambda w: product(input, w)[index])
 
 
 @_of(torch.ops.gnnc.segment_reduce, torch.ops.gnnc.segment_reduce.default)
@@ -106,12 +83,7 @@ def segment_reduce(src: Any, index: Any, dim: int, dim_size: Any, reduce: str) -
     if reduce not in ("sum", "mean"):
         raise RuntimeError(f"{reduce} is not linear in the rows of features")
     sums = torch.ops.gnnc.segment_reduce
-    return _combined(
-        src,
-        lambda: dim_size,
-        src.shape[1],
-        lambda w: sums(product(src, w), index, 0, dim_size, reduce),
-    )
+    return _combined(src, src.shape[1], lambda w: sums(product(src, w), index, 0, dim_size, reduce))
 
 
 @_of(torch.mm, torch.matmul, Tensor.mm, Tensor.matmul, Tensor.__matmul__, operator.matmul)
@@ -121,7 +93,7 @@ def matmul(a: Any, x: Any) -> Any:
         return OPERATIONS[torch.matmul](a, x)
     if a.like is torch.strided:
         raise RuntimeError("a product of features with another matrix")
-    return _combined(x, lambda: a.shape[0], x.shape[1], lambda w: product(a, product(x, w)))
+    return _combined(x, x.shape[1], lambda w: product(a, product(x, w)))
 
 
 # ---------------------------------------------------------------- arithmetic
@@ -131,14 +103,13 @@ def _scaled(a: Any, factor: Any, by: Callable[[Any, Any], Any]) -> Any:
     """Rows that are multiplied or divided by a number, or each by its own (a column of them)."""
     y = _example(factor)
     if isinstance(y, Tensor):
-        if isinstance(a, Matrix) and y.dtype != a.dtype:
-            raise RuntimeError(f"features of {a.dtype} times {y.dtype}")
+        if y.dtype != _example(a.value).dtype:
+            raise RuntimeError(f"features times a tensor of {y.dtype}")
         if y.dim() > 2 or (y.dim() > 0 and y.shape[-1] != 1):
             raise RuntimeError("features whose columns are scaled")
     elif not isinstance(y, Number | torch.SymInt | torch.SymFloat):
         raise RuntimeError(f"features times {type(y).__name__}")
-    others = [factor] if isinstance(y, Tensor) else []
-    return _combined(a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), factor), others)
+    return _combined(a, a.shape[1], lambda w: by(product(a, w), factor))
 
 
 @_of(torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, operator.mul)
@@ -182,20 +153,16 @@ def sub(input: Any, other: Any) -> Any:
 def _both(a: Any, b: Any, by: Callable[[Any, Any], Any]) -> Any:
     if not (is_matrix(a) and is_matrix(b)):
         raise RuntimeError("features and what is not sparse, added")
-    if isinstance(a, Matrix) and a.dtype != b.dtype:
-        raise RuntimeError(f"features of {a.dtype} and {b.dtype}, added")
-    return _combined(
-        a, lambda: a.shape[0], a.shape[1], lambda w: by(product(a, w), product(b, w)), [b]
-    )
+    if _example(a.value).dtype != _example(b.value).dtype:
+        raise RuntimeError("features of two types, added")
+    return _combined(a, a.shape[1], lambda w: by(product(a, w), product(b, w)))
 
 
 def _columns(x: Any) -> Any:
-    """How many columns there are, as a number: it says where a weight is cut. To ask for it in a
-    trace makes it one."""
-    if isinstance(x, Tensor):
-        return int(x.shape[1])
-    size = x.shape[1] if is_matrix(x) else expression(_example(x).shape[1])
-    if isinstance(size, fx.Proxy) or not getattr(size, "is_Integer", True):
+    """How many columns there are, as a number: it says where a weight is cut. While Dynamo traces,
+    it guards that it stays that number; later nobody would."""
+    size = _example(x.shape[1] if is_matrix(x) else _example(x).shape[1])
+    if isinstance(size, torch.SymInt) and TracingContext.try_get() is None:
         raise RuntimeError("features beside columns whose number is no constant")
     return int(size)
 
@@ -216,7 +183,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
             out, start = term if out is None else out + term, start + width
         return out
 
-    return _combined(first, lambda: first.shape[0], sum(widths), times, tensors)
+    return _combined(first, sum(widths), times)
 
 
 # ---------------------------------------------------------------- numbers
@@ -279,8 +246,9 @@ def to_double(input: Any) -> Any:
 @_of(Tensor.to)
 def to(input: Any, target: Any) -> Any:
     """The numbers as they are, where they are of this type, or for this device, already."""
-    if isinstance(input, Matrix) and target not in (input.dtype, input.device, str(input.device)):
-        raise RuntimeError(f"features of {input.dtype}, to {target}")
+    value = _example(input.value)
+    if target not in (value.dtype, value.device, str(value.device)):
+        raise RuntimeError(f"features of {value.dtype}, to {target}")
     return input
 
 

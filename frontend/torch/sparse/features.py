@@ -12,6 +12,7 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +20,6 @@ from torch import Tensor
 from ....passes.analysis.seconds import dense_features_seconds, sparse_features_seconds
 from ..constant_inputs import look, may_stay
 from . import speeds
-from .graphs import Product
 from .matrix import Matrix
 
 log = logging.getLogger("gnnc")
@@ -28,6 +28,17 @@ _SHARE = 0.3
 """What is not 0 in features that may be worth it, whatever they are multiplied by."""
 _LOOKED_AT = 8
 """New states of tensors that a callable may come with before it is left alone."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of a graph: the numbers of a matrix, how many of them are entries, and the width of
+    what it is multiplied by, for the first call's arguments."""
+
+    numbers: int
+    entries: int
+    width: int
+    number_bytes: int
 
 
 @dataclass
@@ -56,20 +67,21 @@ class Features:
         self.left = _LOOKED_AT if wanted else 0
         self.note = note
 
-    def give_up(self, reason: object) -> None:
-        """No argument is looked at any more: the callable does more with them than products."""
+    def stay_dense(self, reason: object) -> None:
+        """Notes why the features of a graph are not taken as sparse."""
         self.note(f"features stay dense: {reason}")
-        self.left = 0
 
-    def of(self, tensors: Sequence[Tensor]) -> dict[int, Matrix]:
-        """The matrices for those of a call's tensors that are worth it, by `id`."""
+    def places(self, args: Sequence[Any]) -> list[int]:
+        """Which arguments of a graph may be features."""
+        wanted = self.left > 0
+        return [i for i, x in enumerate(args) if wanted and may_stay(x) and x.dim() == 2]
+
+    def of(self, args: Sequence[Any], places: Sequence[int]) -> dict[int, Matrix]:
+        """The matrices for those of a call's arguments at these places that are worth it."""
         if self.left == 0:
             return {}
-        out: dict[int, Matrix] = {}
-        for x in tensors:
-            if may_stay(x) and x.dim() == 2 and (found := self._look(x)) is not None:
-                out[id(x)] = found
-        return out
+        found = {i: self._look(args[i]) for i in places}
+        return {i: x for i, x in found.items() if x is not None}
 
     def check(self, products: Sequence[Product]) -> None:
         """Raises NotWorth where the products of a graph cost less with dense features."""

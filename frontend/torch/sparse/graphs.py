@@ -4,52 +4,102 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._dynamo.source import ConstantSource
+from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 from torch.fx.proxy import GraphAppendingTracer
 
 from ..importer.errors import Unsupported, node_name
 from ..importer.values.sizes import expression
 from .combinations import operation
+from .features import Features, NotWorth, Product
 from .matrix import Matrix, unknown
 from .operations import Entries, built_loosely
 
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 _PARTS = ("row", "col", "value")
+_Found = Mapping[int, Matrix]
+_Run = Callable[[Sequence[Any], _Found], Any]
 
 
-@dataclass(frozen=True)
-class Product:
-    """A product of a graph: the numbers of a matrix, how many of them are entries, and the width of
-    what it is multiplied by, for the first call's arguments."""
-
-    numbers: int
-    entries: int
-    width: int
-    number_bytes: int
-
-
-def on_entries(
-    backend: Backend, check: Callable[[Sequence[Product]], None] = lambda products: None
-) -> Backend:
-    """A backend that takes graphs with matrices, from one that takes graphs of dense tensors.
-    `check` sees the products first, and may raise."""
+def on_entries(backend: Backend, features: Features) -> Backend:
+    """A backend that takes graphs with matrices, and with dense arguments that are mostly zeros,
+    from one that takes graphs of dense tensors."""
 
     def taking(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        if not any(isinstance(_example(n), Matrix) for n in graph.graph.nodes):
-            return backend(graph, examples)
-        copy = _Copy(graph)
-        made = copy.made()
-        check(copy.products)
-        run = backend(made, _spread(examples))
-        return lambda *args: run(*_spread(args))
+        places = features.places(examples)
+        if places:
+            return _WithFeatures(backend, graph, features, places, examples)
+        return _with_dense(backend, graph, examples)
 
     return taking
+
+
+def _with_dense(
+    backend: Backend, graph: fx.GraphModule, examples: Sequence[Any]
+) -> Callable[..., Any]:
+    """A graph whose features are dense."""
+    if not any(isinstance(_example(n), Matrix) for n in graph.graph.nodes):
+        return backend(graph, examples)
+    run = backend(_Copy(graph, {}).made(), _spread(examples))
+    return lambda *args: run(*_spread(args))
+
+
+class _WithFeatures:
+    """A graph that is compiled for dense arguments as they are in a call, mostly zeros or not;
+    `places` are those of its arguments that may be features."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        graph: fx.GraphModule,
+        features: Features,
+        places: Sequence[int],
+        examples: Sequence[Any],
+    ) -> None:
+        self.backend, self.graph = backend, graph
+        self.features, self.places = features, places
+        self.programs: dict[frozenset[int], _Run] = {}
+        self._program(examples, features.of(examples, places))
+
+    def __call__(self, *args: Any) -> Any:
+        found = self.features.of(args, self.places)
+        return self._program(args, found)(args, found)
+
+    def _program(self, args: Sequence[Any], found: _Found) -> _Run:
+        key = frozenset(found)
+        if key not in self.programs:
+            self.programs[key] = self._sparse(args, found) if found else self._dense(args)
+        return self.programs[key]
+
+    def _dense(self, args: Sequence[Any]) -> _Run:
+        run = _with_dense(self.backend, self.graph, args)
+        return lambda args, _: run(*args)
+
+    def _sparse(self, args: Sequence[Any], found: _Found) -> _Run:
+        nodes = list(self.graph.graph.find_nodes(op="placeholder"))
+        try:
+            copy = _Copy(self.graph, {nodes[i]: x for i, x in found.items()})
+            made = copy.made()
+            self.features.check(copy.products)
+            run = self.backend(made, _spread(_with(args, found)))
+        except (Unsupported, NotWorth) as reason:
+            self.features.stay_dense(reason)
+            self.places = ()
+            return self._program(args, {})
+        return lambda args, found: run(*_spread(_with(args, found)))
+
+
+def _with(args: Sequence[Any], found: _Found) -> list[Any]:
+    return [found.get(i, x) for i, x in enumerate(args)]
 
 
 def _spread(args: Sequence[Any]) -> list[Any]:
@@ -61,6 +111,23 @@ def _spread(args: Sequence[Any]) -> list[Any]:
         else:
             out.append(x)
     return out
+
+
+def _stand_in(node: fx.Node, features: Matrix) -> Entries:
+    """What stands for features in a trace, with as many entries as no other tensor has rows."""
+    x = _example(node)
+    if not isinstance(x, FakeTensor):
+        raise NotByEntries(node, "features of which the trace has no stand-in")
+    some = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC])
+    source = ConstantSource(f"entries_of_{node.name}")
+    row = x.fake_mode.from_tensor(features.row, symbolic_context=some, source=source)
+    value = row.new_empty(row.shape, dtype=x.dtype)
+    rows, columns = x.shape
+    if TracingContext.try_get() is not None and not isinstance(columns, int):
+        # what stands beside them may have made it a difference of two symbols, of which a guard
+        # makes a number
+        columns = columns if expression(columns).is_Symbol else int(columns)
+    return Entries(row, row.new_empty(row.shape), value, (rows, columns), torch.strided)
 
 
 def _example(node: fx.Node) -> Any:
@@ -84,10 +151,11 @@ class NotByEntries(Unsupported):
 
 
 class _Copy:
-    """A copy of a graph, in which a matrix is the nodes of its entries."""
+    """A copy of a graph, in which a matrix is the nodes of its entries. `features` are dense
+    arguments that are to be matrices."""
 
-    def __init__(self, old: fx.GraphModule) -> None:
-        self.old = old
+    def __init__(self, old: fx.GraphModule, features: Mapping[fx.Node, Matrix]) -> None:
+        self.old, self.features = old, features
         self.graph = fx.Graph()
         self.tracer = GraphAppendingTracer(self.graph)
         self.now: dict[fx.Node, Any] = {}  # a node, or the entries of a matrix
@@ -97,8 +165,10 @@ class _Copy:
     def made(self) -> fx.GraphModule:
         for node in self.old.graph.nodes:
             matrix = isinstance(_example(node), Matrix)
-            if node.op == "placeholder" and matrix:
-                self.now[node] = self.argument(node)
+            if node in self.features:
+                self.now[node] = self.argument(node, _stand_in(node, self.features[node]))
+            elif node.op == "placeholder" and matrix:
+                self.now[node] = self.argument(node, _example(node))
             elif matrix or any(isinstance(self.now[x], Entries) for x in node.all_input_nodes):
                 self.now[node] = self.computed(node)
             elif node.target is torch.ops.gnnc.index_of_pointer and self.from_index(node):
@@ -115,8 +185,8 @@ class _Copy:
         made = self.now[node.args[0]]  # type: ignore[index]
         return made.args[0] if made.target is torch.ops.gnnc.pointer else None
 
-    def argument(self, node: fx.Node) -> Entries:
-        matrix = _example(node)
+    def argument(self, node: fx.Node, matrix: Matrix | Entries) -> Entries:
+        """A matrix as further arguments, for which this one stands in a trace."""
         parts = []
         for name in _PARTS:
             part = getattr(matrix, name)
@@ -160,17 +230,25 @@ class _Copy:
         args, kwargs = fx.node.map_arg((_arguments(node), node.kwargs), self.traced)
         try:
             out = found(*args, **kwargs)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # other arguments than the function knows
             raise NotByEntries(node, str(error)) from error
         if isinstance(out, Entries):
             out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
         for new in list(self.graph.nodes)[before:]:
-            new.meta.update(node.meta, example_value=_value(new))
+            with self.unguarded():
+                new.meta.update(node.meta, example_value=_value(new))
             if new.target is torch.ops.gnnc.sparse_matmul:
                 self.products.append(_product(new))
         if found is built_loosely:
             self.loose.add(str(_example(out.value).shape[0]))
         return out if isinstance(out, Entries) else _node(out)
+
+    def unguarded(self) -> AbstractContextManager[None]:
+        """Where no guard is made: nobody could check one of how many entries features have, and
+        what dense ones need has been guarded when they were traced."""
+        modes = (_example(n).fake_mode for n in self.features)
+        env = next((m.shape_env for m in modes), None)
+        return nullcontext() if env is None else env.suppress_guards()
 
     def traced(self, x: fx.Node) -> Any:
         """What a node has become, as something that notes the functions it is given to."""

@@ -29,7 +29,6 @@ class Matrix(Tensor):
         like: the layout that the user's matrix has.
         ordered: the entries are in the order that this layout has; functions that show it are left
             to torch otherwise.
-        combined: this is a function of the matrix that has these entries (combinations.py).
         origin: the user's matrix, where this is no stand-in of a trace. Functions that are called
             beside a trace, behind a graph break, are called with it.
     """
@@ -39,7 +38,6 @@ class Matrix(Tensor):
     value: Tensor
     like: torch.layout
     ordered: bool
-    combined: bool
     origin: Tensor | None
 
     @staticmethod
@@ -52,7 +50,6 @@ class Matrix(Tensor):
         like: torch.layout,
         ordered: bool = True,
         *,
-        combined: bool = False,
         strides: Any = None,
         origin: Tensor | None = None,
     ) -> Matrix:
@@ -60,8 +57,7 @@ class Matrix(Tensor):
             cls, shape, strides=strides, dtype=value.dtype, requires_grad=value.requires_grad
         )
         self.row, self.col, self.value = row, col, value
-        self.like, self.ordered = like, ordered
-        self.combined, self.origin = combined, origin
+        self.like, self.ordered, self.origin = like, ordered, origin
         return self
 
     def __repr__(self) -> str:
@@ -70,16 +66,15 @@ class Matrix(Tensor):
     # what user code asks to tell layouts apart, of which the stand-in's own answer is another
     is_sparse_csr = property(lambda self: self.like is torch.sparse_csr)
 
-    def __tensor_flatten__(self) -> tuple[list[str], tuple[torch.layout, bool, bool]]:
-        return ["row", "col", "value"], (self.like, self.ordered, self.combined)
+    def __tensor_flatten__(self) -> tuple[list[str], tuple[torch.layout, bool]]:
+        return ["row", "col", "value"], (self.like, self.ordered)
 
     @staticmethod
     def __tensor_unflatten__(
-        inner: Mapping[str, Tensor], kept: tuple[torch.layout, bool, bool], size: Any, stride: Any
+        inner: Mapping[str, Tensor], kept: tuple[torch.layout, bool], size: Any, stride: Any
     ) -> Matrix:
         parts = inner["row"], inner["col"], inner["value"]
-        like, ordered, combined = kept
-        return Matrix(*parts, size, like, ordered, combined=combined, strides=stride)
+        return Matrix(*parts, size, *kept, strides=stride)
 
     @classmethod
     @torch._dynamo.disable  # behind a graph break it runs, and is nothing to compile
@@ -90,15 +85,13 @@ class Matrix(Tensor):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from .combinations import operation
+        from .operations import OPERATIONS
 
         if TracingContext.try_get() is None:
             args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin, (args, kwargs or {}))
             return func(*args, **kwargs)
-        matrices = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Matrix)]
-        found = operation(func, matrices)
-        if found is not None:
-            return found(*args, **(kwargs or {}))
+        if func in OPERATIONS:
+            return OPERATIONS[func](*args, **(kwargs or {}))
         out = super().__torch_function__(func, types, args, kwargs or {})
         tensors = any(isinstance(x, Tensor) for x in pytree.tree_leaves(out))
         if tensors and getattr(func, "__name__", "") != "__get__":
@@ -115,8 +108,7 @@ class Matrix(Tensor):
     ) -> Any:
         if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             x = args[0]
-            parts = x.row, x.col, x.value.detach()
-            return Matrix(*parts, x.shape, x.like, x.ordered, combined=x.combined)
+            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like, x.ordered)
         raise NotImplementedError(unknown(func))
 
 

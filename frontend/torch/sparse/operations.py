@@ -29,11 +29,6 @@ class Entries(NamedTuple):
     ordered: bool = True
     times: Callable[[Any], Any] | None = None
 
-    @property
-    def combined(self) -> bool:
-        """Whether this is a function of the matrix that has these entries."""
-        return self.times is not None
-
 
 def is_matrix(x: object) -> bool:
     """Whether this is a matrix or the entries of one."""
@@ -63,7 +58,7 @@ def _need(a: Any, *layouts: torch.layout) -> None:
 
 def plain(a: Any) -> None:
     """Raises RuntimeError for a combination, of which there are no entries."""
-    if a.combined:
+    if isinstance(a, Entries) and a.times is not None:
         raise RuntimeError("features that are combined already are only multiplied with weights")
 
 
