@@ -177,8 +177,8 @@ def run_part(part: Part, args: argparse.Namespace) -> int:
     if args.markdown:
         texts = [part.report(r, markdown=True) for r in results]
         Path(args.markdown).write_text("\n\n".join(texts) + "\n")
-    if args.plot is not None and part.draw is not None:
-        part.draw(results, Path(args.plot))
     if args.record:
         record(Path(args.record), part, PARTS, results, here)
+    if args.plot is not None and part.draw is not None:
+        part.draw(results, Path(args.plot))
     return 1 if part.failed(results) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from dataclasses import asdict
 from pathlib import Path
@@ -35,8 +36,10 @@ def write(
         "state": state,
         "told": told,
     }
+    packed = io.BytesIO()  # of a file that cannot be written, torch would not say why
+    torch.save(content, packed)
     try:
-        durable_file.replace(path, lambda file: torch.save(content, file))
+        durable_file.replace(path, packed.getbuffer())
     except OSError as error:
         raise Refused(f"--checkpoint: {path} cannot be written: {error}") from error
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 BESIDE = ".new"
 """The suffix of what is being written. A crash may leave one; the next write takes its place."""
 
 
-def replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Makes what `write` writes the content of `path`.
+def replace(path: Path, content: memoryview) -> None:
+    """Makes `content` what is in the file `path`.
 
     The disk has the new content before the name is moved to it, and the name when this returns.
 
@@ -22,7 +20,7 @@ def replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
     beside = path.with_name(path.name + BESIDE)
     try:
         with open(beside, "wb") as file:
-            write(file)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

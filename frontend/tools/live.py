@@ -12,7 +12,7 @@ from .report import bytes_text, seconds_text
 
 LINE_SECONDS = 5.0
 """How often there is a line where no terminal shows the one that changes."""
-_LOOKS = "{desc} {n_fmt}/{total_fmt} |{bar:8}|{postfix} [{elapsed}<{remaining}]"
+_LOOKS = "{desc} {n_fmt}/{total_fmt} |{bar:8}| {elapsed}<{remaining}{postfix}"
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from .comparison_table import report
 from .report import check_place, write_json
 
 CHECKPOINT_EVERY = 10
+STOPPED = 130
+"""The exit status that shells give what Ctrl-C has ended."""
 _SETTINGS = (
     *("model", "dataset", "root", "nodes", "epochs", "hidden", "layers"),
     *("dropout", "lr", "weight_decay", "eval_every", "mode"),
@@ -132,6 +134,10 @@ def run(args: argparse.Namespace) -> int:
     except (ChildFailed, Refused) as error:
         print(f"gnnc train: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        later = "" if args.checkpoint is None else "; --resume goes on from the last checkpoints"
+        print(f"gnnc train: stopped{later}", file=sys.stderr)
+        return STOPPED
     if args.json is not None:
         write_json(args.json, results)
     if args.json != "-":

@@ -15,11 +15,10 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
-
-import torch
 
 from gnnc.frontend.tools import durable_file, train
 from gnnc.frontend.tools.training import Settings
@@ -35,13 +34,26 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class Halting(io.FileIO):
+    """A file that is written in halves."""
+
+    def __init__(self, path: Path, mode: str, between: Callable[[], None]):
+        super().__init__(path, mode)
+        self.between = between
+
+    def write(self, content: memoryview) -> int:
+        half = len(content) // 2
+        super().write(content[:half])
+        self.between()
+        return half + super().write(content[half:])
+
+
 class Dying:
-    """The module `os` and `torch.save` for a process that dies in its second checkpoint."""
+    """The module `os`, and `open`, for a process that dies in its second checkpoint."""
 
     def __init__(self, moment: str):
         self.moment = moment
         self.checkpoints = 0
-        self.save_whole = torch.save
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
@@ -50,15 +62,9 @@ class Dying:
         if self.checkpoints == 2 and moment == self.moment:
             die()
 
-    def save(self, content: object, file: io.BufferedWriter) -> None:
+    def open_file(self, path: Path, mode: str) -> Halting:
         self.checkpoints += 1
-        whole = io.BytesIO()
-        self.save_whole(content, whole)
-        half = len(whole.getvalue()) // 2
-        file.write(whole.getvalue()[:half])
-        file.flush()
-        self.at("half written")
-        file.write(whole.getvalue()[half:])
+        return Halting(path, mode, lambda: self.at("half written"))
 
     def fsync(self, descriptor: int) -> None:
         self.at("written")
@@ -92,7 +98,7 @@ def attempt(mode: str, file: Path, kill: str = "") -> None:
 def work(mode: str, file: Path, kill: str, tells: int) -> NoReturn:
     try:
         durable_file.os = dying = Dying(kill)
-        torch.save = dying.save
+        durable_file.open = dying.open_file
         kept, settings = train.Kept(file, EVERY), Settings(**SETTINGS, mode=mode)
         answer = train.train(settings, kept, lambda _: tell(tells))
         file.with_suffix(".json").write_text(json.dumps(answer))

@@ -189,7 +189,7 @@ def test_folder(saved: Path):
 
 TRAIN = [
     *("train", "--only", "compiled", "--mode", "step", "--nodes", "60", "--hidden", "4"),
-    *("--epochs", "60", "--seeds", "2", "--eval-every", "20"),
+    *("--epochs", "300", "--seeds", "2", "--eval-every", "100"),
 ]
 
 
@@ -224,4 +224,4 @@ def test_command_is_killed_and_resumed(tmp_path: Path, capfd: pytest.CaptureFixt
     for one, other in zip(resumed["histories"], whole["histories"], strict=True):
         assert one["losses"] == other["losses"]
         assert one["evaluations"] == other["evaluations"]
-        assert [e["epoch"] for e in one["evaluations"]] == [20, 40, 60]
+        assert [e["epoch"] for e in one["evaluations"]] == [100, 200, 300]

@@ -126,6 +126,26 @@ def test_train_refuses_before_it_trains(
     assert f"gnnc train: {text}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "later"),
+    [([], ""), (["--checkpoint", "."], "; --resume goes on from the last checkpoints")],
+)
+def test_train_is_stopped(
+    arguments: list[str],
+    later: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def compare(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_command, "compare", compare)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *arguments]) == 130
+    assert capsys.readouterr().err == f"gnnc train: stopped{later}\n"
+
+
 def test_train_plot_without_matplotlib(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
