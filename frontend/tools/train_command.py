@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import figures, training_figure
-from .checkpoint_folder import CheckpointFolder
+from . import checkpoint_folder, figures, training_figure
 from .children import ChildFailed, Message, Refused
 from .compare import WAYS, compare
 from .comparison_table import report
@@ -156,11 +155,11 @@ def _trained(args: argparse.Namespace) -> Message:
         check_place("--json", Path(args.json))
     if args.plot is not None:
         figures.check("--plot", Path(args.plot))
-    folder = None
-    if args.checkpoint is not None:
-        folder = CheckpointFolder(Path(args.checkpoint), args.resume)
     settings: Message = {name: getattr(args, name) for name in _SETTINGS}
     settings["root"] = str(Path(args.root).expanduser())
     ways = WAYS if args.only is None else (args.only,)
     every = args.checkpoint_every or CHECKPOINT_EVERY
-    return compare(settings, args.seeds, ways, folder, every)
+    if args.checkpoint is None:
+        return compare(settings, args.seeds, ways)
+    with checkpoint_folder.opened(Path(args.checkpoint), args.resume) as folder:
+        return compare(settings, args.seeds, ways, folder, every)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gnnc.frontend.cli import main
 from gnnc.frontend.tools import checkpoint
-from gnnc.frontend.tools.checkpoint_folder import CheckpointFolder
+from gnnc.frontend.tools.checkpoint_folder import opened
 from gnnc.frontend.tools.children import Refused
 from gnnc.frontend.tools.datasets import citation
 from gnnc.frontend.tools.training import Settings
@@ -176,15 +176,26 @@ def test_full_disk(saved: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_folder(saved: Path):
     """Nothing of an earlier run is overwritten, and what is resumed has to be there."""
-    with pytest.raises(Refused, match=r"earlier run \(eager-seed1.pt, ..\): go on"):
-        CheckpointFolder(saved.parent, resume=False)
-    with pytest.raises(Refused, match="--checkpoint: No such file or directory"):
-        CheckpointFolder(saved.parent / "typo", resume=True)
-    with pytest.raises(Refused, match="--checkpoint: File exists"):
-        CheckpointFolder(saved, resume=False)
-    assert CheckpointFolder(saved.parent, resume=True).file("eager", 1) == saved
-    CheckpointFolder(saved.parent / "new" / "folder", resume=False)
-    assert (saved.parent / "new" / "folder").is_dir()
+    for folder, resume, text in (
+        (saved.parent, False, r"has checkpoints of an earlier run \(eager-seed1.pt, ..\): go on"),
+        (saved.parent / "typo", True, "--checkpoint: No such file or directory"),
+        (saved, False, "--checkpoint: File exists"),
+    ):
+        with pytest.raises(Refused, match=text), opened(folder, resume):
+            pass
+    with opened(saved.parent, resume=True) as found:
+        assert found.file("eager", 1) == saved
+    with opened(saved.parent / "new" / "folder", resume=False) as found:
+        assert found.path.is_dir()
+
+
+def test_folder_of_a_run_that_goes_on(tmp_path: Path):
+    with opened(tmp_path, resume=False):
+        with pytest.raises(Refused, match="--checkpoint: another run is writing to"):
+            with opened(tmp_path, resume=True):
+                pass
+    with opened(tmp_path, resume=True):
+        pass
 
 
 TRAIN = [
