@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ..frontend.tools import figures
 from ..frontend.tools.children import ChildFailed, Message, Refused
 from ..frontend.tools.report import write_json
-from . import ablation, accuracy, ceilings, kernels, race, scaling
+from . import ablation, accuracy, ceilings, kernels, race, race_figure, scaling
 from .machine import machine
 from .record import record
 
@@ -21,8 +22,8 @@ class Part:
     """One measurement: what it takes, how it is made (a table at a time), and its tables as text.
 
     `key` is its place in results, `heading` that in documents, `failed` whether the exit status
-    should tell of a failure, `plot` draws one result into a folder and returns the figure's name,
-    or None where it cannot.
+    should tell of a failure, `draw` draws all results into one file, `plot` one result into a
+    folder and returns the figure's name, or None where it cannot.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Part:
     measure: Callable[[argparse.Namespace], Iterator[Message]]
     report: Callable[..., str]
     failed: Callable[[Sequence[Message]], bool] = lambda _: False
+    draw: Callable[[Sequence[Message], Path], None] | None = None
     plot: Callable[[Message, Path], str | None] | None = None
 
 
@@ -46,6 +48,7 @@ PARTS = (
         race.measure,
         race.report,
         race.failed,
+        race_figure.draw,
     ),
     Part(
         "ceilings",
@@ -82,6 +85,7 @@ PARTS = (
         scaling.add_arguments,
         scaling.measure,
         scaling.report,
+        draw=scaling.draw_all,
         plot=scaling.plot,
     ),
     Part(
@@ -100,7 +104,7 @@ PARTS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the race, for `gnnc bench` alone, and a subcommand for each part."""
     PARTS[0].add_arguments(parser)
-    _add_outputs(parser)
+    _add_outputs(parser, PARTS[0])
     commands = parser.add_subparsers(metavar="PART", title="parts")
     for part in PARTS:
         command = commands.add_parser(
@@ -110,14 +114,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
         part.add_arguments(command)
-        _add_outputs(command)
+        _add_outputs(command, part)
         command.set_defaults(run=partial(run_part, part))
     every = commands.add_parser("all", help="every part as it is without options, recorded")
     every.add_argument("--record", metavar="FOLDER", default="docs/results")
     every.set_defaults(run=run_all)
 
 
-def _add_outputs(parser: argparse.ArgumentParser) -> None:
+def _add_outputs(parser: argparse.ArgumentParser, part: Part) -> None:
     parser.add_argument(
         "--json",
         nargs="?",
@@ -131,6 +135,11 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="add the results to FOLDER/results.json, and write what is there as FOLDER/README.md",
     )
+    parser.set_defaults(plot=None)
+    if part.draw is not None:
+        parser.add_argument(
+            "--plot", metavar="FILE", help="draw them (.svg, .png, ..; needs matplotlib)"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -144,7 +153,7 @@ def run_all(args: argparse.Namespace) -> int:
     for part in PARTS:
         parser = argparse.ArgumentParser()
         part.add_arguments(parser)
-        _add_outputs(parser)
+        _add_outputs(parser, part)
         status |= run_part(part, parser.parse_args(["--record", args.record]))
     return status
 
@@ -153,6 +162,8 @@ def run_part(part: Part, args: argparse.Namespace) -> int:
     """Measures, prints each table as it is made, writes the files; returns the exit status."""
     results: list[Message] = []
     try:
+        if args.plot is not None:
+            figures.check("--plot", Path(args.plot))
         for result in part.measure(args):
             results.append(result)
             if args.json != "-":
@@ -168,4 +179,6 @@ def run_part(part: Part, args: argparse.Namespace) -> int:
         Path(args.markdown).write_text("\n\n".join(texts) + "\n")
     if args.record:
         record(Path(args.record), part, PARTS, results, here)
+    if args.plot is not None and part.draw is not None:
+        part.draw(results, Path(args.plot))
     return 1 if part.failed(results) else 0

@@ -10,11 +10,11 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..frontend.tools.children import Child, Message, OutOfMemory
+from ..frontend.tools.figures import Figure
 from ..frontend.tools.memory import available
 from ..frontend.tools.report import bytes_text, seconds_text, table
 from .graphs import COMPILED
@@ -39,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--classes", type=int, default=16)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0, help="of training for each number")
-    parser.add_argument("--plot", metavar="FILE", help="draw it (.svg, .png, ..; needs matplotlib)")
 
 
 def _count(text: str) -> int:
@@ -67,15 +66,12 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
             stopped = f"stopped at {edges:,} edges: {error}"
             print(stopped, file=sys.stderr)
             break
-    result: Message = {
+    yield {
         "points": points,
         "slopes": {str(t): slope(points, t) for t in args.threads},
         "stopped": stopped,
         **{k: getattr(args, k) for k in ("contestant", "degree", *SHAPE)},
     }
-    if args.plot and points:
-        draw(result, Path(args.plot))
-    yield result
 
 
 def _points(args: argparse.Namespace, edges: int) -> list[Message]:
@@ -157,16 +153,21 @@ def plot(result: Message, folder: Path) -> str | None:
     return name
 
 
+def draw_all(results: Sequence[Message], path: Path) -> None:
+    """`draw` for the one result that a run has; nothing where no graph fitted into memory."""
+    for result in results:
+        if result["points"]:
+            draw(result, path)
+
+
 def draw(result: Message, path: Path) -> None:
     """Epoch over edges, both logarithmic, a line a number of threads.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from matplotlib.figure import Figure
-
-    figure: Any = Figure(figsize=(6, 4), layout="constrained")  # matplotlib has few types
-    axes = figure.subplots()
+    figure = Figure()
+    (axes,) = figure.panels
     for threads in sorted({p["threads"] for p in result["points"]}):
         points = [p for p in result["points"] if p["threads"] == threads]
         exponent = result["slopes"].get(str(threads))
@@ -175,7 +176,6 @@ def draw(result: Message, path: Path) -> None:
             [p["edges"] for p in points], [p["epoch_seconds"] for p in points], "o-", label=label
         )
     axes.set_xlabel("edges")
-    axes.set_ylabel("seconds an epoch")
-    axes.grid(True, which="major", alpha=0.4)
+    axes.set_ylabel("epoch (s)")
     axes.legend()
-    figure.savefig(path)
+    figure.save(path)

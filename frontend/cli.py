@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__, bench
-from .tools import compare, info
+from .tools import info, train_command
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"gnnc {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module, text in (
-        ("train", compare, "train a model eagerly and compiled, and compare the two"),
+        ("train", train_command, "train a model eagerly and compiled, and compare the two"),
         ("bench", bench, "time training epochs against PyG and DGL"),
         ("info", info, "what of the things gnnc can use this machine has"),
     ):

@@ -2,7 +2,8 @@
 
 A child is a module with `if __name__ == "__main__": children.serve(work)`. The parent sends it
 JSON objects, and each comes back answered; what libraries print does not disturb this, for the
-answers have a pipe of their own.
+answers have a pipe of their own. Work that takes long may tell of its progress on the way
+(`serve_with_progress`): those messages go through the same pipe, before the answer.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from .memory import available, resident
 
 _ANSWERS = "GNNC_ANSWER_DESCRIPTOR"
 _REFUSED = "refused"
 _NO_MEMORY = "no memory"
+_PROGRESS = "progress"
+_CHUNK = 1 << 16
 
 WATCH_SECONDS = 0.05
 """How often the memory of a child at work is looked at."""
@@ -28,6 +32,8 @@ RESERVE = 512 << 20
 """What the machine keeps: a child that leaves less than this to all others is ended."""
 
 Message = dict[str, Any]
+Tell = Callable[[Message], None]
+"""Takes a message on progress."""
 
 
 class ChildFailed(Exception):
@@ -71,37 +77,53 @@ class Child:
             text=True,
         )
         os.close(write)
-        self._answers = os.fdopen(read)
+        self._answers = os.fdopen(read, "rb", buffering=0)
+        self._unread = b""
 
     @property
     def process(self) -> int:
         """The number that the system has for it."""
         return self._process.pid
 
-    def ask(self, question: Message) -> Message:
-        """Sends one object and waits for the answer; raises ChildFailed when there is none
-        (OutOfMemory where that is why), and Refused where the child's work did."""
+    def ask(self, question: Message, tell: Tell | None = None) -> Message:
+        """Sends one object and waits for the answer; `tell` gets what the child tells meanwhile.
+
+        Raises:
+            ChildFailed: there is no answer (OutOfMemory where that is why).
+            Refused: the child's work did.
+        """
         assert self._process.stdin is not None
         try:
             print(json.dumps(question), file=self._process.stdin, flush=True)
         except BrokenPipeError:
-            answer = ""
-        else:
-            if self._limit is not None:
-                self._watch(self._limit)
-            answer = self._answers.readline()
-        if not answer:
-            status = self._process.wait()
-            raise ChildFailed(f"{self._module} ended with status {status}; see its message above")
-        found = json.loads(answer)
+            self._fail()
+        while _PROGRESS in (found := self._next()):
+            if tell is not None:
+                tell(found[_PROGRESS])
         if _REFUSED in found:
             raise Refused(found[_REFUSED])
         if _NO_MEMORY in found:
             raise OutOfMemory(found[_NO_MEMORY])
         return found
 
+    def _next(self) -> Message:
+        """The child's next message."""
+        while b"\n" not in self._unread:
+            if self._limit is not None:
+                self._watch(self._limit)
+            read = self._answers.read(_CHUNK)
+            if not read:
+                self._fail()
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        return json.loads(line)
+
+    def _fail(self) -> NoReturn:
+        status = self._process.wait()
+        raise ChildFailed(f"{self._module} ended with status {status}; see its message above")
+
     def _watch(self, limit: int) -> None:
-        """Waits until there is an answer to read; raises OutOfMemory past the limit."""
+        """Waits until there is something to read; raises OutOfMemory past the limit."""
         while not select.select([self._answers], [], [], WATCH_SECONDS)[0]:
             used, left = resident(self.process), available()
             if used > limit or left < RESERVE:
@@ -135,13 +157,33 @@ def serve(work: Callable[[Message], Message]) -> None:
 
     A child whose work raises MemoryError ends: what it holds is in an unknown state.
     """
+    serve_with_progress(lambda question, _: work(question))
+
+
+def serve_with_progress(work: Callable[[Message, Tell], Message]) -> None:
+    """`serve` for work that tells the parent of its progress, by the function it is given.
+
+    A child whose parent is gone ends where it tells of something: nobody waits for its answer.
+    """
+    # Ctrl-C reaches parent and children alike; the parent ends its children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(int(os.environ[_ANSWERS]), "w") as answers:
+
+        def send(message: Message) -> None:
+            try:
+                print(json.dumps(message), file=answers, flush=True)
+            except BrokenPipeError:
+                os._exit(1)  # at once: an orphan must not go on to write files
+
+        def tell(progress: Message) -> None:
+            send({_PROGRESS: progress})
+
         for line in sys.stdin:
             try:
-                answer = work(json.loads(line))
+                answer = work(json.loads(line), tell)
             except Refused as error:
                 answer = {_REFUSED: str(error)}
             except MemoryError as error:
-                print(json.dumps({_NO_MEMORY: str(error)}), file=answers, flush=True)
+                send({_NO_MEMORY: str(error)})
                 return
-            print(json.dumps(answer), file=answers, flush=True)
+            send(answer)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from .children import Refused
+
 
 def table(rows: Sequence[Sequence[str]], *, markdown: bool = False) -> str:
     """Rows of equally many cells, the first row a heading, the first column to the left."""
@@ -29,6 +31,18 @@ def seconds_text(seconds: float) -> str:
 
 def bytes_text(count: float) -> str:
     return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
+
+
+def check_place(option: str, file: Path) -> None:
+    """Sees, before anything is measured, that there is a folder to write the file to.
+
+    Raises:
+        Refused: there is none, or the file is one.
+    """
+    if file.is_dir():
+        raise Refused(f"{option}: {file} is a folder")
+    if not file.parent.is_dir():
+        raise Refused(f"{option}: {file} has no folder {file.parent} to be written to")
 
 
 def write_json(target: str, results: object) -> None:

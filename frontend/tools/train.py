@@ -1,7 +1,9 @@
 """The child process of `gnnc train`: trains one model on one graph, eagerly or compiled.
 
 frontend/tools/compare.py starts one child a way and has them take turns, seed by seed. A question
-is `Settings` with the seed and the way; the answer is what `train` returns.
+has the `settings` of a training and where its checkpoint is (`checkpoint`: the file, or None;
+`every`: how many epochs apart). `{"check": [..]}` of such questions reads all the checkpoints that
+there are, so that a bad one is found before anything is trained.
 """
 
 from __future__ import annotations
@@ -9,35 +11,27 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-from tqdm import tqdm
-
-from .children import Message, Refused, serve
+from . import checkpoint
+from .children import Message, Refused, Tell, serve_with_progress
 from .datasets import NodeTask, citation, split
+from .history import History
 from .memory import Watermark
-from .models import Net, warm_up
+from .models import warm_up
+from .training import Settings, Training
+
+TELL_SECONDS = 0.1
+"""How often progress is told: to tell it takes time from what is trained beside it."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """One training: `dataset` is "default" or `<class of torch_geometric.datasets>:<name>`."""
+class Kept:
+    """Where the checkpoint of a training is, and after how many epochs it is written anew."""
 
-    model: str
-    dataset: str
-    root: str
-    epochs: int
-    hidden: int
-    layers: int
-    dropout: float
-    lr: float
-    weight_decay: float
-    nodes: int
-    seed: int
-    compiled: bool
+    file: Path
+    every: int
 
 
 @functools.cache
@@ -72,91 +66,132 @@ def load(dataset: str, root: str, nodes: int) -> NodeTask:
     return NodeTask(dataset, data.x.numpy(), data.edge_index.numpy(), y, classes, *masks)
 
 
-def train(settings: Settings) -> Message:
-    """Trains one model; returns its accuracy, its times and its memory.
+def _task(settings: Settings) -> NodeTask:
+    return load(settings.dataset, settings.root, settings.nodes)
 
-    `accuracy` is that on the test nodes at the epoch that is best on the validation nodes;
-    `epoch_seconds` has one entry for each epoch (forward, loss, backward, Adam step; evaluation
-    is not in it); `memory` is the highest resident memory in bytes above that before the model
-    was made. Compiled models add `compile_seconds`, `kernels` and `fallbacks`.
+
+def check(settings: Settings, kept: Kept) -> None:
+    """Reads the checkpoint where there is one; raises Refused where it is not of this training."""
+    if kept.file.exists():
+        checkpoint.read(kept.file, settings, _task(settings).checksum)
+
+
+def train(settings: Settings, kept: Kept | None, tell: Tell) -> Message:
+    """Trains one model, on from its checkpoint where there is one.
+
+    Returns its `History`, the `accuracy` and last `loss` of it, and the sizes of the `graph`;
+    of compiled models also `compile_seconds`, `kernels` and `fallbacks`.
     """
-    task = load(settings.dataset, settings.root, settings.nodes)
-    x, edge_index, y = (torch.from_numpy(a) for a in (task.x, task.edge_index, task.y))
-    masks = [torch.from_numpy(m) for m in (task.train, task.validation, task.test)]
-    compile_ = _compiler() if settings.compiled else None
-    _warm_up_once(compile_)
-    mark = Watermark.set()
-
-    torch.manual_seed(settings.seed)
-    inner = [settings.hidden] * (settings.layers - 1)
-    model = Net(settings.model, [x.shape[1], *inner, task.classes], settings.dropout)
-    if compile_ is not None:
-        model = compile_(model)
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-    )
-    seconds: list[float] = []
-    best = (-1.0, 0.0)
-    label = f"{'compiled' if settings.compiled else 'eager':8} seed {settings.seed}"
-    looks: dict[str, Any] = {"leave": False, "unit": "epoch", "dynamic_ncols": True}
-    with tqdm(range(settings.epochs), label, disable=None, **looks) as bar:  # None: on terminals
-        for _ in bar:
-            start = time.perf_counter()
-            model.train()
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(x, edge_index)[masks[0]], y[masks[0]])
-            loss.backward()
-            optimizer.step()
-            seconds.append(time.perf_counter() - start)
-            best = max(best, _accuracies(model, x, edge_index, y, masks[1:]))
-            bar.set_postfix(loss=f"{loss.item():.3f}", test=f"{best[1]:.3f}")
-
-    answer: Message = {
-        "accuracy": best[1],
-        "loss": loss.item(),
-        "epoch_seconds": seconds,
-        "memory": mark.above,
-        "memory_exact": mark.exact,
+    task = _task(settings)
+    _warm_up_once(settings.mode != "eager")
+    run = Run(settings, task, kept, tell)
+    while not run.is_done():
+        run.epoch()
+    return {
+        **run.history.as_message(),
+        "accuracy": run.history.accuracy,
+        "loss": run.history.losses[-1],
         "graph": {
             "name": task.name,
-            "nodes": x.shape[0],
-            "edges": edge_index.shape[1],
-            "features": x.shape[1],
+            "nodes": task.x.shape[0],
+            "edges": task.edge_index.shape[1],
+            "features": task.x.shape[1],
             "classes": task.classes,
         },
+        **run.explanation(),
     }
-    return answer | (_explanation(model) if settings.compiled else {})
 
 
-def _accuracies(
-    model: torch.nn.Module, x: Tensor, edge_index: Tensor, y: Tensor, masks: list[Tensor]
-) -> tuple[float, float]:
-    model.eval()
-    with torch.no_grad():
-        right = model(x, edge_index).argmax(1) == y
-    validation, test = (right[m].float().mean().item() for m in masks)
-    return validation, test
+class Run:
+    """A training with its history, which tells of itself and writes its checkpoint."""
+
+    def __init__(self, settings: Settings, task: NodeTask, kept: Kept | None, tell: Tell):
+        self.settings, self.task, self.kept, self.tell = settings, task, kept, tell
+        self.mark = Watermark.set()
+        self.training = Training(settings, task)
+        self.history, self.before = History(), Message()
+        if kept is not None and kept.file.exists():
+            state, told = checkpoint.read(kept.file, settings, task.checksum)
+            self.training.restore(state)
+            self.history, self.before = History.of(told["history"]), told["explanation"]
+        self.resumed_at = self.history.epochs
+        if not self.is_done():
+            self.history.starts.append(self.resumed_at)
+        self.last_told = time.monotonic()
+
+    def epoch(self) -> None:
+        """Trains one, with what is due after it; only the training itself is timed."""
+        loss, seconds = self.training.epoch()
+        history = self.history
+        history.losses.append(loss)
+        history.epoch_seconds.append(seconds)
+        if self.settings.evaluates(history.epochs):
+            history.evaluations.append(self.training.evaluate(history.epochs))
+        history.saw_memory(self.mark.above, self.mark.exact)
+        saves = self.kept is not None and self._is_due(self.kept)
+        if saves or self.is_done() or time.monotonic() - self.last_told > TELL_SECONDS:
+            self._tell()  # before it is written: here an orphan ends
+        if saves:
+            self._save(self.kept.file)
+
+    def explanation(self) -> Message:
+        """What was compiled; the time for it is that of all processes of this training."""
+        if self.before and self.resumed_at == self.settings.epochs:
+            return self.before  # nothing was left to train
+        now = self.training.explanation()
+        if self.before:
+            now["compile_seconds"] += self.before["compile_seconds"]
+        return now
+
+    def is_done(self) -> bool:
+        """Whether it has all its epochs."""
+        return self.history.epochs == self.settings.epochs
+
+    def _is_due(self, kept: Kept) -> bool:
+        return self.is_done() or self.history.epochs % kept.every == 0
+
+    def _tell(self) -> None:
+        last = self.history.evaluations[-1] if self.history.evaluations else None
+        self.tell(
+            {
+                "epoch": self.history.epochs,
+                "loss": self.history.losses[-1],
+                "epoch_seconds": self.history.median_seconds,
+                "accuracies": None if last is None else [last.train, last.validation, last.test],
+                "memory": self.history.memory,
+            }
+        )
+        self.last_told = time.monotonic()
+
+    def _save(self, file: Path) -> None:
+        told = {"history": self.history.as_message(), "explanation": self.explanation()}
+        checkpoint.write(file, self.settings, self.task.checksum, self.training.state(), told)
 
 
-def _compiler() -> Any:
+@functools.cache
+def _warm_up_once(compiled: bool) -> None:
+    if not compiled:
+        return warm_up()
     import gnnc
 
-    return gnnc.compile
+    warm_up(gnnc.compile)
 
 
-_warm_up_once = functools.cache(warm_up)
+def answer(question: Message, tell: Tell) -> Message:
+    """What the parent is answered."""
+    if "check" in question:
+        for settings, kept in map(_asked, question["check"]):
+            assert kept is not None
+            check(settings, kept)
+        return {}
+    return train(*_asked(question), tell)
 
 
-def _explanation(model: torch.nn.Module) -> Message:
-    import gnnc
-
-    told = gnnc.explain(model)
-    return {
-        "compile_seconds": told.compile_seconds,
-        "kernels": list(told.kernels),
-        "fallbacks": [str(f) for f in told.fallbacks],
-    }
+def _asked(question: Message) -> tuple[Settings, Kept | None]:
+    file = question["checkpoint"]
+    kept = None if file is None else Kept(Path(file), question["every"])
+    return Settings(**question["settings"]), kept
 
 
 if __name__ == "__main__":
-    serve(lambda question: train(Settings(**question)))
+    serve_with_progress(answer)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnc.bench import command
+from gnnc.bench import command, race_figure
 from gnnc.bench.command import PARTS, Part, run_part
 from gnnc.bench.record import record, render
 from gnnc.frontend.tools.children import ChildFailed, Message
@@ -31,7 +31,8 @@ def part(name: str, results: Sequence[Message], **more: object) -> Part:
 
 
 def arguments(**given: str) -> argparse.Namespace:
-    return argparse.Namespace(**{"json": None, "markdown": None, "record": None, **given})
+    nothing = dict.fromkeys(("json", "markdown", "plot", "record"))
+    return argparse.Namespace(**{**nothing, **given})
 
 
 def test_parts_share_a_folder(tmp_path: Path):
@@ -122,3 +123,41 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch):
 
 def test_parts_have_their_own_names():
     assert len({p.name for p in PARTS}) == len({p.key for p in PARTS}) == len(PARTS)
+
+
+def test_plot_of_a_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("matplotlib")
+    results: dict[str, Message] = {
+        "gnnc": {"median_seconds": 0.05},
+        "pyg": {"median_seconds": 1.15},
+        "dgl": {"error": "no", "out_of_memory": True},
+    }
+    races = [{"model": model, "graph": "tiny", "results": results} for model in ("gcn", "gin")]
+    file = tmp_path / "out.svg"
+    drawn = part("race", [{"value": 1, **r} for r in races], draw=race_figure.draw)
+    monkeypatch.setitem(matplotlib_settings(), "svg.fonttype", "none")  # text stays text
+    assert run_part(drawn, arguments(plot=str(file))) == 0
+    text = file.read_text()
+    for label in ("gcn on tiny", "gin on tiny", "median epoch (s)", "1.15 s (23.00 x gnnc)"):
+        assert label in text
+    assert "out of memory" in text
+
+
+def matplotlib_settings() -> dict[str, object]:
+    from matplotlib import rcParams
+
+    return rcParams
+
+
+def test_plot_is_refused_before_anything_is_measured(capsys: pytest.CaptureFixture[str]):
+    def measure(args: argparse.Namespace) -> Iterator[Message]:
+        raise AssertionError
+        yield {}
+
+    drawn = part("race", [], measure=measure, draw=race_figure.draw)
+    assert run_part(drawn, arguments(plot="out.jgp")) == 1
+    assert "--plot: out.jgp should end in one of ." in capsys.readouterr().err
+
+
+def test_parts_that_draw():
+    assert [p.name for p in PARTS if p.draw is not None] == ["race", "scaling"]

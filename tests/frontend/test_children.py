@@ -1,6 +1,9 @@
 """Children answer, are ended, and their failures are told; their memory is measured."""
 
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +58,57 @@ def test_child_refuses_and_goes_on():
         with pytest.raises(Refused, match="hand-written"):
             child.ask({**SMALL, "contestant": "floor", "model": "sage"})
         assert len(child.ask(SMALL)["seconds"]) == 2
+
+
+TELLING = """
+import time
+from gnnc.frontend.tools.children import serve_with_progress
+
+def work(question, tell):
+    for number in range(question["count"]):
+        tell({"number": number})
+    if "wait" in question:
+        time.sleep(question["wait"])
+        tell({"number": -1})
+        open(question["file"], "w").close()
+    return {"done": True}
+
+serve_with_progress(work)
+"""
+
+
+@pytest.fixture
+def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "telling.py").write_text(TELLING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "telling"
+
+
+@pytest.mark.parametrize("limit", [None, 8 << 30])
+def test_progress_comes_before_the_answer(telling: str, limit: int | None):
+    told: list[int] = []
+    with Child(telling, memory_limit=limit) as child:
+        answer = child.ask({"count": 5000}, lambda progress: told.append(progress["number"]))
+        assert told == list(range(5000))
+        assert answer == {"done": True}
+        assert child.ask({"count": 3}) == {"done": True}  # nobody listens
+
+
+def test_child_ends_without_its_parent(telling: str, tmp_path: Path):
+    code = f"""
+import os
+from gnnc.frontend.tools.children import Child
+with Child("{telling}") as child:
+    def tell(progress):
+        print(child.process, flush=True)
+        os._exit(0)
+    child.ask({{"count": 1, "wait": 0.3, "file": "{tmp_path / "written"}"}}, tell)
+"""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    orphan = Path("/proc") / done.stdout.decode().strip()
+    while orphan.exists():
+        time.sleep(0.01)
+    assert not (tmp_path / "written").exists()
 
 
 def test_environment_of_a_child():

@@ -1,12 +1,15 @@
 """`gnnc train`, `gnnc bench` and `gnnc info` on graphs small enough for a test."""
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gnnc.frontend.cli import main
+from gnnc.frontend.tools import train_command
 
 TRAIN = ["train", "--epochs", "2", "--seeds", "1", "--nodes", "60", "--hidden", "4"]
 
@@ -48,16 +51,108 @@ def test_train_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     assert set(json.loads(out.read_text())) == {"settings", "graph", "eager", "compiled"}
 
 
+def test_train_whole_step_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    pytest.importorskip("matplotlib")
+    more = ["--only", "compiled", "--mode", "step", "--epochs", "5", "--eval-every", "2"]
+    assert main([*TRAIN, *more, "--json", "--plot", str(tmp_path / "out.png")]) == 0
+    captured = capfd.readouterr()
+    results = json.loads(captured.out)
+    assert set(results) == {"settings", "graph", "compiled"}
+    assert results["settings"]["mode"] == "step"
+    assert results["compiled"]["fallbacks"] == []
+    (history,) = results["compiled"]["histories"]
+    assert [e["epoch"] for e in history["evaluations"]] == [2, 4, 5]
+    assert len(history["losses"]) == len(history["epoch_seconds"]) == 5
+    assert "compiled seed 0: epoch 5/5, loss " in captured.err
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_train_modes_compute_the_same(capfd: pytest.CaptureFixture[str]):
+    found: list[Any] = []
+    for mode in ("drop-in", "step"):
+        assert main([*TRAIN, "--only", "compiled", "--mode", mode, "--epochs", "9", "--json"]) == 0
+        found.append(json.loads(capfd.readouterr().out)["compiled"])
+    one, other = found
+    assert one["losses"] == pytest.approx(other["losses"], rel=1e-4)
+    assert one["accuracies"] == pytest.approx(other["accuracies"], abs=0.03)
+
+
 def test_train_unknown_dataset(capfd: pytest.CaptureFixture[str]):
     assert main([*TRAIN, "--dataset", "Nonsense:Cora"]) == 1
     assert "torch_geometric.datasets has no 'Nonsense'" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--epochs", "0"], ["--model", "gcm"], ["--seeds", "x"]])
-def test_train_wrong_arguments(arguments: list[str]):
+@pytest.mark.parametrize(
+    ("option", "value", "text"),
+    [
+        ("--epochs", "0", "must be at least 1"),
+        ("--model", "gcm", "invalid choice"),
+        ("--seeds", "x", "invalid int value: 'x'"),
+        ("--eval-every", "-1", "must be at least 0"),
+        ("--dropout", "1.5", "must be from 0 to 1"),
+        ("--lr", "nan", "must be at least 0"),
+        ("--weight-decay", "inf", "must be at least 0"),
+        ("--mode", "whole", "invalid choice"),
+    ],
+)
+def test_train_wrong_arguments(
+    option: str, value: str, text: str, capsys: pytest.CaptureFixture[str]
+):
     with pytest.raises(SystemExit) as error:
-        main(["train", *arguments])
+        main(["train", option, value])
     assert error.value.code == 2
+    assert f"argument {option}: {text}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--resume"], "--resume needs --checkpoint FOLDER"),
+        (["--checkpoint-every", "5"], "--checkpoint-every needs --checkpoint FOLDER"),
+        (["--checkpoint", "nowhere", "--resume"], "--checkpoint: No such file"),
+        (["--plot", "out.jgp"], "--plot: out.jgp should end in one of ."),
+        (["--plot", "nowhere/out.svg"], "--plot: nowhere/out.svg has no folder nowhere"),
+        (["--json", "nowhere/out.json"], "--json: nowhere/out.json has no folder nowhere"),
+    ],
+)
+def test_train_refuses_before_it_trains(
+    arguments: list[str],
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setattr(train_command, "compare", None)
+    assert main(["train", *arguments]) == 1
+    assert f"gnnc train: {text}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "later"),
+    [([], ""), (["--checkpoint", "."], "; --resume goes on from the last checkpoints")],
+)
+def test_train_is_stopped(
+    arguments: list[str],
+    later: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def compare(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_command, "compare", compare)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *arguments]) == 130
+    assert capsys.readouterr().err == f"gnnc train: stopped{later}\n"
+
+
+def test_train_plot_without_matplotlib(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(train_command, "compare", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+    assert main(["train", "--plot", "out.svg"]) == 1
+    assert "--plot needs matplotlib (pip install gnnc[bench])" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed")

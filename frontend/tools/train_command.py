@@ -1,0 +1,165 @@
+"""`gnnc train`: its arguments, what is checked of them before anything runs, and its results."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from . import checkpoint_folder, figures, training_figure
+from .children import ChildFailed, Message, Refused
+from .compare import WAYS, compare
+from .comparison_table import report
+from .report import check_place, write_json
+
+CHECKPOINT_EVERY = 10
+STOPPED = 130
+"""The exit status that shells give what Ctrl-C has ended."""
+_SETTINGS = (
+    *("model", "dataset", "root", "nodes", "epochs", "hidden", "layers"),
+    *("dropout", "lr", "weight_decay", "eval_every", "mode"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=("gcn", "sage", "gin"), default="gcn")
+    parser.add_argument(
+        "--dataset",
+        default="default",
+        metavar="default|CLASS:NAME",
+        help="a generated citation graph (default), or a class of torch_geometric.datasets "
+        "and its name argument, such as Planetoid:Cora",
+    )
+    parser.add_argument(
+        "--root", default="data", help="the folder that CLASS reads from (and downloads to)"
+    )
+    parser.add_argument(
+        "--nodes", type=_positive, default=2708, help="the size of the generated graph"
+    )
+    _add_hyperparameters(parser)
+    _add_ways(parser)
+    _add_checkpoints(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write the results as JSON, to standard output without FILE",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw loss and accuracy over epochs and time (.svg, .png, ..; needs matplotlib)",
+    )
+
+
+def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epochs", type=_positive, default=100)
+    parser.add_argument("--hidden", type=_positive, default=16, help="features between layers")
+    parser.add_argument("--layers", type=_positive, default=2)
+    parser.add_argument("--dropout", type=_share, default=0.5)
+    parser.add_argument("--lr", type=_not_negative, default=0.01)
+    parser.add_argument("--weight-decay", type=_not_negative, default=5e-4)
+    parser.add_argument("--seeds", type=_positive, default=3, help="how many trainings to average")
+    parser.add_argument(
+        "--eval-every",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="epochs between evaluations, of which the best on the validation nodes gives the "
+        "test accuracy; 0: only one, at the end",
+    )
+
+
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mode",
+        choices=("drop-in", "step"),
+        default="drop-in",
+        help="what is compiled: the model, by gnnc.compile in torch's loop, or the whole step "
+        "with loss and update, by gnnc.train_step",
+    )
+    parser.add_argument(
+        "--only", choices=WAYS, default=None, help="train this way alone (None: both, compared)"
+    )
+
+
+def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep each training there, in a file that is replaced as it goes on",
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=_positive,
+        default=None,
+        metavar="N",
+        help=f"epochs between checkpoints; there is one at the end too (None: {CHECKPOINT_EVERY})",
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the checkpoints in FOLDER, with the numbers of a run without a break",
+    )
+
+
+def _bounded(number: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
+    """A parser of numbers in a range, bounds included."""
+    says = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+
+    def parsed(text: str) -> float:
+        value = number(text)
+        if not least <= value <= most or math.isinf(value):
+            raise argparse.ArgumentTypeError(f"must be {says}")
+        return value
+
+    parsed.__name__ = number.__name__  # argparse names it where the text is no number
+    return parsed
+
+
+_positive = _bounded(int, 1, math.inf)
+_count = _bounded(int, 0, math.inf)
+_not_negative = _bounded(float, 0, math.inf)
+_share = _bounded(float, 0, 1)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains, prints the table or the JSON, draws, and returns the exit status."""
+    try:
+        results = _trained(args)
+    except (ChildFailed, Refused) as error:
+        print(f"gnnc train: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        later = "" if args.checkpoint is None else "; --resume goes on from the last checkpoints"
+        print(f"gnnc train: stopped{later}", file=sys.stderr)
+        return STOPPED
+    if args.json is not None:
+        write_json(args.json, results)
+    if args.json != "-":
+        print(report(results))
+    if args.plot is not None:
+        training_figure.draw(results, Path(args.plot))
+    return 0
+
+
+def _trained(args: argparse.Namespace) -> Message:
+    """What `compare` returns for the arguments; what is seen to be wrong is refused first."""
+    for option in ("checkpoint_every", "resume"):
+        if getattr(args, option) and args.checkpoint is None:
+            raise Refused(f"--{option.replace('_', '-')} needs --checkpoint FOLDER")
+    if args.json not in (None, "-"):
+        check_place("--json", Path(args.json))
+    if args.plot is not None:
+        figures.check("--plot", Path(args.plot))
+    settings: Message = {name: getattr(args, name) for name in _SETTINGS}
+    settings["root"] = str(Path(args.root).expanduser())
+    ways = WAYS if args.only is None else (args.only,)
+    every = args.checkpoint_every or CHECKPOINT_EVERY
+    if args.checkpoint is None:
+        return compare(settings, args.seeds, ways)
+    with checkpoint_folder.opened(Path(args.checkpoint), args.resume) as folder:
+        return compare(settings, args.seeds, ways, folder, every)
