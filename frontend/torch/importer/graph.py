@@ -122,7 +122,7 @@ class _Assembly:
             name,
             ([a.type for a in self.block.args], [v.type for v in self.values]),
             Region(self.block),
-            arg_attrs=ArrayAttr(self.signature.attribute_dicts()),
+            arg_attrs=ArrayAttr(DictionaryAttr(a) for a in self.signature.attributes),
             res_attrs=ArrayAttr(DictionaryAttr(a) for a in self.attributes),
         )
         module = ModuleOp([func])

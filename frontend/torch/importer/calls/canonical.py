@@ -35,8 +35,8 @@ from .schemas import (
     Signature,
     named,
     of_builtin,
-    of_overloads,
     of_python,
+    of_schema,
     plain_name,
 )
 
@@ -74,19 +74,15 @@ class Canonical:
 def canonical(node: fx.Node) -> Canonical | None:
     """What a node calls; None for a node that calls nothing."""
     if node.op == "call_method":
-        return _of_method(str(node.target), node)
+        name = str(node.target)
+        if inspect.isfunction(method := getattr(Tensor, name, None)):
+            return _of_python(name, f"Tensor.{name}", method, node)
+        return _of_builtin(name, f"Tensor.{name}", node, is_method=True)
     if node.op == "call_function":
         return _of_function(node.target, node)
     if node.op == "call_module":
         return _unbound("module", str(node.target), node, "a module that Dynamo left in the graph")
     return None
-
-
-def _of_method(name: str, node: fx.Node) -> Canonical:
-    method = getattr(Tensor, name, None)
-    if inspect.isfunction(method):
-        return _of_python(name, f"Tensor.{name}", method, node)
-    return _of_builtin(name, f"Tensor.{name}", node, is_method=True)
 
 
 def _of_function(target: Any, node: fx.Node) -> Canonical:
@@ -99,8 +95,9 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
     if name == "_get_data_attr":  # Dynamo's `x.data`
         return _of_builtin("detach", "Tensor.data", node)
     module = getattr(target, "__module__", None) or ""
-    if target is getattr:
-        return _of_attribute(node)
+    if target is getattr:  # `x.T` is an op of one argument
+        x, attribute = node.args[:2]
+        return _bound(str(attribute), f"Tensor.{attribute}", {"input": x}, {}, ())
     if module in ("_operator", "builtins"):
         return _of_operator(name, node)
     if inspect.isfunction(target) and (_is_torch(module) or name == "_new_index_select"):
@@ -118,12 +115,6 @@ def _is_torch(module: str) -> bool:
 # ---------------------------------------------------------------- the ways to spell a call
 
 
-def _of_attribute(node: fx.Node) -> Canonical:
-    """`x.T` is an op of one argument."""
-    x, name = node.args[:2]
-    return _bound(str(name), f"Tensor.{name}", {"input": x}, {}, ())
-
-
 def _of_operator(name: str, node: fx.Node) -> Canonical:
     """Operators bind as the tensors' functions do; those of sizes and tuples by position alone."""
     spelled, in_place = f"operator.{name}", name in IN_PLACE_OPERATORS
@@ -133,7 +124,8 @@ def _of_operator(name: str, node: fx.Node) -> Canonical:
         return _bound(name, spelled, dict(zip(ITEMS[name], node.args, strict=False)), {}, edits)
     if op is None:
         return _unbound(name, spelled, node, "a function that gnnc does not know")
-    edits = ("input",) if in_place and _may_be_tensor(node.args[0]) else ()
+    x = _example(node.args[0])
+    edits = ("input",) if in_place and (x is _UNKNOWN or isinstance(x, Tensor)) else ()
     found = _first_fit(of_builtin(op), node.args, {}, is_method=False)
     if found is None:
         names = ("input", "exponent" if op == "pow" else "other")
@@ -142,14 +134,10 @@ def _of_operator(name: str, node: fx.Node) -> Canonical:
     return _bound(op, spelled, values, _defaults(signature), edits)
 
 
-def _may_be_tensor(x: Any) -> bool:
-    return _example(x) is _UNKNOWN or isinstance(_example(x), Tensor)
-
-
 def _of_overloads(packet: Any, overloads: Sequence[Any], node: fx.Node) -> Canonical:
     namespace, _, name = packet._qualified_op_name.partition("::")
     op = plain_name(name) if namespace == "aten" else f"{namespace}.{name}"
-    signatures = of_overloads(op, [o._schema for o in overloads])
+    signatures = [of_schema(op, o._schema) for o in overloads]
     return _of_signatures(op, f"torch.ops.{namespace}.{name}", signatures, node)
 
 
@@ -300,11 +288,8 @@ def _numbers_joined(
     return args
 
 
-class _Unknown:
-    """The example of a node that has none."""
-
-
-_UNKNOWN = _Unknown()
+_UNKNOWN = object()
+"""The example of a node that has none."""
 
 
 def _example(x: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,19 +203,14 @@ def of_builtin(spelled: str) -> tuple[Signature, ...]:
     """The signatures of a builtin function or method, in the order in which they are tried."""
     op = plain_name(spelled)
     if spelled in _OWN:
-        return tuple(_signature(op, torch._C.parse_schema(text)) for text in _OWN[spelled])
+        return tuple(of_schema(op, torch._C.parse_schema(text)) for text in _OWN[spelled])
     schemas = torch._C._jit_get_schemas_for_operator(f"aten::{spelled}")
-    out = [_signature(op, s) for s in schemas if _is_for_python(spelled, s)]
+    out = [of_schema(op, s) for s in schemas if _is_for_python(spelled, s)]
     for text in _DEPRECATED.get(spelled.removesuffix("_"), ()):
         if spelled.endswith("_"):
             text = text.replace("Tensor self", "Tensor(a!) self")
-        out.append(_signature(op, torch._C.parse_schema(f"f({text}) -> Tensor")))
+        out.append(of_schema(op, torch._C.parse_schema(f"f({text}) -> Tensor")))
     return tuple(out)
-
-
-def of_overloads(op: str, schemas: Sequence[Any]) -> tuple[Signature, ...]:
-    """The signatures of an operator of `torch.ops`."""
-    return tuple(_signature(op, s) for s in schemas)
 
 
 def _is_for_python(spelled: str, schema: Any) -> bool:
@@ -234,7 +229,8 @@ def _is_written(argument: Any) -> bool:
     return argument.alias_info is not None and argument.alias_info.is_write
 
 
-def _signature(op: str, schema: Any) -> Signature:
+def of_schema(op: str, schema: Any) -> Signature:
+    """The signature that a schema of ATen's says."""
     out = [
         Parameter(
             named(op, a.name),

@@ -12,7 +12,7 @@ import sympy
 import torch
 from torch import Tensor, fx
 from torch.utils._sympy.printers import PythonPrinter
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import StringAttr, UnitAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, SSAValue, TypeAttribute
 
 from .....dialects.attributes import NAME, NEEDS_GRAD
@@ -107,7 +107,9 @@ class Signature:
                 label = labels[s.number][_key(use)]
                 codomain = self.name_of(use.codomain)
                 maps[label] = Map(codomain)
-                bindings.append(self._map_binding(label, codomain, column))
+                axis = column.source.attrs["axis"]
+                where = self.position[column.source.attrs["source"]]
+                bindings.append(MapBinding(label, codomain, where, axis, column.index))
             name = self.name_of(s)
             ordered = {k: maps[k] for k in sorted(maps, key=_label_order)}
             pairs = [("rel", k) for k in ("src", "dst") if "rel" in maps and k in maps]
@@ -130,11 +132,6 @@ class Signature:
             if column.source.home is s and column.source.attrs["source"] in self.position:
                 out.append((use, column))
         return out
-
-    def _map_binding(self, label: str, codomain: str, column: Column) -> MapBinding:
-        attrs = column.source.attrs
-        where = self.position[attrs["source"]]
-        return MapBinding(label, codomain, where, attrs["axis"], column.index)
 
     def _name_sets(
         self,
@@ -227,9 +224,6 @@ class Signature:
             return self.arguments["key"]
         binding = RowsBinding(self.unique("dropout_key"), DropoutKey(), (), "i64", False)
         return self.add(block, "key", binding, RowsType.get(ONE, (), i64))
-
-    def attribute_dicts(self) -> list[DictionaryAttr]:
-        return [DictionaryAttr(a) for a in self.attributes]
 
 
 def _kind(expr: sympy.Basic) -> type[int | float | bool]:

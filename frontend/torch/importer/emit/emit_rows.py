@@ -33,6 +33,17 @@ ROW_WISE: dict[str, Callable[[Builder, Node, Sequence[SSAValue]], SSAValue]] = {
 }
 """Ops on the operands' rows, each by itself."""
 
+ON_FIRST_STAGE: dict[str, Callable[[Emitter, Node], SSAValue]] = {
+    "key": lambda e, v: e.signature.key(e.block),
+    "const": lambda e, v: e.b.const(v.attrs["value"], v.shape, ELEMENTS[v.elem]),
+    "iota": lambda e, v: e.b.iota(e.set(v.set).values[0]),
+    "loop_node": lambda e, v: e.b.index(e.set(v.set).values[0], "src"),
+    "size_of": lambda e, v: e.b.size(e.set(v.attrs["of"]).values[0]),
+    "size": lambda e, v: e.b.cast(e.number(v.attrs["expr"]), ELEMENTS[v.elem]),
+    "as_rows": lambda e, v: e.b.as_rows(e.set(v.set).values[0], e.value(v.args[0])[0]),
+}
+"""Ops whose rows are there as soon as their set is."""
+
 
 class Emitter(SetEmitter):
     """Emits the values of a program into a block, each once."""
@@ -59,6 +70,8 @@ class Emitter(SetEmitter):
         if v.op in ROW_WISE:
             xs, stage = self.rowwise(v.args)
             return ROW_WISE[v.op](self.b, v, xs), stage
+        if v.op in ON_FIRST_STAGE:
+            return ON_FIRST_STAGE[v.op](self, v), 0
         return getattr(self, f"emit_{v.op}")(v)
 
     def known_map(self, v: Node) -> tuple[SSAValue, int] | None:
@@ -80,27 +93,9 @@ class Emitter(SetEmitter):
         home = None if v.set is None else self.set(v.set).values[0]
         return self.signature.input(self.block, v, home), 0
 
-    def emit_key(self, v: Node) -> tuple[SSAValue, int]:
-        return self.signature.key(self.block), 0
-
-    def emit_const(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.const(v.attrs["value"], v.shape, ELEMENTS[v.elem]), 0
-
     def emit_table(self, v: Node) -> tuple[SSAValue, int]:
         dtype = np.float64 if v.elem in FLOATS else np.int64
         return self.b.table(np.asarray(v.attrs["data"], dtype), ELEMENTS[v.elem]), 0
-
-    def emit_iota(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.iota(self.set(v.set).values[0]), 0
-
-    def emit_loop_node(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.index(self.set(v.set).values[0], "src"), 0
-
-    def emit_size_of(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.size(self.set(v.attrs["of"]).values[0]), 0
-
-    def emit_size(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.cast(self.number(v.attrs["expr"]), ELEMENTS[v.elem]), 0
 
     def number(self, expr: sympy.Expr) -> SSAValue:
         """The value of an expression of sizes, i64 or f64."""
@@ -198,9 +193,6 @@ class Emitter(SetEmitter):
             return y, stage
         back = self.b.reduce("sum", y, Dom(set_name(part)), ("src",))
         return back, self.loop_stage(part, v)
-
-    def emit_as_rows(self, v: Node) -> tuple[SSAValue, int]:
-        return self.b.as_rows(self.set(v.set).values[0], self.value(v.args[0])[0]), 0
 
     def emit_as_unit(self, v: Node) -> tuple[SSAValue, int]:
         rows = self.set(v.attrs["rows"]).values[0]

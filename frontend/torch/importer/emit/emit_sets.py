@@ -121,17 +121,16 @@ class SetEmitter(ABC):
         return self.program.uses.get(s.find().number, {})
 
     def birth_filter(self, s: Set, origin: Filter) -> Stages:
-        inherited: dict[MapKey, tuple[str, int]] = {}
+        maps: dict[MapKey, MapPlace] = {}
         for key, use in self.uses(s).items():
             if inherits(origin, use.index):
                 place = self.map(origin.set, use.index.args[0], use.codomain)
-                inherited[key] = (place.label, place.codomain_stage)
+                maps[key] = MapPlace(place.label, 0, place.codomain_stage)
         below = self.set(origin.set)
         name = self.signature.name_of(s)
         if origin.mask.op == "interval":
             bounds = (self.value(x)[0] for x in origin.mask.args)
             value = self.b.interval(below.values[-1], *bounds, name=name)
-            maps = {k: MapPlace(label, 0, at) for k, (label, at) in inherited.items()}
             return Stages([value], maps, below=below.last)
         loops = self.is_no_loops(origin)
         if not loops:
@@ -139,7 +138,6 @@ class SetEmitter(ABC):
         stage = below.last
         mask = None if loops else self.on(origin.mask, origin.set, stage)
         value = self.b.filter(below.values[stage], mask, no_loops=loops, name=name)
-        maps = {k: MapPlace(label, 0, at) for k, (label, at) in inherited.items()}
         return Stages([value], maps, below=stage)
 
     def is_no_loops(self, origin: Filter) -> bool:
@@ -177,17 +175,14 @@ class SetEmitter(ABC):
         parts: list[tuple[SSAValue, int]] = []
         for k, part in enumerate(origin.parts):
             if k in as_loops:
-                edges = next(v for j, v in enumerate(self.part_sets(origin)) if j not in as_loops)
-                loops = self.b.loops(edges, name="l")
-                parts.append((loops, -1))
+                sets = [self.set(p).values[-1] for p in origin.parts]
+                edges = next(v for j, v in enumerate(sets) if j not in as_loops)
+                parts.append((self.b.loops(edges, name="l"), -1))
             else:
                 stages = self.set(part)
                 parts.append((stages.values[-1], stages.last))
         value = self.b.union(*(v for v, _ in parts), name=self.signature.name_of(s))
         return Stages([value], shared, parts=parts)
-
-    def part_sets(self, origin: Union) -> list[SSAValue]:
-        return [self.set(p).values[-1] for p in origin.parts]
 
     def parts_as_loops(self, origin: Union, uses: Sequence[Use]) -> set[int]:
         """The parts that are sets of nodes standing for one loop a node: each map that the union

@@ -77,7 +77,8 @@ def chosen_by_value(subset: Filter, index: Node) -> bool:
     """Whether a filter's mask compares an index, or a number beside it in the same input, with a
     number, as one does to drop what is out of range: only the rows that stay have to be in range.
     """
-    sources = {v.number for v in row_wise_operands(index) if _is_integer_input(v)}
+    inputs = (v for v in row_wise_operands(index) if v.op == "input" and v.set is not None)
+    sources = {v.number for v in inputs if v.elem in INTEGERS}
     for v in row_wise_operands(subset.mask):
         name = v.attrs["name"] if v.op == "pointwise" else ""
         if not any(a.set is None and (is_const(a) or a.op == "size") for a in v.args):
@@ -92,10 +93,6 @@ def chosen_by_value(subset: Filter, index: Node) -> bool:
 def row_wise_operands(v: Node) -> Iterator[Node]:
     """A value and what it is computed from row by row."""
     return behind(v, enter=lambda x: x.op not in ("at", "reduce", "softmax"))
-
-
-def _is_integer_input(v: Node) -> bool:
-    return v.op == "input" and v.elem in INTEGERS and v.set is not None
 
 
 def inherits(subset: Filter, index: Node) -> bool:
@@ -129,8 +126,6 @@ def indices_of(v: Node) -> Iterator[tuple[Node, Set, str]]:
         case "mean_per_pair":
             for index, s, role in zip(v.args[1:], v.attrs["codomains"], ("reduce", "relation")):
                 yield index, s.find(), role
-        case _:
-            pass
 
 
 def nodes_of(s: Set) -> Iterator[Node]:

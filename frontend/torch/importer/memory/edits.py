@@ -48,9 +48,6 @@ def carried_back_from_item(split: Call, k: int, old: Arr, new: Arr) -> Arr:
     return put(split.ctx, old, (*[WHOLE] * dim, piece), new)
 
 
-Undo = Callable[[Call, Arr, Arr], Arr]
-
-
 def _undo_shape(c: Call, old: Arr, new: Arr) -> Arr:
     like = example(c.form.arguments["input"])
     assert isinstance(like, torch.Tensor)
@@ -67,10 +64,6 @@ def _undo_transpose(c: Call, old: Arr, new: Arr) -> Arr:
 def _undo_permute(c: Call, old: Arr, new: Arr) -> Arr:
     order = [old.wrap(d) for d in c.arg("dims")]
     return c.ctx.permute(new, [order.index(d) for d in range(old.rank)])
-
-
-def _undo_select(c: Call, old: Arr, new: Arr) -> Arr:
-    return put(c.ctx, old, (*[WHOLE] * old.wrap(c.arg("dim")), c.arg("index")), new)
 
 
 def _undo_narrow(c: Call, old: Arr, new: Arr) -> Arr:
@@ -95,14 +88,14 @@ def _undo_getitem(c: Call, old: Arr, new: Arr) -> Arr:
     return put(c.ctx, old, tuple(i for i in index if i is not None), new)
 
 
-UNDO: dict[str, Undo] = {
-    **dict.fromkeys(
-        ("view", "reshape", "flatten", "ravel", "squeeze", "unsqueeze", "unflatten"), _undo_shape
-    ),
-    **dict.fromkeys(("view_as", "reshape_as"), _undo_shape),
+_RESHAPES = "view view_as reshape reshape_as flatten ravel squeeze unsqueeze unflatten"
+UNDO: dict[str, Callable[[Call, Arr, Arr], Arr]] = {
+    **dict.fromkeys(_RESHAPES.split(), _undo_shape),
     **dict.fromkeys(("transpose", "t", "T", "mT"), _undo_transpose),
     "permute": _undo_permute,
-    "select": _undo_select,
+    "select": lambda c, old, new: put(
+        c.ctx, old, (*[WHOLE] * old.wrap(c.arg("dim")), c.arg("index")), new
+    ),
     "narrow": _undo_narrow,
     "getitem": _undo_getitem,
 }

@@ -64,7 +64,9 @@ def reason_to_keep(node: fx.Node, base: fx.Node, aliases: Aliases, modes: GradMo
     if not part or not modes.records:
         return None
     name = root.name
-    if not modes.at[node] or len(part) < len(sharing) or any(map(_is_detached, sharing)):
+    # of detached views: an edit may have given them a history since
+    detached = any(call_of(n).op == "detach" for n in sharing)
+    if not modes.at[node] or len(part) < len(sharing) or detached:
         return (
             f"it edits {name}, which has a gradient, under no_grad or through detach() or .data: "
             "its history stays as it was"
@@ -76,11 +78,6 @@ def reason_to_keep(node: fx.Node, base: fx.Node, aliases: Aliases, modes: GradMo
     if _may_save(node, base, aliases):
         return f"it edits {name}, of which an edit before may need the numbers"
     return None
-
-
-def _is_detached(node: fx.Node) -> bool:
-    """Whether a node gives a view without a history; an edit may have given it one since."""
-    return call_of(node).op == "detach"
 
 
 def _is_one(node: fx.Node) -> bool:

@@ -110,19 +110,14 @@ def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule
     modes, graph = GradModes(gm.graph), fx.Graph()
     made: dict[fx.Node, Any] = {}
     shown = {n for n in gm.graph.nodes if any(u.op == "output" for u in n.users)}
-    for node in sorted(gm.graph.nodes, key=lambda n: _place(n, numbers)):
+    parts = {n: math.inf if n.op == "output" else numbers.get(n, -1) for n in gm.graph.nodes}
+    for node in sorted(gm.graph.nodes, key=parts.__getitem__):
         if node_name(node) == "Size":
             made[node] = fx.map_arg(node.args[0], made.__getitem__)
         elif not switches_mode(node):
             made[node] = new = graph.node_copy(node, made.__getitem__)
             new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node], SHOWN: node in shown}
     return fx.GraphModule(gm, graph)
-
-
-def _place(node: fx.Node, numbers: dict[fx.Node, int]) -> float:
-    if node.op == "output":
-        return math.inf
-    return numbers.get(node, -1)
 
 
 def _switch_modes(child: fx.GraphModule) -> None:
@@ -141,17 +136,14 @@ def _switch_modes(child: fx.GraphModule) -> None:
 def _obstacles(child: fx.GraphModule) -> tuple[Unsupported, ...]:
     """Why a part without refused nodes still runs in torch."""
     calls = [n for n in child.graph.nodes if n.op.startswith("call")]
-    if not any(node_name(n) in WORTHWHILE or _is_leaf(n) for n in calls):
+    names = [node_name(n) for n in calls]
+    if not any(name in WORTHWHILE or name.startswith("gnnc.") for name in names):
         return (Unsupported(calls[0] if calls else None, "too little to be worth compiling"),)
     try:
         import_graph(child, float_masks=False)
     except Unsupported as error:
         return (error,)
     return ()
-
-
-def _is_leaf(node: fx.Node) -> bool:
-    return node_name(node).startswith("gnnc.")
 
 
 def _has_nameless_numbers(graph: fx.Graph) -> bool:

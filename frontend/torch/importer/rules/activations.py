@@ -4,7 +4,7 @@ from ..errors import NoRule
 from ..values import pieces
 from ..values.elements import FLOATS
 from ..values.tensors import Arr
-from .registry import Call, formulas, rule
+from .registry import Call, formulas, rule, rules
 
 formulas(
     silu=lambda f, x: f.binary("mul", x, f.unary("sigmoid", x)),
@@ -19,15 +19,16 @@ formulas(
     hardswish=pieces.hardswish,
 )
 
-
-@rule("leaky_relu")
-def _leaky_relu(c: Call) -> Arr:
-    return c.ctx.unary("leaky_relu", c.x, slope=float(c.number("negative_slope")))
-
-
-@rule("elu")
-def _elu(c: Call) -> Arr:
-    return c.ctx.unary("elu", c.x, alpha=float(c.number("alpha")))
+rules(
+    {
+        "leaky_relu": lambda c: c.ctx.unary(c.op, c.x, slope=float(c.number("negative_slope"))),
+        "elu": lambda c: c.ctx.unary(c.op, c.x, alpha=float(c.number("alpha"))),
+        "hardtanh": lambda c: pieces.hardtanh(
+            c.ctx, c.x, float(c.number("min_val")), float(c.number("max_val"))
+        ),
+        "softshrink": lambda c: pieces.softshrink(c.ctx, c.x, float(c.number("lambd"))),
+    }
+)
 
 
 @rule("celu")
@@ -83,11 +84,6 @@ def _prelu(c: Call) -> Arr:
     return c.ctx.where(c.ctx.compare("gt", x, 0), x, below)
 
 
-@rule("hardtanh")
-def _hardtanh(c: Call) -> Arr:
-    return pieces.hardtanh(c.ctx, c.x, float(c.number("min_val")), float(c.number("max_val")))
-
-
 @rule("hardsigmoid")
 def _hardsigmoid(c: Call) -> Arr:
     line = c.ctx.binary("div", c.ctx.binary("add", c.x, 3.0), 6.0)
@@ -106,8 +102,3 @@ def _threshold(c: Call) -> Arr:
 def _hardshrink(c: Call) -> Arr:
     near = c.ctx.compare("le", c.ctx.unary("abs", c.x), float(c.number("lambd")))
     return c.ctx.where(near, 0.0, c.x)
-
-
-@rule("softshrink")
-def _softshrink(c: Call) -> Arr:
-    return pieces.softshrink(c.ctx, c.x, float(c.number("lambd")))

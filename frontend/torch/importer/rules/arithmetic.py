@@ -8,28 +8,22 @@ from ..values import pieces
 from ..values.elements import FLOATS, INTEGERS, Elem
 from ..values.nodes import is_const
 from ..values.tensors import Arr
-from .registry import Call, formulas, rule
+from .registry import Call, formulas, rule, rules
 
 UNARY = "neg abs sign exp expm1 log log1p log2 sqrt rsqrt sin cos tanh sigmoid relu erf erfinv"
-for _name in UNARY.split():
 
-    @rule(_name)
-    def _unary(c: Call, name: str = _name) -> Arr:
-        if c.x.elem == "i1" and c.elem == "i1":
-            raise NoRule(f"{name} of booleans")
-        return c.ctx.unary(name, c.x)
+
+@rule(*UNARY.split())
+def _unary(c: Call) -> Arr:
+    if c.x.elem == "i1" and c.elem == "i1":
+        raise NoRule(f"{c.op} of booleans")
+    return c.ctx.unary(c.op, c.x)
 
 
 formulas(
     reciprocal=lambda f, x: f.binary("div", 1.0, x),
     floor=lambda f, x: f.unary("floor", x) if x.elem in FLOATS else x,
 )
-
-for _name in ("mul", "maximum", "minimum", "atan2"):
-
-    @rule(_name)
-    def _binary(c: Call, name: str = _name) -> Arr:
-        return c.ctx.binary(name, c.arg("input"), c.arg("other"))
 
 
 @rule("add")
@@ -38,16 +32,6 @@ def _add(c: Call) -> Any:
     if isinstance(a, tuple) and isinstance(b, tuple):  # parts of a shape
         return a + b
     return _scaled_sum(c, "add", a, b)
-
-
-@rule("sub")
-def _sub(c: Call) -> Arr:
-    return _scaled_sum(c, "sub", c.arg("input"), c.arg("other"))
-
-
-@rule("rsub")
-def _rsub(c: Call) -> Arr:
-    return _scaled_sum(c, "sub", c.arg("other"), c.arg("input"))
 
 
 def _scaled_sum(c: Call, name: str, a: Any, b: Any) -> Arr:
@@ -60,6 +44,18 @@ def _scaled_sum(c: Call, name: str, a: Any, b: Any) -> Arr:
         raise NoRule("a scaled sum of booleans")
     a, b = c.ctx.lift(a, elem), c.ctx.lift(b, elem)
     return c.ctx.binary(name, a, c.ctx.binary("mul", b, c.ctx.lift(alpha, elem)))
+
+
+rules(
+    {
+        "mul maximum minimum atan2": lambda c: c.ctx.binary(c.op, c.arg("input"), c.arg("other")),
+        "sub": lambda c: _scaled_sum(c, "sub", c.arg("input"), c.arg("other")),
+        "rsub": lambda c: _scaled_sum(c, "sub", c.arg("other"), c.arg("input")),
+        "clamp clamp_min clamp_max": lambda c: pieces.clamp(
+            c.ctx, c.x, c.arg("min", None), c.arg("max", None)
+        ),
+    }
+)
 
 
 @rule("div")
@@ -135,11 +131,6 @@ def _ceil(c: Call) -> Arr:
     if c.x.elem not in FLOATS:
         return c.x
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
-
-
-@rule("clamp", "clamp_min", "clamp_max")
-def _clamp(c: Call) -> Arr:
-    return pieces.clamp(c.ctx, c.x, c.arg("min", None), c.arg("max", None))
 
 
 @rule("addcmul")

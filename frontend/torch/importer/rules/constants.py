@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from torch import Tensor
-
 from ..errors import NoRule
 from ..values.nodes import Set
 from ..values.sizes import expression
-from ..values.tensors import Arr, Sym, elem_of, numbers
-from .registry import Call, rule
+from ..values.tensors import Arr, Sym, numbers
+from .registry import Call, rule, rules
 
 
 def filled(c: Call, value: bool | int | float | Sym | Arr) -> Arr:
@@ -22,25 +20,15 @@ def filled(c: Call, value: bool | int | float | Sym | Arr) -> Arr:
     return Arr(list(dims), c.ctx.values.const(value, elem, numbers(dims)))
 
 
-# what nobody has written is not defined
-@rule("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty")
-def _zeros(c: Call) -> Arr:
-    return filled(c, 0)
-
-
-@rule("ones", "ones_like", "new_ones")
-def _ones(c: Call) -> Arr:
-    return filled(c, 1)
-
-
-@rule("full", "full_like", "new_full")
-def _full(c: Call) -> Arr:
-    return filled(c, c.arg("fill_value"))
-
-
-@rule("scalar_tensor")
-def _scalar_tensor(c: Call) -> Arr:
-    return filled(c, c.arg("s"))
+rules(
+    {
+        "zeros zeros_like new_zeros": lambda c: filled(c, 0),
+        "empty empty_like new_empty": lambda c: filled(c, 0),  # no numbers are defined
+        "ones ones_like new_ones": lambda c: filled(c, 1),
+        "full full_like new_full": lambda c: filled(c, c.arg("fill_value")),
+        "scalar_tensor": lambda c: filled(c, c.arg("s")),
+    }
+)
 
 
 @rule("tensor", "as_tensor")
@@ -53,18 +41,14 @@ def _tensor(c: Call) -> Arr:
         return filled(c, data)
     if _has_symbols(data):
         raise NoRule("a tensor written out with symbolic numbers")
-    return literal(c, data, c.out)
+    shape = [int(d) for d in c.out.shape]
+    return Arr(list(shape), c.ctx.values.literal(_frozen(data), shape, elem))
 
 
 def _has_symbols(data: Any) -> bool:
     if isinstance(data, tuple | list):
         return any(_has_symbols(d) for d in data)
     return isinstance(data, Sym | Arr)
-
-
-def literal(c: Call, data: Any, like: Tensor) -> Arr:
-    shape = [int(d) for d in like.shape]
-    return Arr(list(shape), c.ctx.values.literal(_frozen(data), shape, elem_of(like.dtype)))
 
 
 def _frozen(data: Any) -> Any:

@@ -3,14 +3,9 @@
 from typing import Any
 
 from ..values.tensors import Arr
-from .registry import Call, formulas, rule
+from .registry import Call, rule, rules
 
-formulas(detach=lambda f, x: f.flat(x))
-
-
-@rule("contiguous", "clone", "alias")
-def _same(c: Call) -> Arr:
-    return c.x
+rules({"detach": lambda c: c.ctx.flat(c.x), "contiguous clone alias": lambda c: c.x})
 
 
 @rule("to", "float", "double", "long", "int", "bool", "type", "type_as", "_to_copy")

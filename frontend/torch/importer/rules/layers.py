@@ -7,17 +7,15 @@ from typing import Any
 from ..errors import NoRule
 from ..values.products import einsum, linear, matmul
 from ..values.tensors import Arr
-from .registry import Call, rule
+from .registry import Call, rule, rules
 
-
-@rule("linear")
-def _linear(c: Call) -> Arr:
-    return linear(c.ctx, c.x, c.tensor("weight"), c.optional("bias"))
-
-
-@rule("matmul", "mm", "mv", "dot", "bmm")
-def _matmul(c: Call) -> Arr:
-    return matmul(c.ctx, c.x, c.tensor("other"))
+rules(
+    {
+        "linear": lambda c: linear(c.ctx, c.x, c.tensor("weight"), c.optional("bias")),
+        "matmul mm mv dot bmm": lambda c: matmul(c.ctx, c.x, c.tensor("other")),
+        "outer": lambda c: einsum(c.ctx, "a,b->ab", c.x, c.tensor("other")),
+    }
+)
 
 
 @rule("addmm")
@@ -69,11 +67,6 @@ def _equation(args: Sequence[Any]) -> tuple[str, Sequence[Arr]]:
     return spec, args[0 : 2 * pairs : 2]
 
 
-@rule("outer")
-def _outer(c: Call) -> Arr:
-    return einsum(c.ctx, "a,b->ab", c.x, c.tensor("other"))
-
-
 @rule("dropout", "dropout1d", "feature_dropout")
 def _dropout(c: Call) -> Arr:
     p, training = c.number("p"), c.arg("training")
@@ -99,8 +92,10 @@ def dropout(c: Call, x: Arr, p: float, place: Sequence[Arr] = ()) -> Arr:
 
 @rule("layer_norm")
 def _layer_norm(c: Call) -> Arr:
-    w, b, eps = c.optional("weight"), c.optional("bias"), float(c.number("eps"))
-    return _normalised(c, c.x, _last(c), w, b, eps)
+    x, dims, ctx = c.x, _last(c), c.ctx
+    centred = ctx.binary("sub", x, ctx.mean(x, dims, True))
+    var = ctx.mean(ctx.binary("mul", centred, centred), dims, True)
+    return _scaled(c, centred, var, c.number("eps"))
 
 
 def _last(c: Call) -> list[int]:
@@ -110,25 +105,16 @@ def _last(c: Call) -> list[int]:
 
 @rule("rms_norm")
 def _rms_norm(c: Call) -> Arr:
-    ctx, x = c.ctx, c.x
-    w, eps = c.optional("weight"), c.arg("eps")
+    x, eps = c.x, c.arg("eps")
     if eps is None:
         eps = 2.0**-52 if x.elem == "f64" else 2.0**-23
-    power = ctx.mean(ctx.binary("mul", x, x), _last(c), True)
+    return _scaled(c, x, c.ctx.mean(c.ctx.binary("mul", x, x), _last(c), True), eps)
+
+
+def _scaled(c: Call, x: Arr, power: Arr, eps: float) -> Arr:
+    """x of unit power, with the weight and the bias of the call."""
+    w, b, ctx = c.optional("weight"), c.optional("bias"), c.ctx
     y = ctx.binary("mul", x, ctx.unary("rsqrt", ctx.binary("add", power, float(eps))))
-    return y if w is None else ctx.binary("mul", y, w)
-
-
-def _normalised(c: Call, x: Arr, dims: Any, w: Arr | None, b: Arr | None, eps: float) -> Arr:
-    ctx = c.ctx
-    centred = ctx.binary("sub", x, ctx.mean(x, dims, True))
-    var = ctx.mean(ctx.binary("mul", centred, centred), dims, True)
-    return _scaled(c, centred, var, w, b, eps)
-
-
-def _scaled(c: Call, centred: Arr, var: Arr, w: Arr | None, b: Arr | None, eps: float) -> Arr:
-    ctx = c.ctx
-    y = ctx.binary("mul", centred, ctx.unary("rsqrt", ctx.binary("add", var, eps)))
     y = y if w is None else ctx.binary("mul", y, w)
     return y if b is None else ctx.binary("add", y, b)
 
@@ -137,14 +123,13 @@ def _scaled(c: Call, centred: Arr, var: Arr, w: Arr | None, b: Arr | None, eps: 
 def _batch_norm(c: Call) -> Arr:
     x, ctx = c.x, c.ctx
     mean, var = c.optional("running_mean"), c.optional("running_var")
-    w, b = c.optional("weight"), c.optional("bias")
-    training, momentum, eps = c.arg("training"), c.number("momentum"), float(c.number("eps"))
+    training, momentum, eps = c.arg("training"), c.number("momentum"), c.number("eps")
     if x.rank != 2 or (x.axis not in (0, None)):
         raise NoRule("batch_norm of a tensor that is not rows x columns")
     if not training:
         if mean is None or var is None:
             raise NoRule("batch_norm without statistics")
-        return _scaled(c, ctx.binary("sub", x, mean), var, w, b, eps)
+        return _scaled(c, ctx.binary("sub", x, mean), var, eps)
     batch_mean = ctx.mean(x, 0)
     centred = ctx.binary("sub", x, batch_mean)
     batch_var = ctx.mean(ctx.binary("mul", centred, centred), 0)
@@ -152,16 +137,13 @@ def _batch_norm(c: Call) -> Arr:
         n = ctx.count(x, 0)
         some = ctx.compare("gt", n, 0.0)
         unbiased = ctx.binary("div", ctx.binary("mul", batch_var, n), ctx.binary("sub", n, 1.0))
-        for name, old, new in (
-            ("running_mean", mean, batch_mean),
-            ("running_var", var, unbiased),
-        ):
+        for name, old, new in (("running_mean", mean, batch_mean), ("running_var", var, unbiased)):
             still = ctx.flat(new)
             kept = ctx.binary("mul", old, 1.0 - momentum)
             updated = ctx.binary("add", kept, ctx.binary("mul", still, momentum))
             updated = ctx.where(some, updated, old)  # no rows tell nothing
             c.edits.append((c.form.arguments[name], updated))
-    return _scaled(c, centred, batch_var, w, b, eps)
+    return _scaled(c, centred, batch_var, eps)
 
 
 def _weights(c: Call) -> tuple[Arr, Arr, Arr | None, Arr | None]:

@@ -9,29 +9,28 @@ from ..errors import NoRule
 from ..values.elements import FLOATS
 from ..values.sizes import expression
 from ..values.tensors import Arr
-from .registry import Call, formulas, rule
+from .registry import Call, rule, rules
 
-formulas(isnan=lambda f, x: f.compare("ne", x, x))
+rules(
+    {
+        "isnan": lambda c: c.ctx.compare("ne", c.x, c.x),
+        "eq ne lt le gt ge": lambda c: c.ctx.compare(c.op, c.arg("input"), c.arg("other")),
+        "masked_fill": lambda c: c.ctx.where(c.tensor("mask"), c.arg("value"), c.x, elem=c.x.elem),
+    }
+)
 
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
-    @rule(_name)
-    def _compare(c: Call, name: str = _name) -> Arr:
-        return c.ctx.compare(name, c.arg("input"), c.arg("other"))
-
-
-for _name in ("and", "or", "not"):
-
-    @rule(f"logical_{_name}", f"bitwise_{_name}")
-    def _logical(c: Call, name: str = f"logical_{_name}") -> Arr:
-        operands = [c.ctx.lift(c.arg("input"))]
-        if name != "logical_not":
-            operands.append(c.ctx.lift(c.arg("other")))
-        if any(a.elem != "i1" for a in operands):
-            if c.op.startswith("bitwise"):
-                raise NoRule("bitwise arithmetic of integers")
-            operands = [c.ctx.compare("ne", a, 0) if a.elem != "i1" else a for a in operands]
-        return c.ctx.raw(name, operands, "i1")
+@rule(*(f"{kind}_{name}" for kind in ("logical", "bitwise") for name in ("and", "or", "not")))
+def _logical(c: Call) -> Arr:
+    kind, name = c.op.split("_")
+    operands = [c.ctx.lift(c.arg("input"))]
+    if name != "not":
+        operands.append(c.ctx.lift(c.arg("other")))
+    if any(a.elem != "i1" for a in operands):
+        if kind == "bitwise":
+            raise NoRule("bitwise arithmetic of integers")
+        operands = [c.ctx.compare("ne", a, 0) if a.elem != "i1" else a for a in operands]
+    return c.ctx.raw(f"logical_{name}", operands, "i1")
 
 
 @rule("where")
@@ -40,12 +39,6 @@ def _where(c: Call) -> Any:
     if "other" not in c.arguments:
         return (c.ctx.row_numbers(condition, expression(c.example[0].shape[0])),)
     return c.ctx.where(condition, c.arg("input"), c.arg("other"))
-
-
-@rule("masked_fill")
-def _masked_fill(c: Call) -> Arr:
-    value = c.arg("value")
-    return c.ctx.where(c.tensor("mask"), value, c.x, elem=c.x.elem)
 
 
 @rule("nan_to_num")
@@ -61,15 +54,9 @@ def _nan_to_num(c: Call) -> Arr:
     return ctx.where(ctx.compare("eq", out, -math.inf), float(-big if neg is None else neg), out)
 
 
-@rule("isinf")
+@rule("isinf", "isfinite")
 def _isinf(c: Call) -> Arr:
+    of_floats, of_integers = ("eq", "ne") if c.op == "isinf" else ("lt", "eq")
     if c.x.elem not in FLOATS:
-        return c.ctx.compare("ne", c.x, c.x)
-    return c.ctx.compare("eq", c.ctx.unary("abs", c.x), math.inf)
-
-
-@rule("isfinite")
-def _isfinite(c: Call) -> Arr:
-    if c.x.elem not in FLOATS:
-        return c.ctx.compare("eq", c.x, c.x)
-    return c.ctx.compare("lt", c.ctx.unary("abs", c.x), math.inf)
+        return c.ctx.compare(of_integers, c.x, c.x)
+    return c.ctx.compare(of_floats, c.ctx.unary("abs", c.x), math.inf)

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import NoRule
 from ..values.context import Context
 from ..values.elements import FLOATS
+from ..values.pieces import limited
 from ..values.softmaxes import log_softmax
 from ..values.tensors import Arr
 from .registry import Call, rule
@@ -24,10 +25,15 @@ def _reduction(c: Call) -> str:
     return reduction
 
 
-def _reduced(ctx: Context, each: Arr, reduction: str) -> Arr:
+def _reduced(c: Call, each: Arr) -> Arr:
+    reduction = _reduction(c)
     if reduction == "none":
         return each
-    return ctx.mean(each) if reduction == "mean" else ctx.total("sum", each)
+    return c.ctx.mean(each) if reduction == "mean" else c.ctx.total("sum", each)
+
+
+def _weighted(ctx: Context, x: Arr, weight: Arr | None) -> Arr:
+    return x if weight is None else ctx.binary("mul", x, weight)
 
 
 # ---------------------------------------------------------------- classes
@@ -37,26 +43,27 @@ def _reduced(ctx: Context, each: Arr, reduction: str) -> Arr:
 def _class_loss(c: Call) -> Arr:
     """Cross entropy of rows x classes, by class number or by probabilities; nll_loss is the same on
     log probabilities."""
-    ctx, x, target = c.ctx, c.x, c.tensor("target")
-    weight, ignored, reduction = c.optional("weight"), c.arg("ignore_index"), _reduction(c)
-    smoothing = float(c.number("label_smoothing", 0.0))
+    x, target, weight = c.x, c.tensor("target"), c.optional("weight")
     if x.rank != 2 or not isinstance(x.dims[1], int):
         raise NoRule("a loss that is not over rows x classes")
     if c.op == "cross_entropy":
-        x = log_softmax(ctx, x, 1)
+        x = log_softmax(c.ctx, x, 1)
     if weight is not None:
-        weight = ctx.unsqueeze(weight, 0)
-    if target.elem in FLOATS and c.op == "cross_entropy" and ignored < 0:
-        return _reduced(ctx, _of_probabilities(ctx, x, target, weight, smoothing), reduction)
+        weight = c.ctx.unsqueeze(weight, 0)
+    if target.elem in FLOATS and c.op == "cross_entropy" and c.arg("ignore_index") < 0:
+        return _reduced(c, _of_probabilities(c, x, weight))
     if target.elem != "i64" or target.rank != 1:
         raise NoRule(f"a loss whose target is {target.rank}-dimensional, of {target.elem}")
-    return _of_classes(ctx, x, target, weight, ignored, smoothing, reduction)
+    return _of_classes(c, x, weight)
 
 
-def _of_probabilities(
-    ctx: Context, logs: Arr, target: Arr, weight: Arr | None, smoothing: float
-) -> Arr:
+def _smoothing(c: Call) -> float:
+    return float(c.number("label_smoothing", 0.0))
+
+
+def _of_probabilities(c: Call, logs: Arr, weight: Arr | None) -> Arr:
     """- sum over classes of weight x probability x log, a row; the mean is over all rows."""
+    ctx, target, smoothing = c.ctx, c.tensor("target"), _smoothing(c)
     if target.rank != 2:
         raise NoRule("probabilities that are not rows x classes")
     if smoothing:
@@ -66,24 +73,11 @@ def _of_probabilities(
     return ctx.unary("neg", ctx.total("sum", each, 1))
 
 
-def _weighted(ctx: Context, x: Arr, weight: Arr | None) -> Arr:
-    return x if weight is None else ctx.binary("mul", x, weight)
-
-
-def _of_classes(
-    ctx: Context,
-    logs: Arr,
-    target: Arr,
-    weight: Arr | None,
-    ignored: int,
-    smoothing: float,
-    reduction: str,
-) -> Arr:
-    """- weight[y] log[y] a row. Rows whose class is `ignored` give 0; the mean is by the weights of
-    the others. Smoothing mixes in the weighted sum of all logs."""
-    classes = logs.dims[1]
-    assert isinstance(classes, int)
-    counted = ctx.compare("ne", target, ignored)
+def _of_classes(c: Call, logs: Arr, weight: Arr | None) -> Arr:
+    """- weight[y] log[y] a row. Rows of an ignored class give 0; the mean is by the weights of the
+    others. Smoothing mixes in the weighted sum of all logs."""
+    ctx, target, classes, smoothing = c.ctx, c.tensor("target"), logs.dims[1], _smoothing(c)
+    counted = ctx.compare("ne", target, c.arg("ignore_index"))
     ctx.require_below(ctx.where(counted, target, 0, elem=target.elem), classes)
     # compared as floats, which vectors of logs are selected by; these are exact below 2**24
     elem = logs.elem if classes < 2**24 else target.elem
@@ -103,8 +97,8 @@ def _of_classes(
             ctx.binary("mul", all_classes, smoothing / classes),
         )
     each = ctx.where(counted, ctx.unary("neg", gain), 0.0, elem=gain.elem)
-    if reduction != "mean":
-        return _reduced(ctx, each, reduction)
+    if _reduction(c) != "mean":
+        return _reduced(c, each)
     total = ctx.total("sum", each)
     if scale is not None:
         return ctx.binary("div", total, ctx.total("sum", ctx.where(counted, scale, 0.0)))
@@ -140,20 +134,18 @@ _OF_DIFFERENCE: dict[str, Callable[[Call, Arr], Arr]] = {
 
 @rule(*_OF_DIFFERENCE)
 def _difference_loss(c: Call) -> Arr:
-    reduction = _reduction(c)
     d = c.ctx.binary("sub", c.x, c.tensor("target"))
-    return _reduced(c.ctx, _OF_DIFFERENCE[c.op](c, d), reduction)
+    return _reduced(c, _OF_DIFFERENCE[c.op](c, d))
 
 
 @rule("margin_ranking_loss")
 def _margin_ranking_loss(c: Call) -> Arr:
     """max(0, -t (a - b) + margin)."""
     ctx, target = c.ctx, c.tensor("target")
-    reduction = _reduction(c)
     gap = ctx.binary("sub", c.tensor("input2"), c.tensor("input1"))
     each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.number("margin")))
     each = ctx.where(ctx.compare("lt", each, 0), 0.0, each, elem=each.elem)
-    return _reduced(ctx, each, reduction)
+    return _reduced(c, each)
 
 
 @rule("kl_div")
@@ -168,7 +160,7 @@ def _kl_div(c: Call) -> Arr:
         each = ctx.binary("mul", target, ctx.binary("sub", log, x))
     if c.arg("reduction") == "batchmean":
         return ctx.binary("div", ctx.total("sum", each), ctx.count(x, 0))
-    return _reduced(ctx, each, _reduction(c))
+    return _reduced(c, each)
 
 
 # ---------------------------------------------------------------- two classes
@@ -179,7 +171,7 @@ def _binary_loss_of_logits(c: Call) -> Arr:
     """(1 - t) x + s log(1 + e^-x), where s is 1 + (pos_weight - 1) t."""
     ctx, x = c.ctx, c.x
     target = ctx.cast(c.tensor("target"), x.elem)
-    weight, positive, reduction = c.optional("weight"), c.optional("pos_weight"), _reduction(c)
+    weight, positive = c.optional("weight"), c.optional("pos_weight")
     if positive is None:
         each = ctx.binary("sub", ctx.unary("softplus", x), ctx.binary("mul", x, target))
     else:
@@ -188,7 +180,7 @@ def _binary_loss_of_logits(c: Call) -> Arr:
         other = ctx.binary("mul", ctx.binary("sub", 1.0, target), x)
         soft = ctx.unary("softplus", ctx.unary("neg", x))
         each = ctx.binary("add", other, ctx.binary("mul", scale, soft))
-    return _reduced(ctx, _weighted(ctx, each, weight), reduction)
+    return _reduced(c, _weighted(ctx, each, weight))
 
 
 _LEAST_SPREAD = float(np.float32(1e-12))
@@ -200,21 +192,16 @@ def _binary_loss(c: Call) -> Arr:
     """- t log x - (1 - t) log(1 - x), the logarithms not below -100. torch's derivatives are not
     those of this formula where x is 0 or 1: they are written out. (torch refuses x outside of
     0 .. 1; here the result is nan.)"""
-    ctx, x, target = c.ctx, c.x, c.tensor("target")
-    weight, reduction = c.optional("weight"), _reduction(c)
-
-    def at_least(y: Arr, low: float) -> Arr:
-        return ctx.where(ctx.compare("lt", y, low), low, y)
-
+    ctx, x, target, weight = c.ctx, c.x, c.tensor("target"), c.optional("weight")
     p, t = ctx.flat(x), ctx.flat(target)
     q = ctx.binary("sub", 1.0, p)
-    yes = at_least(ctx.unary("log", p), -100.0)
-    no = at_least(ctx.unary("log1p", ctx.unary("neg", p)), -100.0)
-    spread = at_least(ctx.binary("mul", p, q), _LEAST_SPREAD)
+    yes = limited(ctx, ctx.unary("log", p), -100.0)
+    no = limited(ctx, ctx.unary("log1p", ctx.unary("neg", p)), -100.0)
+    spread = limited(ctx, ctx.binary("mul", p, q), _LEAST_SPREAD)
     slope = ctx.binary("div", ctx.binary("sub", p, t), spread)
     value = ctx.binary("mul", ctx.binary("sub", t, 1.0), no)
     value = ctx.binary("sub", value, ctx.binary("mul", t, yes))
     by_x = ctx.binary("mul", ctx.binary("sub", x, p), slope)
     by_target = ctx.binary("mul", ctx.binary("sub", target, t), ctx.binary("sub", no, yes))
     each = ctx.binary("add", ctx.binary("add", value, by_x), by_target)
-    return _reduced(ctx, _weighted(ctx, each, weight), reduction)
+    return _reduced(c, _weighted(ctx, each, weight))

@@ -138,9 +138,8 @@ def norm(c: Call, x: Arr, p: Any, dim: Any, keep: bool) -> Arr:
 @rule("normalize")
 def _normalize(c: Call) -> Arr:
     p, dim, eps = c.arg("p"), c.dim(), c.number("eps")
-    n = norm(c, c.x, p, dim, True)
-    low = c.ctx.compare("lt", n, float(eps))
-    return c.ctx.binary("div", c.x, c.ctx.where(low, float(eps), n, elem=n.elem))
+    length = pieces.limited(c.ctx, norm(c, c.x, p, dim, True), float(eps))
+    return c.ctx.binary("div", c.x, length)
 
 
 @rule("cosine_similarity")
@@ -150,11 +149,8 @@ def _cosine(c: Call) -> Arr:
     if a.rank != b.rank or (a.dims[dim] == 1) != (b.dims[dim] == 1):
         raise NoRule("cosine_similarity of tensors that are broadcast along the dimension")
     dot = ctx.total("sum", ctx.binary("mul", a, b), dim, False)
-    scale = []
-    for x in (a, b):
-        n = norm(c, x, 2, dim, False)
-        scale.append(ctx.where(ctx.compare("lt", n, eps), eps, n, elem=n.elem))
-    return ctx.binary("div", dot, ctx.binary("mul", *scale))
+    lengths = (pieces.limited(ctx, norm(c, x, 2, dim, False), eps) for x in (a, b))
+    return ctx.binary("div", dot, ctx.binary("mul", *lengths))
 
 
 @rule("softmax", "log_softmax")

@@ -55,10 +55,15 @@ def rule(*ops: str, counts: str | None = None) -> Callable[[Rule], Rule]:
     return register
 
 
+def rules(of: Mapping[str, Rule]) -> None:
+    """Registers rules of one expression, each under the names of ops with spaces between them."""
+    for ops, f in of.items():
+        rule(*ops.split())(f)
+
+
 def formulas(**of: Callable[[Context, Arr], Arr]) -> None:
     """Registers rules of a tensor and nothing else, by what they compute of it."""
-    for op, formula in of.items():
-        rule(op)(lambda c, formula=formula: formula(c.ctx, c.x))
+    rules({op: lambda c, f=f: f(c.ctx, c.x) for op, f in of.items()})
 
 
 @dataclass

@@ -71,16 +71,10 @@ def _movedim(c: Call) -> Arr:
     return c.ctx.permute(c.x, order)
 
 
-@rule("expand", "expand_as", "broadcast_to")
+@rule("expand", "expand_as", "broadcast_to", "repeat", "tile")
 def _expand(c: Call) -> Arr:
-    c.seen_in_result("size", "other")
-    return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out))
-
-
-@rule("repeat", "tile")
-def _repeat(c: Call) -> Arr:
-    c.seen_in_result("repeats", "dims")
-    return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out), tile=True)
+    c.seen_in_result("size", "other", "repeats", "dims")
+    return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out), tile=c.op in ("repeat", "tile"))
 
 
 @rule("cat")

@@ -54,9 +54,7 @@ class Context(Indexing):
         return Arr([], self.values.pointwise("mul", [rows, c], x.elem))
 
     def mean(self, x: Arr, dims: int | Sequence[int] | None = None, keep: bool = False) -> Arr:
-        total = self.total("sum", x, dims, keep)
-        count = self.count(x, dims)
-        return self.binary("div", total, count)
+        return self.binary("div", self.total("sum", x, dims, keep), self.count(x, dims))
 
     def variance(
         self, x: Arr, dims: int | Sequence[int] | None, keep: bool, correction: float
@@ -116,7 +114,9 @@ class Context(Indexing):
                 shape = x.v.shape
                 x = Arr([*x.dims[:i], want, *x.dims[i + 1 :]], x.v)
                 x.v = self.values.reshape(x.v, shape[:i] + shape[i + 1 :])
-            elif isinstance(have, Set) and not (isinstance(want, Set) and self._same(have, want)):
+            elif isinstance(have, Set) and not (
+                isinstance(want, Set) and have.find().expr == want.find().expr
+            ):
                 raise NoRule("the rows of a set repeated")
             elif isinstance(have, Merge):
                 raise NoRule("grouped rows repeated")
@@ -125,6 +125,3 @@ class Context(Indexing):
         out = [h if isinstance(h, Set) else w for h, w in zip(x.dims, dims, strict=True)]
         f: Callable[..., Node] = self.values.repeat if tile else self.values.broadcast
         return Arr(out, f(x.v, numbers(out)))
-
-    def _same(self, a: Set, b: Set) -> bool:
-        return a.find() is b.find() or a.find().expr == b.find().expr

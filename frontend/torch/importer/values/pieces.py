@@ -15,7 +15,7 @@ from .elements import FLOATS
 from .tensors import Arr, Operand
 
 
-def limited(ctx: Context, x: Arr, lo: Operand | None, hi: Operand | None) -> Arr:
+def limited(ctx: Context, x: Arr, lo: Operand | None, hi: Operand | None = None) -> Arr:
     """x, or the bound that it is beyond; NaN stays."""
     if lo is not None:
         x = ctx.where(ctx.compare("lt", x, lo), lo, x)

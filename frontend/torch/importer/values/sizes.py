@@ -127,8 +127,6 @@ def sets_behind(s: Set) -> Iterator[Set]:
             yield from (p.find() for p in parts)
         case Loops(nodes, of, _, _):
             yield from (nodes.find(), of.find())
-        case Sized():
-            pass
 
 
 def made_from(s: Set, other: Set) -> bool:

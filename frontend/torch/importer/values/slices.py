@@ -27,11 +27,6 @@ def _one(a: range, b: range) -> range | None:
     return range(a[0], b[-1] + 1, step)
 
 
-def one_of_each(r: range, size: int) -> bool:
-    """Whether a range takes one position of each of the groups that its step cuts `size` into."""
-    return r.step > 1 and size % r.step == 0 and len(r) == size // r.step
-
-
 def of_literal(data: Any, dim: int, r: range) -> Any:
     """The positions of dimension `dim` of nested tuples."""
     if dim == 0:

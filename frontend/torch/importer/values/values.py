@@ -161,14 +161,14 @@ class Values:
         size = v.shape[dim]
         if step == 1 and (lo, hi) == (0, size):
             return v
-        shape = list(v.shape)
-        shape[dim] = len(range(lo, hi, step))
+        positions, shape = range(lo, hi, step), list(v.shape)
+        shape[dim] = len(positions)
         if v.op == "const":
             return self.const(v.attrs["value"], v.elem, shape)
         if v.op == "table":
-            data = slices.of_literal(v.attrs["data"], dim, range(lo, hi, step))
+            data = slices.of_literal(v.attrs["data"], dim, positions)
             return self.literal(data, shape, v.elem)
-        if slices.one_of_each(range(lo, hi, step), size):
+        if step > 1 and size % step == 0 and len(positions) == size // step:  # one of each group
             groups = self.reshape(v, (*v.shape[:dim], size // step, step, *v.shape[dim + 1 :]))
             return self.reshape(self.slice(groups, dim + 1, lo, lo + 1), shape)
         if step == 1:
@@ -182,7 +182,7 @@ class Values:
     ) -> Node | None:
         """A choice of columns goes to the source: one map, one node."""
         if v.op in ("stack", "parent"):
-            return self._through(v, lambda a: self.slice(self._widened(a, v), dim, lo, hi))
+            return self._through(v, lambda a: self.slice(self.broadcast(a, v.shape), dim, lo, hi))
         if v.op == "concat" and v.attrs["dim"] == dim:
             start = 0
             for a in v.args:
@@ -197,9 +197,6 @@ class Values:
                 return self.broadcast(v.args[0], shape)
             return self.broadcast(self.slice(v.args[0], dim, lo, hi), shape)
         return None
-
-    def _widened(self, a: Node, v: Node) -> Node:
-        return self.broadcast(a, v.shape) if a.shape != v.shape else a
 
     def _through(self, v: Node, f: Any) -> Node:
         """A row-wise f pushed through stack or parent."""

@@ -24,22 +24,14 @@ def _segment_reduce(c: Call) -> Arr:
 
 
 @rule("gnnc.segment_softmax", counts="num_groups")
+@rule("gnnc.softmax_by_index")
 def _segment_softmax(c: Call) -> Arr:
-    src, index, size = c.tensor("src"), c.tensor("index"), c.arg("num_groups")
+    src, index, size = c.tensor("src"), c.tensor("index"), c.arg("num_groups", None)
     dim = src.wrap(c.arg("dim"))
     over, i = c.ctx.group(index, src, dim)
-    codomain = c.ctx.sizes.set_of(size_expr(size))
+    codomain = _led_to(c, i) if size is None else c.ctx.sizes.set_of(size_expr(size))
     dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
     return Arr(dims, c.ctx.values.softmax(src.v, over, i, codomain))
-
-
-@rule("gnnc.softmax_by_index")
-def _softmax_by_index(c: Call) -> Arr:
-    src, index = c.tensor("src"), c.tensor("index")
-    dim = src.wrap(c.arg("dim"))
-    over, i = c.ctx.group(index, src, dim)
-    dims = [*src.dims[:dim], over, *src.dims[dim + 1 :]]
-    return Arr(dims, c.ctx.values.softmax(src.v, over, i, _led_to(c, i)))
 
 
 def _led_to(c: Call, index: Node) -> Set:
@@ -64,17 +56,13 @@ def _edge_subgraph(c: Call) -> Arr:
 def _remove_self_loops(c: Call) -> tuple[Arr, Arr | None]:
     edges, attr = c.tensor("edge_index"), c.optional("edge_attr")
     size = expression(c.example[0].shape[1])
-    mask = _no_loop(c, edges)
+    mask = c.ctx.compare("ne", *_ends(c, edges))
     kept = c.ctx.keep(edges, mask, size)
     return kept, None if attr is None else c.ctx.keep(attr, mask, size)
 
 
 def _ends(c: Call, edges: Arr) -> tuple[Arr, Arr]:
     return c.ctx.select(edges, 0, 0), c.ctx.select(edges, 0, 1)
-
-
-def _no_loop(c: Call, edges: Arr) -> Arr:
-    return c.ctx.compare("ne", *_ends(c, edges))
 
 
 @rule("gnnc.gcn_norm")
@@ -112,8 +100,7 @@ def _remaining_loops(
     kept = sizes.born(Filter(home, mask.v), sympy.Symbol(f"_kept{mask.v.number}"))
     loops = sizes.born(Loops(nodes, home, src, dst), nodes.expr)
     union = sizes.born(Union((kept, loops)), total)
-    same = values.make("loop_node", [], loops, (), "i64")
-    same = values.cast(same, edges.elem)
+    same = values.cast(values.make("loop_node", [], loops, (), "i64"), edges.elem)
     ends = values.broadcast(values.reshape(same, (1,)), (2,))
     edge_v = values.stack(union, [values.parent(edges.v, kept), ends])
     if weight.v.op == "const" and weight.v.attrs == fill.attrs:
@@ -151,13 +138,7 @@ def _relational_sum(c: Call) -> Arr:
     relations = ctx.sizes.set_of(sympy.Integer(weight.dims[0]))
     args, over = values.join([h.v, into, kind.v], over)
     v = values.make(
-        "mean_per_pair",
-        args,
-        nodes,
-        h.v.shape,
-        h.elem,
-        over=over,
-        codomains=(nodes, relations),
+        "mean_per_pair", args, nodes, h.v.shape, h.elem, over=over, codomains=(nodes, relations)
     )
     return Arr([nodes, h.dims[1]], v)
 
