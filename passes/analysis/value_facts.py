@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.inter.base import ValueOp
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
 from ...dialects.inter.sets import Total
@@ -78,6 +79,13 @@ class Facts:
             x = op.operands[op.SPEC.smooth_above_zero]
             return self.positive(x) and all(self.finite(y) for y in _values(op))
         return op.has_trait(Total)
+
+    def spares_rows(self, op: ValueOp, differentiated: set[SSAValue]) -> bool:
+        """Whether rows that nobody reads may do without `op`. A slope that is infinite there makes
+        their gradient of 0 no number."""
+        if op.results[0] not in differentiated:
+            return True
+        return self.smooth(op) and self.finite_units(op)
 
     def _is_guarded(self, op: Operation) -> bool:
         """Whether a choice takes a quotient only where its divisor, how often the condition holds,

@@ -67,7 +67,8 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
             differentiate(r, op)
 
     moved = {a: name for a, name in wanted.items() if name in attached}
-    gradients = [_gradient(r, a) for a in moved]
+    cotangents = (r.cotangent(a) if r.has(a) else r.zero(a, rows(a).dims) for a in moved)
+    gradients = [r.b.widen(d, rows(a).dom) for a, d in zip(moved, cotangents, strict=True)]
     outcomes = [outcome for _, _, outcome in returned]
     for name in moved.values():
         own = names.fresh(f"d_{name}")
@@ -145,12 +146,6 @@ def _reached(body: Sequence[ValueOp], start: Iterable[SSAValue]) -> set[SSAValue
         if any(x in reached and passes_gradient(op, i) for i, x in enumerate(op.operands)):
             reached.update(op.results)
     return reached
-
-
-def _gradient(r: Reverse, a: SSAValue) -> SSAValue:
-    """The cotangent of an argument, stored as the argument is."""
-    t = rows(a)
-    return r.b.widen(r.cotangent(a) if r.has(a) else r.zero(a, t.dims), t.dom)
 
 
 @dataclass(frozen=True)

@@ -26,20 +26,17 @@ def verify_sets(func: FuncOp) -> SetEnv:
                 env.check_type(v.type)
         defined = set[SSAValue](func.body.block.args)
         for op in func.body.block.ops:
-            _check_order(op, defined)
+            for i, x in enumerate(op.operands):  # the parser sees to the order in text alone
+                if x not in defined:
+                    raise VerifyException(
+                        f"operand {i} is computed further down, or in another function"
+                    )
             defined.update(op.results)
             if isinstance(op, InterOp):
                 op.check_sets(env)
     except VerifyException as error:
         raise PassFailedException(f"@{func.sym_name.data}: {op.name}: {error}") from error
     return env
-
-
-def _check_order(op: Operation, defined: set[SSAValue]) -> None:
-    """The parser sees to the order of ops in text, passes may move them."""
-    for i, x in enumerate(op.operands):
-        if x not in defined:
-            raise VerifyException(f"operand {i} is computed further down, or in another function")
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ class _Widening:
     def behind_reads(self, op: ValueOp) -> bool:
         """Does the work of `op` again at each of its reads, where they are all its users."""
         reads = self.reads_of(op.results[0])
-        if not reads or op.type.dom.set == UNIT or not self.spares_rows(op):
+        if not reads or op.type.dom.set == UNIT:
+            return False
+        if not self.facts.spares_rows(op, self.differentiated):
             return False
         ends = dict.fromkeys(at_key(self.env, r) for r in reads)
         if not self.is_few((name for name, _ in ends), op.type.dom):
@@ -79,13 +81,6 @@ class _Widening:
             self.work_at(read, op)
         Rewriter.erase_op(op)
         return True
-
-    def spares_rows(self, op: ValueOp) -> bool:
-        """Whether rows that nobody reads may do without `op`. A slope that is infinite there makes
-        their gradient of 0 no number."""
-        if op.results[0] not in self.differentiated:
-            return True
-        return self.facts.smooth(op) and self.facts.finite_units(op)
 
     def reads_of(self, v: SSAValue) -> list[AtOp]:
         """The users of `v`, if all of them read it through maps without exceptions."""

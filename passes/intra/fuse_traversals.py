@@ -27,7 +27,7 @@ from ...dialects.intra.steps import phases
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
 from .fusion.inline import inline_producers
-from .fusion.merge import merge_nests
+from .fusion.merge import Merger
 from .fusion.quotients import keep_quotients
 from .fusion.simplify import simplify
 
@@ -62,6 +62,6 @@ def fuse(func: FuncOp, limits: Nests) -> None:
         while inline_producers(func, limits):
             simplify(func)
             changed = True
-        if merge_nests(func):
+        if Merger(func).run():
             simplify(func)
             changed = True

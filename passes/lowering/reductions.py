@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import (
-    IntegerAttr,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import PassFailedException
 

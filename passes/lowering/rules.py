@@ -4,41 +4,25 @@ follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import (
-    IntAttr,
-    i1,
-    i64,
-)
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntAttr, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter import pointwise, reduce, shapes, values
+from ...dialects.inter.base import ValueOp
 from ...dialects.inter.types import ONE, UNIT, Dom, rows, set_name, set_type
 from ...dialects.intra import rows as intra
-from ...dialects.intra.syntax import row_dims, row_type
+from ...dialects.intra.syntax import IntraOp, row_dims, row_type
 from .context import INLINE, Lowering
 from .contractions import lower_contract
 from .nests import Nest, fn_params
 from .reductions import lower_count, lower_dropout, lower_reduce, lower_softmax
 
 Rule = Callable[[Lowering, Any], None]
-
-
-def lower_pointwise(low: Lowering, op: pointwise.PointwiseOp) -> None:
-    elem = rows(op.results[0]).elem
-
-    def compute(nest: Nest) -> SSAValue:
-        xs = [low.read(nest, x) for x in op.xs]
-        return nest.apply(op.SPEC.name, *xs, elem=elem, params=fn_params(op.parameters()))
-
-    low.rowwise(op, compute)
-
-
-def lower_cast(low: Lowering, op: values.CastOp) -> None:
-    low.rowwise(op, lambda nest: nest.cast(low.read(nest, op.x), rows(op.results[0]).elem))
+Rows = Sequence[SSAValue]
 
 
 def lower_stop(low: Lowering, op: values.StopOp) -> None:
@@ -46,60 +30,6 @@ def lower_stop(low: Lowering, op: values.StopOp) -> None:
         low.alias(op, low.buffer(op.x))
     else:
         low.rowwise(op, lambda nest: low.read(nest, op.x))
-
-
-def lower_reshape(low: Lowering, op: shapes.ReshapeOp) -> None:
-    low.rowwise(op, lambda nest: nest.reshape(low.read(nest, op.x), rows(op.results[0]).dims))
-
-
-def lower_broadcast(low: Lowering, op: shapes.BroadcastOp) -> None:
-    t = rows(op.results[0])
-
-    def compute(nest: Nest) -> SSAValue:
-        x = low.read(nest, op.x)
-        if row_dims(x.type) == t.dims:
-            return x
-        return nest.emit(intra.BroadcastOp.make([x], [row_type(t.dims, t.elem)]))
-
-    low.rowwise(op, compute)
-
-
-def lower_transpose(low: Lowering, op: shapes.TransposeOp) -> None:
-    perm = [p.data for p in op.perm]
-    low.rowwise(op, lambda nest: nest.transpose(low.read(nest, op.x), perm))
-
-
-def lower_slice(low: Lowering, op: shapes.SliceOp) -> None:
-    t = rows(op.results[0])
-    dim, lo, hi, step = (IntAttr(n) for n in op.bounds)
-
-    def compute(nest: Nest) -> SSAValue:
-        x = low.read(nest, op.x)
-        return nest.emit(
-            intra.SliceOp.make([x], [row_type(t.dims, t.elem)], dim=dim, lo=lo, hi=hi, step=step)
-        )
-
-    low.rowwise(op, compute)
-
-
-def lower_concat(low: Lowering, op: shapes.ConcatOp) -> None:
-    t = rows(op.results[0])
-
-    def compute(nest: Nest) -> SSAValue:
-        xs = [low.read(nest, x) for x in op.xs]
-        return nest.emit(intra.ConcatOp.make(xs, [row_type(t.dims, t.elem)], dim=IntAttr(op.axis)))
-
-    low.rowwise(op, compute)
-
-
-def lower_row_reduce(low: Lowering, op: shapes.RowReduceOp) -> None:
-    t = rows(op.results[0])
-
-    def compute(nest: Nest) -> SSAValue:
-        x, result = low.read(nest, op.x), row_type(t.dims, t.elem)
-        return nest.emit(intra.FoldOp.make([x], [result], kind=op.kind, dims=op.dims))
-
-    low.rowwise(op, compute)
 
 
 def lower_at(low: Lowering, op: values.AtOp) -> None:
@@ -190,9 +120,52 @@ def lower_table(low: Lowering, op: values.TableOp) -> None:
     low.alias(op, low.host.table(op.numbers(), t.dims, t.elem))
 
 
+def row_pointwise(nest: Nest, op: pointwise.PointwiseOp, xs: Rows) -> SSAValue:
+    params = fn_params(op.parameters())
+    return nest.apply(op.SPEC.name, *xs, elem=op.type.elem, params=params)
+
+
+def row_broadcast(nest: Nest, op: shapes.BroadcastOp, xs: Rows) -> SSAValue:
+    (x,) = xs
+    return x if row_dims(x.type) == op.type.dims else emitted(nest, intra.BroadcastOp, op, xs)
+
+
+def row_slice(nest: Nest, op: shapes.SliceOp, xs: Rows) -> SSAValue:
+    dim, lo, hi, step = (IntAttr(n) for n in op.bounds)
+    return emitted(nest, intra.SliceOp, op, xs, dim=dim, lo=lo, hi=hi, step=step)
+
+
+def emitted(
+    nest: Nest, cls: type[IntraOp], op: ValueOp, xs: Rows, **properties: Attribute
+) -> SSAValue:
+    """An op of the nest that gives a row of the result of `op`."""
+    return nest.emit(cls.make(xs, [row_type(op.type.dims, op.type.elem)], **properties))
+
+
+ROW_WISE: Mapping[type[Operation], Callable[[Nest, Any, Rows], SSAValue]] = {
+    **dict.fromkeys(pointwise.POINTWISE_OPS.values(), row_pointwise),
+    values.CastOp: lambda nest, op, xs: nest.cast(xs[0], op.type.elem),
+    shapes.ReshapeOp: lambda nest, op, xs: nest.reshape(xs[0], op.type.dims),
+    shapes.TransposeOp: lambda nest, op, xs: nest.transpose(xs[0], op.order),
+    shapes.BroadcastOp: row_broadcast,
+    shapes.SliceOp: row_slice,
+    shapes.ConcatOp: lambda nest, op, xs: emitted(
+        nest, intra.ConcatOp, op, xs, dim=IntAttr(op.axis)
+    ),
+    shapes.RowReduceOp: lambda nest, op, xs: emitted(
+        nest, intra.FoldOp, op, xs, kind=op.kind, dims=op.dims
+    ),
+}
+"""What a nest makes of a row of each operand, for ops that do the same to every row."""
+
+
+def lower_row_wise(low: Lowering, op: Operation) -> None:
+    row = ROW_WISE[type(op)]
+    low.rowwise(op, lambda nest: row(nest, op, [low.read(nest, x) for x in op.operands]))
+
+
 RULES: Mapping[type[Operation], Rule] = {
-    **dict.fromkeys(pointwise.POINTWISE_OPS.values(), lower_pointwise),
-    values.CastOp: lower_cast,
+    **dict.fromkeys(ROW_WISE, lower_row_wise),
     values.StopOp: lower_stop,
     values.AtOp: lower_at,
     values.StackOp: lower_stack,
@@ -200,12 +173,6 @@ RULES: Mapping[type[Operation], Rule] = {
     values.AsRowsOp: lower_as_rows,
     values.AsUnitOp: lower_as_unit,
     values.TableOp: lower_table,
-    shapes.ReshapeOp: lower_reshape,
-    shapes.BroadcastOp: lower_broadcast,
-    shapes.TransposeOp: lower_transpose,
-    shapes.SliceOp: lower_slice,
-    shapes.ConcatOp: lower_concat,
-    shapes.RowReduceOp: lower_row_reduce,
     shapes.ContractOp: lower_contract,
     reduce.ReduceOp: lower_reduce,
     reduce.SoftmaxOp: lower_softmax,

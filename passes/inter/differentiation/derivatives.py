@@ -152,11 +152,6 @@ def _as_unit(r: Reverse, op: values.AsUnitOp, d: SSAValue) -> None:
     r.put(op.x, lambda: r.b.as_rows(op.set, d), Dom(set_name(op.set)))
 
 
-@derivative(values.CastOp)
-def _cast(r: Reverse, op: values.CastOp, d: SSAValue) -> None:
-    r.put(op.x, lambda: r.b.cast(d, rows(op.x).elem), op.type.dom)
-
-
 # ---------------------------------------------------------------- the row's own dimensions
 
 
@@ -165,27 +160,6 @@ def _contract(r: Reverse, op: shapes.ContractOp, d: SSAValue) -> None:
     p, q, o = op.letters()
     r.put(op.a, lambda: r.b.contract(f"{o},{q}->{p}", d, op.b), op.type.dom)
     r.put(op.b, lambda: r.b.contract(f"{p},{o}->{q}", op.a, d), op.type.dom)
-
-
-@derivative(shapes.ReshapeOp)
-def _reshape(r: Reverse, op: shapes.ReshapeOp, d: SSAValue) -> None:
-    r.put(op.x, lambda: r.b.reshape(d, rows(op.x).dims), op.type.dom)
-
-
-@derivative(shapes.BroadcastOp)
-def _broadcast(r: Reverse, op: shapes.BroadcastOp, d: SSAValue) -> None:
-    r.put(op.x, lambda: r.fit(d, rows(op.x).dims), op.type.dom)
-
-
-@derivative(shapes.TransposeOp)
-def _transpose(r: Reverse, op: shapes.TransposeOp, d: SSAValue) -> None:
-    inverse = [op.order.index(i) for i in range(len(op.order))]
-    r.put(op.x, lambda: r.b.transpose(d, inverse), op.type.dom)
-
-
-@derivative(shapes.SliceOp)
-def _slice(r: Reverse, op: shapes.SliceOp, d: SSAValue) -> None:
-    r.put(op.x, lambda: _padded(r, op, d), op.type.dom)
 
 
 def _padded(r: Reverse, op: shapes.SliceOp, d: SSAValue) -> SSAValue:
@@ -206,6 +180,29 @@ def _padded(r: Reverse, op: shapes.SliceOp, d: SSAValue) -> SSAValue:
     if lo + length < size:
         pieces.append(r.zero(d, (*before, size - lo - length, *after)))
     return d if len(pieces) == 1 else r.b.concat(pieces, dim)
+
+
+ROW_WISE: dict[type[Operation], Callable[[Reverse, Any, SSAValue], SSAValue]] = {
+    values.CastOp: lambda r, op, d: r.b.cast(d, rows(op.x).elem),
+    shapes.ReshapeOp: lambda r, op, d: r.b.reshape(d, rows(op.x).dims),
+    shapes.BroadcastOp: lambda r, op, d: r.fit(d, rows(op.x).dims),
+    shapes.TransposeOp: lambda r, op, d: r.b.transpose(
+        d, [op.order.index(i) for i in range(len(op.order))]
+    ),
+    shapes.SliceOp: _padded,
+    reductions.DropoutOp: lambda r, op, d: r.b.dropout(
+        d, op.key, op.set, op.probability, op.site_number, op.numbers, op.column
+    ),
+}
+"""The cotangent of the operand `x` of an op that does the same to every row."""
+
+
+def _row_wise(r: Reverse, op: Any) -> None:
+    of_x, d = ROW_WISE[type(op)], r.cotangent(op.results[0])
+    r.put(op.x, lambda: of_x(r, op, d), op.type.dom)
+
+
+RULES.update(dict.fromkeys(ROW_WISE, _row_wise))
 
 
 @derivative(shapes.ConcatOp)
@@ -372,13 +369,3 @@ def _softmax(r: Reverse, op: reductions.SoftmaxOp, d: SSAValue) -> None:
     # p is stored per class of rows: d is a class's total, and each row has its own share of the sum
     r.put(op.x, lambda: b.mul(p, d), home)
     r.put(op.x, lambda: b.neg(b.mul(p, inner())), op.over)
-
-
-@derivative(reductions.DropoutOp)
-def _dropout(r: Reverse, op: reductions.DropoutOp, d: SSAValue) -> None:
-
-    def same_mask() -> SSAValue:
-        site = (op.probability, op.site_number)
-        return r.b.dropout(d, op.key, op.set, *site, op.numbers, op.column)
-
-    r.put(op.x, same_mask, op.type.dom)

@@ -110,7 +110,8 @@ class Needs:
             return False
         if isinstance(op, BY_ROW):
             inside = (rows(x).dom for x in op.operands if isinstance(x.type, RowsType))
-            return all(d in (dom, Dom(UNIT)) for d in inside) and self._spares_rows(op)
+            spares = self.facts.spares_rows(op, self.differentiated)
+            return spares and all(d in (dom, Dom(UNIT)) for d in inside)
         if isinstance(op, AtOp):
             x = rows(op.x).dom
             return op.otherwise is None and not x.keys and x.set != UNIT
@@ -129,13 +130,6 @@ class Needs:
     def _is_fixed(self, name: str) -> bool:
         """Whether a set is made in @prepare."""
         return self.env.value(name) in self.fixed
-
-    def _spares_rows(self, op: ValueOp) -> bool:
-        """Whether rows that nobody reads may do without `op`. A slope that is infinite there makes
-        their gradient of 0 no number."""
-        if op.results[0] not in self.differentiated:
-            return True
-        return self.facts.smooth(op) and self.facts.finite_units(op)
 
     def _fits(self, op: ValueOp, need: Need) -> bool:
         """Whether the groups of a softmax are needed as a whole or not at all."""

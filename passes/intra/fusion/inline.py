@@ -67,7 +67,9 @@ def inline_producers(func: FuncOp, limits: Nests) -> bool:
     writers = Counter(buffer for step in order for buffer in step.writes())
     for nest in nests(func):
         store = only_store(nest)
-        if store is None or writers[root(store.buffer)] > 1 or reads_itself(nest):
+        if store is None or writers[root(store.buffer)] > 1:
+            continue
+        if not nest.reads().isdisjoint(nest.writes()):  # it edits rows in place
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
         here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, place)]
@@ -78,11 +80,6 @@ def inline_producers(func: FuncOp, limits: Nests) -> bool:
             inline(nest, store, load)
             changed = True
     return changed
-
-
-def reads_itself(nest: TraverseOp) -> bool:
-    """Whether a nest edits rows in place."""
-    return not nest.reads().isdisjoint(nest.writes())
 
 
 def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]]) -> bool:

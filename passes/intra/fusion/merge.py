@@ -201,11 +201,6 @@ def own_stores(nest: TraverseOp) -> dict[SSAValue, SSAValue]:
     return {op.buffer: op.value for op in stores if op.row is nest.row}
 
 
-def merge_nests(func: FuncOp) -> bool:
-    """Merge pairs of nests over the same rows; whether any was."""
-    return Merger(func).run()
-
-
 def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     """Put both bodies into one nest, at the place of the second when `late`; pass stored rows on as
     values.

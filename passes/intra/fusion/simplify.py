@@ -5,6 +5,7 @@ ops leave segments, segments over one group share their loop, and stores that no
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
@@ -57,11 +58,7 @@ def simplify(func: FuncOp) -> None:
 def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
     """`map[members[p]]` is the group itself, or one table in member order."""
     p = segment.body.block.args[0]
-    for op in list(segment.body.walk()):
-        chain = lookup_of_lookup(op)
-        if chain is None:
-            continue
-        outer, inner = chain
+    for outer, inner in lookups_of_lookups(segment.body.walk()):
         table, members = outer.table.owner, inner.table.owner
         if inner.row is not p or not isinstance(members, MembersOp):
             continue
@@ -78,11 +75,11 @@ def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
         look_up(func, outer, direct, p)
 
 
-def lookup_of_lookup(op: Operation) -> tuple[LookupOp, LookupOp] | None:
-    """(outer, inner), where the op looks up what another one found."""
-    if isinstance(op, LookupOp) and isinstance(inner := op.row.owner, LookupOp):
-        return op, inner
-    return None
+def lookups_of_lookups(ops: Iterable[Operation]) -> Iterator[tuple[LookupOp, LookupOp]]:
+    """(outer, inner) of the ops that look up what another one found."""
+    for op in list(ops):
+        if isinstance(op, LookupOp) and isinstance(inner := op.row.owner, LookupOp):
+            yield op, inner
 
 
 def look_up(func: FuncOp, op: LookupOp, table: TableOfDomain, row: SSAValue) -> None:
@@ -93,11 +90,7 @@ def look_up(func: FuncOp, op: LookupOp, table: TableOfDomain, row: SSAValue) -> 
 
 def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
     """A row's pair leads where the row leads: `map_of_pairs[pair_index[e]]` is `map[e]`."""
-    for op in list(nest.walk()):
-        chain = lookup_of_lookup(op)
-        if chain is None:
-            continue
-        outer, inner = chain
+    for outer, inner in lookups_of_lookups(nest.walk()):
         table, pair = outer.table.owner, inner.table.owner
         if not isinstance(table, IndexMapOp) or not isinstance(pair, PairIndexOp):
             continue
