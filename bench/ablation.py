@@ -21,21 +21,11 @@ TIDY = ("canonicalize", "cse", "dce-sets")
 """These clean up behind the others."""
 
 
-def _optimising() -> tuple[str, ...]:
-    names = (p.name for p in passes_of(pipeline(True, OPENMP)))
-    return tuple(dict.fromkeys(n for n in names if n not in (*NEEDED, *TIDY)))
-
-
-PASSES = _optimising()
-
+_ALL = dict.fromkeys(p.name for p in passes_of(pipeline(True, OPENMP)))
+PASSES = tuple(name for name in _ALL if name not in (*NEEDED, *TIDY))
 
 COMPACTION, REORDERING = "infer-domains", "reorder-linear"
-HECTOR = {
-    "none": (COMPACTION, REORDERING),
-    "C": (REORDERING,),
-    "R": (COMPACTION,),
-    "C+R": (),
-}
+HECTOR = {"none": (COMPACTION, REORDERING), "C": (REORDERING,), "R": (COMPACTION,), "C+R": ()}
 """By Hector's names for its choices, the passes that each leaves out."""
 AUTO = "auto"
 """The pipeline as it is."""

@@ -102,8 +102,10 @@ def _study(args: argparse.Namespace, name: str, data: str) -> Message:
             for seed in range(chosen["seeds"]):
                 for way, child in zip(WAYS, (ours, theirs), strict=True):
                     question = {**asked, "seed": seed, "compiled": way == "gnnc"}
-                    answers[way].append(child.ask(question))
-                    _tell(name, way, seed, answers[way][-1])
+                    answers[way].append(answer := child.ask(question))
+                    median = seconds_text(statistics.median(answer["epoch_seconds"]))
+                    text = f"{name}, seed {seed}, {way}: {answer['score']:.4f}, {median} an epoch"
+                    print(text, file=sys.stderr, flush=True)
     described = {"model": study.model, "graph": study.graph, "layers": study.layers, **chosen}
     return {
         "study": "accuracy",
@@ -132,12 +134,6 @@ def _copy(graph: str, data: Path, place: Path) -> str:
         with zipfile.ZipFile(packed) as archive:
             archive.extractall(raw)
     return str((place / folder).parent)
-
-
-def _tell(name: str, way: str, seed: int, answer: Message) -> None:
-    median = seconds_text(statistics.median(answer["epoch_seconds"]))
-    text = f"{name}, seed {seed}, {way}: {answer['score']:.4f}, {median} an epoch"
-    print(text, file=sys.stderr, flush=True)
 
 
 def _summary(answers: Sequence[Message]) -> Message:

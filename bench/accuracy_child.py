@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
+import gnnc
 from gnnc.bench.accuracy_tasks import TASKS, Training
 from gnnc.frontend.tools.children import Message, serve
 from gnnc.frontend.tools.memory import Watermark
@@ -46,7 +46,7 @@ def train(settings: Settings) -> Message:
     `in_torch` says what of a compiled model runs in torch.
     """
     data = load(settings.task, settings.root)
-    compile_ = _compiler() if settings.compiled else None
+    compile_ = gnnc.compile if settings.compiled else None
     _warm_up_once(compile_)
     mark = Watermark.set()
     torch.manual_seed(settings.seed)
@@ -89,18 +89,10 @@ def _step(training: Training) -> float:
     return loss.item()
 
 
-def _compiler() -> Callable[[nn.Module], nn.Module]:
-    import gnnc
-
-    return gnnc.compile
-
-
 _warm_up_once = functools.cache(warm_up)
 
 
 def _explanation(parts: list[nn.Module]) -> Message:
-    import gnnc
-
     told = [gnnc.explain(part) for part in parts]
     return {
         "kernels": sum(len(t.kernels) for t in told),

@@ -27,18 +27,12 @@ def install() -> None:
     for name in ("pandas", "torchdata"):
         if importlib.util.find_spec(name) is None:
             _empty_module(name)
-    if not _has_extern():
+    if not all(map(importlib.util.find_spec, ("setuptools", "setuptools.extern"))):
         extern = types.ModuleType("setuptools.extern")
         setattr(extern, "packaging", packaging)
         sys.modules["setuptools.extern"] = extern
         sys.modules["setuptools.extern.packaging"] = packaging
         sys.modules["setuptools.extern.packaging.version"] = packaging.version
-
-
-def _has_extern() -> bool:
-    if importlib.util.find_spec("setuptools") is None:
-        return False
-    return importlib.util.find_spec("setuptools.extern") is not None
 
 
 class _EmptyModule(types.ModuleType):

@@ -13,6 +13,7 @@ from ..frontend.tools.report import bytes_text, seconds_text, table
 from . import ceilings, real
 from .ceilings import Ceilings
 from .graphs import COMPILED, GRAPHS, MODELS, described, tasks, title
+from .race import add_size_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     real.add_argument(parser)
     parser.add_argument("--contestant", choices=COMPILED, default="gnnc")
-    parser.add_argument(
-        "--hidden", type=int, default=None, help="features between layers (None: as usual)"
-    )
-    parser.add_argument("--layers", type=int, default=None, help="(None: as usual for the model)")
+    add_size_arguments(parser)
     parser.add_argument("--epochs", type=int, default=20)
 
 

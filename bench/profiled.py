@@ -20,7 +20,7 @@ from xdsl.parser import Parser
 
 import gnnc
 from gnnc.bench.contestant import WARM_UP, Contest
-from gnnc.bench.work import Work, work_of_phase
+from gnnc.bench.work import work_of_phase
 from gnnc.frontend.compiler import load_dialects
 from gnnc.frontend.tools.children import Message, Refused, serve
 from gnnc.passes.driver.runner import DUMP_VARIABLE
@@ -71,7 +71,7 @@ class Profile:
         for phase in self.phases:
             work = work_of_phase(self.functions[phase.name], sizes)
             for name, w in zip(phase.kernels, work, strict=True):
-                kernels.append({"kernel": name, **as_data(w)})
+                kernels.append({"kernel": name, **vars(w)})
         return {"kernels": kernels, "threads": torch.get_num_threads()}
 
     def train(self, epochs: int) -> Message:
@@ -92,10 +92,6 @@ class Profile:
             assert phase.seconds is not None
             found += list(phase.seconds)[: len(phase.kernels)]
         return found
-
-
-def as_data(work: Work) -> dict[str, Any]:
-    return {"moved": work.moved, "operations": work.operations, "touched": work.touched}
 
 
 def phase_functions(text: str) -> dict[str, FuncOp]:

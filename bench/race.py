@@ -40,6 +40,10 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
         help="each model runs on those of its kind (None: arxiv-like, fb15k-like)",
     )
     real.add_argument(parser)
+    add_size_arguments(parser)
+
+
+def add_size_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hidden", type=int, default=None, help="features between layers (None: as usual)"
     )
@@ -157,8 +161,10 @@ def race(
                 ask(name, {"epochs": args.epochs})
         for name in list(children):
             ask(name, {"graphs": new_graphs})
-    for name in children:
-        _finish(results[name])
+    for result in map(results.__getitem__, children):
+        result["median_seconds"] = statistics.median(result["seconds"])
+        if firsts := result["new_graph_seconds"]:  # what an unseen graph costs above an epoch
+            result["structure_seconds"] = statistics.median(firsts) - result["median_seconds"]
     return {**task, "memory_limit": limit, "results": results}
 
 
@@ -176,13 +182,6 @@ def _add(result: Message, answer: Message) -> None:
         result["seconds"] += answer["seconds"]
     for key in ("memory", "process_memory", "memory_exact"):
         result[key] = answer[key]
-
-
-def _finish(result: Message) -> None:
-    """The median epoch, and what an unseen graph costs above it."""
-    result["median_seconds"] = statistics.median(result["seconds"])
-    if firsts := result["new_graph_seconds"]:
-        result["structure_seconds"] = statistics.median(firsts) - result["median_seconds"]
 
 
 HEADING = (

@@ -64,9 +64,8 @@ def work_of(nest: rows.TraverseOp, sizes: Sizes) -> Work:
     counter = _Counter(nest, sizes)
     for op in nest.walk():
         counter.count(op)
-    return Work(
-        sum(counter.moved.values()), counter.operations, sum(counter.whole_buffers().values())
-    )
+    working_set = sum(map(counter.whole, counter.buffers))
+    return Work(sum(counter.moved.values()), counter.operations, working_set)
 
 
 @dataclass
@@ -143,11 +142,8 @@ class _Counter:
                 self.operations += self.positions(op) * numbers
             case rows.LengthOp():
                 self.count_offsets(op.offsets, op.row)
-            case rows.MatmulOp():
-                self.move_whole(op.weight)
-                self.operations += self.runs(op) * 2 * math.prod(op.sizes().values())
-            case rows.OuterOp():
-                self.move_whole(op.buffer)
+            case rows.MatmulOp() | rows.OuterOp():
+                self.move_whole(op.weight if isinstance(op, rows.MatmulOp) else op.buffer)
                 self.operations += self.runs(op) * 2 * math.prod(op.sizes().values())
             case rows.TotalOp():
                 self.move_whole(op.buffer)
@@ -183,11 +179,8 @@ class _Counter:
 
     # ------------------------------------------------------------ working set
 
-    def whole_buffers(self) -> dict[SSAValue, float]:
-        """The bytes that each buffer and table takes as a whole."""
-        return {b: self.whole(b) for b in self.buffers}
-
     def whole(self, buffer: SSAValue) -> float:
+        """The bytes that a buffer or table takes as a whole."""
         op = buffer.owner
         match op:
             case bindings.OffsetsOp() | bindings.WitnessOp():

@@ -157,7 +157,8 @@ class GnnOptMain(xDSLOptMain):
     @override
     def apply_passes(self, prog: ModuleOp) -> None:
         times = Times()
-        watchers: list[Watcher] = [times, *Dump.from_environment(self._label())]
+        label = Path(self.args.input_file).stem if self.args.input_file else "stdin"
+        watchers: list[Watcher] = [times, *Dump.from_environment(label)]
         if self.args.print_between_passes:
             watchers.append(PrintBetween(self.pipeline.passes))
         if self.args.check_passes:
@@ -177,9 +178,6 @@ class GnnOptMain(xDSLOptMain):
             runner.run(prog)
         if self.args.time_passes:
             times.report(sys.stderr)
-
-    def _label(self) -> str:
-        return Path(self.args.input_file).stem if self.args.input_file else "stdin"
 
     @override
     def output_resulting_program(self, prog: ModuleOp) -> str:

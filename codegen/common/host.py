@@ -120,27 +120,7 @@ def readable_name(op: object, used: set[str]) -> str:
     return full
 
 
-RESERVED = {
-    "b",
-    "n",
-    "c",
-    "i",
-    "r",
-    "f",
-    "k",
-    "m",
-    "lo",
-    "hi",
-    "ws",
-    "rows",
-    "chunks",
-    "threads",
-    "i0",
-    "sum",
-    "size",
-    "group",
-    "int",
-}
+RESERVED = set("b n c i r f k m lo hi ws rows chunks threads i0 sum size group int".split())
 
 
 def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:

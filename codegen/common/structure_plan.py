@@ -84,9 +84,9 @@ class StructurePlan:
         result = op.results[0]
         match op:
             case structure.FilterOp():
-                self.step(
-                    "filter", self.filter_inputs(op), result, no_loops=op.no_loops is not None
-                )
+                g = set_name(op.set)
+                inputs = [g] if op.mask is None else [g, self.on(op.mask, Dom(g))]
+                self.step("filter", inputs, result, no_loops=op.no_loops is not None)
             case structure.IntervalOp():
                 inputs = [set_name(op.set), self.names[op.lo], self.names[op.hi]]
                 self.step("interval", inputs, result)
@@ -103,10 +103,6 @@ class StructurePlan:
                 self.step("sized", [self.names[op.n]], result)
             case _:
                 self.rows_op(op, result)
-
-    def filter_inputs(self, op: structure.FilterOp) -> list[str]:
-        g = set_name(op.set)
-        return [g] if op.mask is None else [g, self.on(op.mask, Dom(g))]
 
     def attach(self, op: structure.AttachOp) -> None:
         s = set_name(op.set)

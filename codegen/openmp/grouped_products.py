@@ -60,7 +60,7 @@ class GroupedMatmul:
         """The packed matrix of the thread, and whose it is."""
         if self.op.packed is None:
             return
-        size = self.code.packed_size(self.op)
+        size = self.code.padded_size(self.op)
         out.line(f"{self.code.c.name} {self.name}[{size}] __attribute__((aligned(64)));")
         out.line(f"int64_t {self.name}_g = -1;")
 
@@ -85,7 +85,7 @@ class GroupedOuter:
         self.op, self.code = op, code
         self.table = table_of(op.index, row, text)
         self.output, self.count = text(op.buffer), text(op.at[1])
-        self.size = code.partial_size(op)
+        self.size = code.padded_size(op)
         self.name = ""
 
     def prepare(self, out: Writer, take: Take, keys: CType, chunks: int) -> None:

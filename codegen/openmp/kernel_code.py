@@ -99,7 +99,8 @@ class KernelCode:
         self.sums: dict[rows.OuterOp, GroupedOuter] = {}
         self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
         self.local: dict[SSAValue, Operand] = {}
-        self.offsets = self.main_offsets()
+        # the group offsets that carry the rows' work: of the first segment
+        self.offsets = next((self.text(op.offsets) for op in self.segments()), None)
         self.hubs: HubPlan | None = None
 
     # ------------------------------------------------------------ the kernel
@@ -112,7 +113,7 @@ class KernelCode:
         totals = self.offsets or "NULL"
         count = f"chunk_count({totals}, size, {s.row_cost}, {s.grain}, {s.chunks})"
         out.line(f"const int64_t chunks = {count};")
-        for name in self.segment_totals():
+        for name in dict.fromkeys(self.text(op.offsets) for op in self.segments()):
             out.line(f"const int64_t {name}_total = {name}[size];")
             out.line(f"(void){name}_total;")
         self.plan_hubs()
@@ -149,13 +150,6 @@ class KernelCode:
         """The segments over the group of the nest's own row."""
         found = (op for stage in self.stages for op in stage.ops)
         return [op for op in found if isinstance(op, rows.SegmentOp) and op.row is self.nest.row]
-
-    def main_offsets(self) -> str | None:
-        """The group offsets that carry the rows' work: of the first segment."""
-        return next((self.text(op.offsets) for op in self.segments()), None)
-
-    def segment_totals(self) -> list[str]:
-        return list(dict.fromkeys(self.text(op.offsets) for op in self.segments()))
 
     # ------------------------------------------------------------ hubs
 
@@ -221,7 +215,7 @@ class KernelCode:
                     c = ctype_of(op.a)
                     self.partial[op] = name = out.name("partial")
                     self.workspace.take(
-                        out, c, name, self.products(c).partial_size(op) * self.schedule.chunks
+                        out, c, name, self.products(c).padded_size(op) * self.schedule.chunks
                     )
             for op in stage.ops:
                 if isinstance(op, rows.TotalOp):
@@ -236,7 +230,7 @@ class KernelCode:
         if op.packed is None:
             return weight
         name = self.out.name("packed")
-        self.workspace.take(self.out, c, name, code.packed_size(op))
+        self.workspace.take(self.out, c, name, code.padded_size(op))
         code.pack(self.out, op, weight, name)
         return name
 
@@ -256,7 +250,7 @@ class KernelCode:
         for op, name in self.partial.items():
             if isinstance(op, rows.OuterOp):
                 c = ctype_of(op.a)
-                n = self.products(c).partial_size(op)
+                n = self.products(c).padded_size(op)
                 self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
                 self.out.line(f"memset({name}_c, 0, sizeof({c.name}) * {n});")
             else:
@@ -395,7 +389,8 @@ class KernelCode:
         yielded = cut.yielded.values
         code.run([*self.read_in(cut), *ops], yielded)
         for v, r in zip(yielded, cut.results, strict=True):
-            self.keep(code, v, self.local[r])
+            at = self.local[r]
+            code.write(v, f"({at.address} + r * {at.pitch})")
 
     def read_in(self, cut: rows.StageOp) -> list[Operation]:
         """The look-ups of the nest itself that a stage reads, and so makes again."""
@@ -412,14 +407,6 @@ class KernelCode:
         self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
         for op, table in gathers:
             code.prefetch_row(op, f"{code.text(table)}[{ahead}]", "0", length(op.result))
-
-    def keep(self, code: RowCode, v: SSAValue, at: Operand) -> None:
-        """Put a row into its block-local buffer."""
-        address = f"({at.address} + r * {at.pitch})"
-        if length(v) == 1:
-            self.out.line(f"{address}[0] = {code.text(v)};")
-            return
-        code.write(v, address)
 
 
 def with_makers(segment: rows.SegmentOp) -> list[Operation]:

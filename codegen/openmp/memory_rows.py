@@ -50,17 +50,12 @@ def read(code: RowCode, v: SSAValue, where: str) -> str:
 
 def store(code: RowCode, op: rows.StoreOp | rows.TotalOp) -> None:
     """Write a row, or add it to a total."""
-    n = length(op.value)
     if isinstance(op, rows.StoreOp):
-        address = code.address(op.buffer, op.row)
-        if n == 1:
-            code.out.line(f"{address}[0] = {code.text(op.value)};")
-        else:
-            code.write(op.value, address)
+        code.write(op.value, code.address(op.buffer, op.row))
         return
     total = code.text(op.buffer)
     c = ctype_of(op.value)
-    with loops(code, [n], ["i0"]):
+    with loops(code, [length(op.value)], ["i0"]):
         x = read(code, op.value, "i0")
         code.out.line(f"{total}[i0] = {combine(op.kind.data, f'{total}[i0]', x, c)};")
 
@@ -129,10 +124,12 @@ def apply(code: RowCode, op: rows.ApplyOp) -> None:
         )
 
 
-def fill(code: RowCode, v: SSAValue, text: str) -> None:
+def fill(code: RowCode, v: SSAValue, text: str) -> str:
+    """One number everywhere; where it lies."""
     out = result(code, v)
     with loops(code, [length(v)], ["i0"]):
         code.out.line(f"{out}[i0] = {text};")
+    return out
 
 
 def cast(code: RowCode, op: rows.CastOp) -> None:
@@ -202,10 +199,7 @@ def fold(code: RowCode, op: rows.FoldOp) -> None:
     into = [0 if i in gone else next(kept_steps) for i in range(len(dims))]
     if length(op.x) > 1:
         code.memory(op.x)
-    out = result(code, op.result)
-    start = start_text(START[op.kind.data], c)
-    with loops(code, [length(op.result)], ["i0"]):
-        code.out.line(f"{out}[i0] = {start};")
+    out = fill(code, op.result, start_text(START[op.kind.data], c))
     with loops(code, dims, at):
         cell = f"{out}[{offset(at, into)}]"
         code.out.line(

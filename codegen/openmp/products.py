@@ -114,8 +114,8 @@ class ProductCode:
 
     # ------------------------------------------------------------ matmul
 
-    def packed_size(self, op: rows.MatmulOp) -> int:
-        """Numbers of the packed matrix."""
+    def padded_size(self, op: rows.MatmulOp | rows.OuterOp) -> int:
+        """Numbers of the packed matrix, or of one chunk's partial sum: (b, k, padded f)."""
         n = op.sizes()
         return n["b"] * n["k"] * self.panels(n["f"]).padded
 
@@ -188,11 +188,6 @@ class ProductCode:
 
     # ------------------------------------------------------------ outer
 
-    def partial_size(self, op: rows.OuterOp) -> int:
-        """Numbers of one chunk's partial sum: (b, k, padded f)."""
-        n = op.sizes()
-        return n["b"] * n["k"] * self.panels(n["f"]).padded
-
     def outer(
         self,
         out: Writer,
@@ -239,7 +234,7 @@ class ProductCode:
         """
         n, step = op.sizes(), letter_steps(op.spec.data.split("->")[1], op.buffer)
         padded = self.panels(n["f"]).padded
-        size = self.partial_size(op)
+        size = self.padded_size(op)
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
             with out.block(f"for (int f = 0; f < {n['f']}; f += {self.lanes})"):

@@ -201,9 +201,11 @@ class RowCode:
         return name
 
     def write(self, v: SSAValue, address: str) -> None:
-        """Store a row of several numbers at an address."""
+        """Store a row at an address."""
         p, c = self.place[v], ctype_of(v)
-        if isinstance(p, Registers):
+        if length(v) == 1:
+            self.out.line(f"{address}[0] = {self.text(v)};")
+        elif isinstance(p, Registers):
             for piece, var in p.names.items():
                 self.out.line(store_piece(c, piece, f"{address} + {piece.offset}", var))
         else:
@@ -254,7 +256,8 @@ class RowCode:
             case rows.ConstOp() if length(op.result) == 1:
                 self.place[op.result] = Scalar(number(const_value(op), ctype_of(op.result)))
             case rows.ApplyOp() if length(op.result) == 1:
-                self.scalar(op.result, self.apply_scalar(op))
+                xs, c = [self.text(x) for x in op.xs], ctype_of(op.xs[-1])
+                self.scalar(op.result, scalar(op.fn.data, xs, c, op.parameters()))
             case rows.CastOp() if length(op.result) == 1:
                 self.scalar(op.result, cast_text(op, self.text(op.x)))
             case rows.BroadcastOp() if length(op.result) == 1:
@@ -263,10 +266,6 @@ class RowCode:
                 lane_reductions.emit(self, op, *found)
             case _:
                 memory_rows.emit(self, op)
-
-    def apply_scalar(self, op: rows.ApplyOp) -> str:
-        c = ctype_of(op.xs[-1])
-        return scalar(op.fn.data, [self.text(x) for x in op.xs], c, op.parameters())
 
     def load(self, op: rows.LoadOp) -> None:
         c = ctype_of(op.result)

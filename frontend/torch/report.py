@@ -39,14 +39,10 @@ class Report:
     choices: list[str] = field(default_factory=list)
     programs: list[BoundProgram] = field(default_factory=list["BoundProgram"], repr=False)
 
-    def fell_back(self, message: str) -> None:
-        """Note a part that runs in torch, once."""
+    def warn(self, message: str, what: str = "runs in torch: ") -> None:
+        """Note a part that runs in torch, once, and log it."""
         if message not in self.fallbacks:
             self.fallbacks.append(message)
-
-    def warn(self, message: str, what: str = "runs in torch: ") -> None:
-        """Note a part that runs in torch, and log it."""
-        self.fell_back(message)
         log.warning("%s%s", what, message)
 
     def note(self, choice: str) -> None:

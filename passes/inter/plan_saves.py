@@ -162,12 +162,11 @@ class SavePlan:
 
     # ------------------------------------------------------------ the rewriting
 
-    def _stays(self, value: SSAValue) -> bool:
-        return not isinstance(value.type, RowsType) or self.is_given(value)
-
     def apply(self, saved: set[SSAValue]) -> None:
         """Gives the ops on cotangents copies of what is not in `saved`."""
-        copies = Copies(lambda x: self._stays(x) or x in saved, RECOMPUTE)
+        copies = Copies(
+            lambda x: not isinstance(x.type, RowsType) or self.is_given(x) or x in saved, RECOMPUTE
+        )
         for op in self.ops:
             if set(op.results) & self.late:
                 copies.redirect(op, range(len(op.operands)))

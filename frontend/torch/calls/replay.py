@@ -138,10 +138,7 @@ class _Run(fx.Interpreter):
     def run_node(self, n: fx.Node) -> Any:
         if n not in self.nodes:
             return None
-        if n.name in self.masks:
-            x = self._dropout(n)
-        else:
-            x = super().run_node(n)
+        x = self._dropout(n) if n.name in self.masks else super().run_node(n)
         self.own[n] = x
         for node, other in self.taken.get(n, {}).items():
             old = self.own[node]
@@ -153,12 +150,13 @@ class _Run(fx.Interpreter):
     def last_of(self, node: fx.Node) -> fx.Node:
         """The node, or the last one that edits its memory: after it, the tensor is edited no
         more."""
-        old = self.own[node]
-        *_, last = (n for n in self.own if n is node or self._edits(n, old))
+        memory = storage(self.own[node])
+        *_, last = (
+            n
+            for n in self.own
+            if n is node or any(storage(self.own[base]) == memory for base in written(n))
+        )
         return last
-
-    def _edits(self, n: fx.Node, x: Tensor) -> bool:
-        return any(storage(self.own[base]) == storage(x) for base in written(n))
 
     def _dropout(self, n: fx.Node) -> Tensor:
         mask, call = self.masks[n.name], canonical(n)

@@ -40,12 +40,8 @@ from .values.sizes import Sizes, example, expression, tensors_in
 from .values.tensors import Arr, Merge, Sym, elem_of, numbers
 
 NOISE = {
-    "_assert_scalar",
-    "_assert_scalar.default",
-    "_check",
-    "_check_is_size",
-    "_log_api_usage_once",
-    "sym_constrain_range_for_size",
+    *("_assert_scalar", "_assert_scalar.default", "_check", "_check_is_size"),
+    *("_log_api_usage_once", "sym_constrain_range_for_size"),
 }
 
 
@@ -366,12 +362,8 @@ class Walk:
 
     def check_result(self, node: fx.Node, result: Any, value: Any) -> None:
         """A rule's result has the rank, widths and element type that torch's has."""
-        pairs: Sequence[tuple[Any, Any]]
-        if isinstance(value, tuple | list) and isinstance(result, tuple | list):
-            pairs = list(zip(result, value, strict=True))
-        else:
-            pairs = [(result, value)]
-        for r, t in pairs:
+        several = isinstance(value, tuple | list) and isinstance(result, tuple | list)
+        for r, t in zip(result, value, strict=True) if several else [(result, value)]:
             if not isinstance(r, Arr) or not isinstance(t, Tensor):
                 continue
             wanted = [int(d) if not isinstance(d, torch.SymInt) else None for d in t.shape]

@@ -75,12 +75,11 @@ def _relation(term: SSAValue) -> Relation | None:
             new = [x for x in owner.operands if x not in seen]
             seen.update(new)
             todo += new
-    masked = [s for s in found if mask_of(s) is not None]
+    masked = [(s, mask) for s in found if (mask := mask_of(s)) is not None]
     if len(masked) != 1:
         return None
-    mask = mask_of(masked[0])
-    assert mask is not None
-    return Relation(term, masked[0], *mask)
+    ((filtered, mask),) = masked
+    return Relation(term, filtered, *mask)
 
 
 def _merged(fn: LinearFunction, op: ValueOp, group: list[Relation]) -> SSAValue | None:

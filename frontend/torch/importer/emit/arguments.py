@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sympy
 import torch
@@ -167,12 +168,16 @@ class Signature:
 
     # ----------------------------------------------------------------- rows
 
-    def add(self, block: Block, key: object, binding: RowsBinding, kind: RowsType) -> SSAValue:
+    def add(self, block: Block, key: object, binding: RowsBinding, dom: Dom = ONE) -> SSAValue:
         """One more rows argument, or the one made for the same key."""
         if key not in self.arguments:
+            binding = replace(binding, name=self.unique(binding.name))
+            kind = RowsType.get(dom, binding.shape, ELEMENTS[binding.elem])
             value = block.insert_arg(kind, len(block.args))
             value.name_hint = binding.name
             self.rows.append(binding)
+            if isinstance(binding.source, FromTensor):
+                self.argument_of[self.placeholders[binding.source.placeholder].name] = binding.name
             attributes: dict[str, Attribute] = {NAME: StringAttr(binding.name)}
             if binding.needs_grad:
                 attributes[NEEDS_GRAD] = UnitAttr()
@@ -190,16 +195,10 @@ class Signature:
 
     def input(self, block: Block, v: Node, home: SSAValue | None) -> SSAValue:
         """A placeholder as rows; `home` is the set of its rows."""
-        source, axis = v.attrs["source"], v.attrs["axis"]
-        if v.number in self.arguments:
-            return self.arguments[v.number]
-        where = self.position[source]
-        name = self.unique(self.label(v))
-        self.argument_of[source] = name
-        grad = self.gives_gradient(v)
-        binding = RowsBinding(name, FromTensor(where, axis), v.shape, v.elem, grad)
+        source = FromTensor(self.position[v.attrs["source"]], v.attrs["axis"])
+        binding = RowsBinding(self.label(v), source, v.shape, v.elem, self.gives_gradient(v))
         dom = ONE if home is None else Dom(set_name(home))
-        return self.add(block, v.number, binding, RowsType.get(dom, v.shape, ELEMENTS[v.elem]))
+        return self.add(block, v.number, binding, dom)
 
     def label(self, v: Node) -> str:
         """The name of the placeholder that an input is."""
@@ -211,19 +210,13 @@ class Signature:
 
     def size(self, block: Block, expr: sympy.Expr) -> SSAValue:
         """A number that the caller computes from sizes."""
-        key = ("size", str(expr))
-        if key in self.arguments:
-            return self.arguments[key]
-        elem = elem_of_number(expr)
-        binding = RowsBinding(self.unique("size"), FromSize(self.bind_size(expr)), (), elem, False)
-        return self.add(block, key, binding, RowsType.get(ONE, (), ELEMENTS[elem]))
+        elem, source = elem_of_number(expr), FromSize(self.bind_size(expr))
+        return self.add(block, ("size", str(expr)), RowsBinding("size", source, (), elem, False))
 
     def key(self, block: Block) -> SSAValue:
         """The key of the dropouts of one call."""
-        if "key" in self.arguments:
-            return self.arguments["key"]
-        binding = RowsBinding(self.unique("dropout_key"), DropoutKey(), (), "i64", False)
-        return self.add(block, "key", binding, RowsType.get(ONE, (), i64))
+        binding = RowsBinding("dropout_key", DropoutKey(), (), "i64", False)
+        return self.add(block, "key", binding)
 
 
 def _kind(expr: sympy.Basic) -> type[int | float | bool]:

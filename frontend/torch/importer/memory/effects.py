@@ -9,11 +9,8 @@ from ..errors import node_name
 
 GRAD_MODE = "_set_grad_enabled"
 MODES = {
-    GRAD_MODE,
-    "_enter_autocast",
-    "_exit_autocast",
-    "_enter_inference_mode",
-    "_exit_inference_mode",
+    *(GRAD_MODE, "_enter_autocast", "_exit_autocast"),
+    *("_enter_inference_mode", "_exit_inference_mode"),
 }
 HISTORY = {"requires_grad_", "retain_grad"}
 """What changes no numbers of a tensor, but what autograd does with it."""

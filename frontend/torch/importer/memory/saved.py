@@ -53,14 +53,11 @@ def _saved(start: Any, ends: set[Any]) -> set[int | None]:
         seen.add(function)
         todo.extend(following for following, _ in function.next_functions)
         for name in dir(function):
-            if name.startswith("_saved_"):
-                found |= _memory(function, name)
+            if not name.startswith("_saved_"):
+                continue
+            try:
+                value = getattr(function, name)
+            except RuntimeError as error:
+                raise _Edited from error
+            found |= {storage(x) for x in tensors_in(value)}
     return found
-
-
-def _memory(function: Any, name: str) -> set[int | None]:
-    try:
-        value = getattr(function, name)
-    except RuntimeError as error:
-        raise _Edited from error
-    return {storage(x) for x in tensors_in(value)}

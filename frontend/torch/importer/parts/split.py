@@ -22,14 +22,8 @@ from ..walk import Walk
 from .regions import Refused, Regions
 
 WORTHWHILE = {
-    "linear",
-    "matmul",
-    "bmm",
-    "einsum",
-    "index_select",
-    "index_add",
-    "index_add_",
-    "scatter_add_",
+    *("linear", "matmul", "bmm", "einsum"),
+    *("index_select", "index_add", "index_add_", "scatter_add_"),
 }
 
 

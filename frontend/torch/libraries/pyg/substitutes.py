@@ -161,11 +161,7 @@ def _masked_edge_index(original: Callable) -> Callable:
 
 def _joined_edges(original: Callable) -> Callable:
     def construct_bipartite_edge_index(
-        edge_index_dict,
-        src_offset_dict,
-        dst_offset_dict,
-        edge_attr_dict=None,
-        num_nodes=None,
+        edge_index_dict, src_offset_dict, dst_offset_dict, edge_attr_dict=None, num_nodes=None
     ):
         kinds = list(src_offset_dict.keys())
         if not ACTIVE or not all(_plain(edge_index_dict[k]) for k in kinds):
