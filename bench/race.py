@@ -161,7 +161,8 @@ def race(
                 ask(name, {"epochs": args.epochs})
         for name in list(children):
             ask(name, {"graphs": new_graphs})
-    for result in map(results.__getitem__, children):
+    for name in children:
+        result = results[name]
         result["median_seconds"] = statistics.median(result["seconds"])
         if firsts := result["new_graph_seconds"]:  # what an unseen graph costs above an epoch
             result["structure_seconds"] = statistics.median(firsts) - result["median_seconds"]
