@@ -225,7 +225,7 @@ PROGRAMS["dropout as other rows"] = program(
 )
 
 PROGRAMS["dropout of entries"] = program(
-    f"%v : {rows('g', 'f64')}, %key : !inter.rows<unit, i64>",
+    f"%v : {rows('g', 'f64')} {{inter.needs_grad}}, %key : !inter.rows<unit, i64>",
     f"%y : {rows('N', 'f64')}",
     """
 %i = inter.index %g[src] : !inter.rows<g, i64>
