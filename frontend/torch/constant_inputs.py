@@ -34,6 +34,7 @@ def may_stay(x: Any) -> TypeGuard[Tensor]:
         and not x.requires_grad
         and not isinstance(x, nn.Parameter)
         and not x.is_inference()
+        and torch._C._functorch.peek_interpreter_stack() is None  # numbers cannot be looked at
     )
 
 

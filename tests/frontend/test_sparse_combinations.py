@@ -96,6 +96,7 @@ class Program(nn.Module):
 
 
 DENSE = torch.linspace(-1, 1, N * 4, dtype=torch.float64).view(N, 4)
+COLUMN = torch.linspace(1, 2, N, dtype=torch.float64).view(N, 1)
 ROWS = torch.arange(N).flip(0)[:100]
 NARROW: dict[str, tuple[Callable[..., Tensor], int]] = {
     "over sums": (lambda x, w, s: (x / x.sum(-1, keepdim=True).clamp(min=1e-3)) @ w, C),
@@ -109,8 +110,10 @@ NARROW: dict[str, tuple[Callable[..., Tensor], int]] = {
     ),
     "columns behind": (lambda x, w, s: torch.cat([x, DENSE], dim=1) @ w, C + 4),
     "columns around": (lambda x, w, s: torch.cat([DENSE * s, x, x.relu()], -1) @ w, 2 * C + 4),
-    "each number": (lambda x, w, s: x.log1p().square().tanh() @ w + x.abs().sqrt() @ w, C),
+    "each number": (lambda x, w, s: F.relu(x).log1p().square().tanh() @ w + x.abs().sqrt() @ w, C),
     "a linear layer": (lambda x, w, s: F.linear(x + x, w.t(), s.expand(3)), C),
+    "a vector, rows scaled": (lambda x, w, s: (x * COLUMN + x / COLUMN[:1]) @ w[:, 0], C),
+    "rows from the end": (lambda x, w, s: x[ROWS - N] @ w, C),
     "a vector": (lambda x, w, s: (x + x * s) @ w[:, 0], C),
     "a sum of Python": (lambda x, w, s: sum([x, 2 * x]) @ w, C),
     "by another name": (lambda x, w, s: x.double().to(w.dtype).to("cpu") @ w, C),
@@ -137,7 +140,48 @@ def test_programs(name: str, taken: list[bool]) -> None:
     assert taken == [True]
 
 
+def scale_edited(x: Tensor, w: Tensor, s: Tensor) -> Tensor:
+    t = s * 2
+    y = x * t
+    t.mul_(3)
+    return y @ w
+
+
+def columns_edited(x: Tensor, w: Tensor, s: Tensor) -> Tensor:
+    d = DENSE * s
+    y = torch.cat([x, d], 1)[:, :C]
+    z = torch.cat([x[:, :-4], d], 1)
+    d.add_(1)
+    return (y + z) @ w
+
+
+def rows_edited(x: Tensor, w: Tensor, s: Tensor) -> Tensor:
+    rows = ROWS.clone()
+    y = x[rows]
+    rows.mul_(0)
+    return y @ w * s
+
+
+def scaled_without_gradient(x: Tensor, w: Tensor, s: Tensor) -> Tensor:
+    with torch.no_grad():
+        y = x * s
+    return y @ w
+
+
 WIDE: dict[str, Callable[..., Tensor]] = {
+    "a row from all": lambda x, w, s: (x[:1] - x) @ w,
+    "one row by many": lambda x, w, s: (x[:1] * COLUMN) @ w,
+    "columns of integers": lambda x, w, s: torch.cat([x[:, :-4], (5 * DENSE).long()], 1) @ w,
+    "integers behind": lambda x, w, s: (
+        torch.cat([x, (5 * DENSE).long()], 1) @ torch.cat([w, w[:4]])
+    ),
+    "over nothing": lambda x, w, s: (x / 0) @ w,
+    "by infinity": lambda x, w, s: (x * float("inf")) @ w,
+    "all dropped": lambda x, w, s: F.dropout(x, 1.0) @ w + s,
+    "a scale that is edited": scale_edited,
+    "columns that are edited": columns_edited,
+    "numbers of rows that are edited": rows_edited,
+    "scaled without gradient": scaled_without_gradient,
     "a number added": lambda x, w, s: (x + 1) @ w,
     "dense rows added": lambda x, w, s: (x + DENSE[:, :1]) @ w,
     "other columns": lambda x, w, s: (x * w[:, 0]) @ w,
@@ -161,6 +205,18 @@ def test_what_needs_all_numbers_stays_dense(name: str, taken: list[bool]) -> Non
     torch.manual_seed(0)
     check(Program(WIDE[name]), drawn(), whole=False)
     assert taken == []
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w, s: torch.kthvalue(x @ w, 3, 0)[0] + (x @ w).relu(),
+        lambda x, w, s: torch.cat([x, DENSE[:, :0]], 1) @ w,
+    ],
+)
+def test_a_part_that_runs_in_torch(function: Callable[..., Tensor], taken: list[bool]) -> None:
+    check(Program(function), drawn(), whole=False)
+    assert taken == [True]
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")

@@ -5,6 +5,8 @@ of dense ones; otherwise, and where more than products is computed with them, th
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -200,3 +202,88 @@ def test_the_speeds_of_a_machine_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_p
         measured = speeds.calibrate()
     assert speeds.target().speeds == measured
     assert features.pays(half) and not features.pays([replace(half[0], entries=1100)])
+
+
+class Linear(nn.Module):
+    """A weight for features, which are given in a dictionary and given back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(C, 3, dtype=torch.float64))
+
+    def forward(self, x: dict[str, Tensor], log: list[str]) -> tuple[Tensor, Tensor]:
+        y = x["in"] @ self.weight
+        log.append("called")
+        x["out"], x["again"] = y, x["in"]
+        return y, x["in"]
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "pays", lambda products: True)
+
+
+@pytest.mark.usefixtures("always")
+def test_containers_and_results_are_the_users_own() -> None:
+    model = gnnc.compile(Linear())
+    for _ in range(2):
+        x, log = drawn(0.004), list[str]()
+        given = {"in": x}
+        y, same = model(given, log)
+        assert log == ["called"] and list(given) == ["in", "out", "again"]
+        assert same is x and given["again"] is x and given["out"] is y
+        torch.testing.assert_close(y, x @ model.weight)
+
+
+@pytest.mark.usefixtures("always")
+def test_features_are_not_kept_alive() -> None:
+    x = drawn(0.004)
+    model, gone = gnnc.compile(Linear()), weakref.ref(x)
+    model({"in": x}, [])
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.usefixtures("always")
+def test_at_first_in_inference_mode() -> None:
+    model, x = gnnc.compile(Linear()), drawn(0.004)
+    with torch.inference_mode():
+        model({"in": x}, [])
+    model({"in": x}, [])[0].sum().backward()
+    assert model.weight.grad is not None
+    want = x.sum(0, keepdim=True).t().expand(C, 3)
+    torch.testing.assert_close(model.weight.grad, want)
+
+
+@pytest.mark.usefixtures("always")
+def test_memory_that_the_model_writes_to() -> None:
+    class Decayed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("memory", drawn(0.004))
+
+        def forward(self, x: Tensor, w: Tensor) -> Tensor:
+            self.memory.mul_(0.5)
+            return x @ w
+
+    eager, w = Decayed(), torch.randn(C, 3, dtype=torch.float64)
+    model = gnnc.compile(copy.deepcopy(eager))
+    for _ in range(3):
+        torch.testing.assert_close(model(model.memory, w), eager(eager.memory, w))
+
+
+@pytest.mark.usefixtures("always")
+def test_transforms_of_functions() -> None:
+    model = GCNConv(C, 3).double()
+    parameters, x, e = dict(model.named_parameters()), drawn(0.004), edges()
+
+    def loss(target: nn.Module, p: dict[str, Tensor]) -> Tensor:
+        return torch.func.functional_call(target, p, (x, e)).square().sum()
+
+    for sparse in (True, False):
+        compiled = gnnc.compile(copy.deepcopy(model), sparse_features=sparse)
+        got, want = (
+            torch.func.grad(lambda p, m=m: loss(m, p))(parameters) for m in (compiled, model)
+        )
+        torch.testing.assert_close(got, want)

@@ -10,9 +10,9 @@ sparse (`like` is torch.strided), of which torch would compute every number.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
-from numbers import Number
 from typing import Any
 
 import torch
@@ -69,9 +69,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 def getitem(input: Any, index: Any) -> Any:
     """Rows by their numbers, or a slice of them."""
     example = _example(index)
-    if isinstance(example, Tensor) and example.dim() == 1 and example.dtype == torch.int64:
-        return index_select(input, 0, index)
-    if not isinstance(index, slice):
+    rows = isinstance(example, Tensor) and example.dim() == 1 and example.dtype == torch.int64
+    if not rows and not isinstance(index, slice):
         raise RuntimeError("numbers of features by an index of another kind than rows")
     return _combined(input, input.shape[1], lambda w: product(input, w)[index])
 
@@ -107,9 +106,14 @@ def _scaled(a: Any, factor: Any, by: Callable[[Any, Any], Any]) -> Any:
             raise RuntimeError(f"features times a tensor of {y.dtype}")
         if y.dim() > 2 or (y.dim() > 0 and y.shape[-1] != 1):
             raise RuntimeError("features whose columns are scaled")
-    elif not isinstance(y, Number | torch.SymInt | torch.SymFloat):
-        raise RuntimeError(f"features times {type(y).__name__}")
-    return _combined(a, a.shape[1], lambda w: by(product(a, w), factor))
+    elif not isinstance(y, int | float) or not math.isfinite(y):
+        raise RuntimeError(f"features times {y}")
+
+    def times(w: Any) -> Any:
+        column = isinstance(y, Tensor) and y.dim() == 2 and _example(w).dim() == 1
+        return by(product(a, w), factor.squeeze(1) if column else factor)
+
+    return _combined(a, a.shape[1], times)
 
 
 @_of(torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, operator.mul)
@@ -126,6 +130,8 @@ def div(input: Any, other: Any) -> Any:
     """Rows that are divided."""
     if not is_matrix(input) or is_matrix(other):
         raise RuntimeError("a quotient by features")
+    if isinstance(other, int | float) and other == 0:
+        raise RuntimeError("features over 0")
     return _scaled(input, other, operator.truediv)
 
 
@@ -173,6 +179,9 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     if dim not in (1, -1):
         raise RuntimeError("rows below those of features")
     first = next(x for x in tensors if is_matrix(x))
+    types = {_example(x.value if is_matrix(x) else x).dtype for x in tensors}
+    if len(types) > 1:
+        raise RuntimeError(f"features beside columns of {types}")
     widths = [_columns(x) for x in tensors]
 
     def times(w: Any) -> Any:
@@ -184,6 +193,10 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         return out
 
     return _combined(first, sum(widths), times)
+
+
+SAME_SHAPE = (mul, div, neg, add, sub)
+"""The functions whose result has the rows of the features, which are not broadcast."""
 
 
 # ---------------------------------------------------------------- numbers
@@ -216,8 +229,8 @@ def normalize(
 @_of(F.dropout, torch.dropout)
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Outside of training, nothing; else each entry by its row and column, as of dense features."""
-    if inplace:
-        raise RuntimeError("a dropout of features in place")
+    if inplace or not 0 <= p < 1:
+        raise RuntimeError("a dropout of features in place, or of all numbers")
     if not training or p == 0:
         return input
     plain(input)
@@ -261,11 +274,13 @@ for _name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
     _of(getattr(Tensor, _name))(_made(_name))
 
 
-def _of_numbers(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _of_numbers(function: Callable[[Any], Any]) -> Callable[..., Any]:
     """A function that gives 0 for 0, on the entries."""
 
-    def on_entries(input: Any) -> Any:
+    def on_entries(input: Any, inplace: bool = False) -> Any:
         plain(input)
+        if inplace:
+            raise RuntimeError("features that are edited")
         return with_values(input, function(input.value))
 
     return on_entries

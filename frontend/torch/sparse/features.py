@@ -20,7 +20,7 @@ from torch import Tensor
 from ....passes.analysis.seconds import dense_features_seconds, sparse_features_seconds
 from ..constant_inputs import look, may_stay
 from . import speeds
-from .matrix import Matrix
+from .operations import Entries
 
 log = logging.getLogger("gnnc")
 
@@ -49,7 +49,7 @@ class _Known:
     of: weakref.ref[Tensor]
     version: int
     seen: bytes
-    matrix: Matrix | None
+    entries: Entries | None
 
 
 _known: dict[int, _Known] = {}
@@ -76,8 +76,8 @@ class Features:
         wanted = self.left > 0
         return [i for i, x in enumerate(args) if wanted and may_stay(x) and x.dim() == 2]
 
-    def of(self, args: Sequence[Any], places: Sequence[int]) -> dict[int, Matrix]:
-        """The matrices for those of a call's arguments at these places that are worth it."""
+    def of(self, args: Sequence[Any], places: Sequence[int]) -> dict[int, Entries]:
+        """The entries of those of a call's arguments at these places that are worth it."""
         if self.left == 0:
             return {}
         found = {i: self._look(args[i]) for i in places}
@@ -92,7 +92,7 @@ class Features:
             raise NotWorth(what)
         self.note(f"features are taken as sparse: {what}")
 
-    def _look(self, x: Tensor) -> Matrix | None:
+    def _look(self, x: Tensor) -> Entries | None:
         known, seen = _known.get(id(x)), look(x)
         if (
             known is None
@@ -106,20 +106,22 @@ class Features:
         if self.left == 0:
             self.note("features stay dense: they are others at each call")
             return None
-        return known.matrix
+        return known.entries
 
 
-def _sparse(x: Tensor) -> Matrix | None:
+@torch.inference_mode(False)  # what is kept is for calls with gradients as well
+def _sparse(x: Tensor) -> Entries | None:
     """A tensor as the numbers that are not 0, None where they are too many or not all finite: a
     product of infinity and 0 is NaN, which only a dense one finds."""
     share = int(torch.count_nonzero(x)) / x.numel()
     if share > _SHARE:
         return None
-    row, col = x.nonzero(as_tuple=True)
+    # in memory of their own: torch gives both as parts of one tensor
+    row, col = (i.clone() for i in x.nonzero(as_tuple=True))
     value = x[row, col]
     if not bool(torch.isfinite(value).all()):
         return None
-    return Matrix(row, col, value, x.shape, torch.strided, origin=x)
+    return Entries(row, col, value, (x.shape[0], x.shape[1]), torch.strided)
 
 
 def pays(products: Sequence[Product]) -> bool:

@@ -17,8 +17,9 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicC
 from torch.fx.proxy import GraphAppendingTracer
 
 from ..importer.errors import Unsupported, node_name
-from ..importer.values.sizes import expression
-from .combinations import operation
+from ..importer.memory.effects import switches_mode, written
+from ..importer.values.sizes import expression, storage
+from .combinations import SAME_SHAPE, operation
 from .features import Features, NotWorth, Product
 from .matrix import Matrix, unknown
 from .operations import Entries, built_loosely
@@ -26,7 +27,7 @@ from .operations import Entries, built_loosely
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
 _PARTS = ("row", "col", "value")
-_Found = Mapping[int, Matrix]
+_Found = Mapping[int, Entries]
 _Run = Callable[[Sequence[Any], _Found], Any]
 
 
@@ -67,12 +68,21 @@ class _WithFeatures:
     ) -> None:
         self.backend, self.graph = backend, graph
         self.features, self.places = features, places
+        self.edited = _edited(graph)
         self.programs: dict[frozenset[int], _Run] = {}
-        self._program(examples, features.of(examples, places))
+        self._program(examples, self._find(examples))
 
     def __call__(self, *args: Any) -> Any:
-        found = self.features.of(args, self.places)
+        found = self._find(args)
         return self._program(args, found)(args, found)
+
+    def _find(self, args: Sequence[Any]) -> _Found:
+        """Which arguments are taken as sparse: none in memory that the graph writes to."""
+        found = self.features.of(args, self.places)
+        if not self.edited or not found:
+            return found
+        written_to = {storage(args[i]) for i in self.edited}
+        return {i: x for i, x in found.items() if storage(args[i]) not in written_to}
 
     def _program(self, args: Sequence[Any], found: _Found) -> _Run:
         key = frozenset(found)
@@ -98,6 +108,14 @@ class _WithFeatures:
         return lambda args, found: run(*_spread(_with(args, found)))
 
 
+def _edited(graph: fx.GraphModule) -> list[int]:
+    """The places of the arguments whose memory a graph writes to."""
+    memory = {storage(_example(x)) for n in graph.graph.nodes for x in written(n)}
+    examples = map(_example, graph.graph.find_nodes(op="placeholder"))
+    dense = ((i, x) for i, x in enumerate(examples) if isinstance(x, FakeTensor))
+    return [i for i, x in dense if storage(x) in memory]
+
+
 def _with(args: Sequence[Any], found: _Found) -> list[Any]:
     return [found.get(i, x) for i, x in enumerate(args)]
 
@@ -105,7 +123,7 @@ def _with(args: Sequence[Any], found: _Found) -> list[Any]:
 def _spread(args: Sequence[Any]) -> list[Any]:
     out: list[Any] = []
     for x in args:
-        if isinstance(x, Matrix):
+        if isinstance(x, Matrix | Entries):
             for part in (x.row, x.col, x.value):
                 out += [part.size(0), part]
         else:
@@ -134,6 +152,10 @@ def _example(node: fx.Node) -> Any:
     return node.meta.get("example_value")
 
 
+def _shape(node: fx.Node) -> list[Any]:
+    return [expression(n) for n in _example(node).shape]
+
+
 def _product(node: fx.Node) -> Product:
     _, _, value, x, rows, _ = (_example(n) if isinstance(n, fx.Node) else n for n in node.args)
     numbers = _number(rows) * _number(x.shape[0])
@@ -150,6 +172,20 @@ class NotByEntries(Unsupported):
     """A graph does something with a sparse matrix that cannot be said of its entries."""
 
 
+class _Tracer(GraphAppendingTracer):
+    """Notes calls in a graph, each with what it gives for the examples."""
+
+    def __init__(self, copy: _Copy) -> None:
+        super().__init__(copy.graph)
+        self.copy = copy
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        node = super().create_node(*args, **kwargs)
+        with self.copy.unguarded():
+            node.meta.update(self.copy.meta, example_value=_value(node))
+        return node
+
+
 class _Copy:
     """A copy of a graph, in which a matrix is the nodes of its entries. `features` are dense
     arguments that are to be matrices."""
@@ -157,13 +193,17 @@ class _Copy:
     def __init__(self, old: fx.GraphModule, features: Mapping[fx.Node, Matrix]) -> None:
         self.old, self.features = old, features
         self.graph = fx.Graph()
-        self.tracer = GraphAppendingTracer(self.graph)
+        self.meta: Mapping[str, Any] = {}
+        self.tracer = _Tracer(self)
         self.now: dict[fx.Node, Any] = {}  # a node, or the entries of a matrix
         self.products: list[Product] = []
         self.loose: set[Any] = set()  # numbers of entries whose order no result may show
+        self.edits = 0  # nodes so far that change what others read, or what autograd records
+        self.combined: dict[fx.Node, int] = {}  # how many of them were before a combination
 
     def made(self) -> fx.GraphModule:
         for node in self.old.graph.nodes:
+            self.edits += bool(written(node)) or switches_mode(node)
             matrix = isinstance(_example(node), Matrix)
             if node in self.features:
                 self.now[node] = self.argument(node, _stand_in(node, self.features[node]))
@@ -222,26 +262,44 @@ class _Copy:
             results = (x for x in node.all_input_nodes if isinstance(self.now[x], Entries))
             what = "a sparse matrix is a result (return its values, or a product with it)"
             raise NotByEntries(next(results), what)
+        if any(self.combined.get(x, self.edits) != self.edits for x in node.all_input_nodes):
+            what = "features that were combined before an edit in place or in another grad mode"
+            raise NotByEntries(node, what)
         given = [self.now[x] for x in node.all_input_nodes]
         found = operation(_function(node), [x for x in given if isinstance(x, Entries)])
         if found is None:
             raise NotByEntries(node, unknown(node_name(node)))
-        before = len(self.graph.nodes)
+        before, self.meta = len(self.graph.nodes), node.meta
         args, kwargs = fx.node.map_arg((_arguments(node), node.kwargs), self.traced)
         try:
             out = found(*args, **kwargs)
-        except (RuntimeError, TypeError) as error:  # other arguments than the function knows
+        except Exception as error:  # also what torch says of the new nodes' examples
             raise NotByEntries(node, str(error)) from error
-        if isinstance(out, Entries):
-            out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
-        for new in list(self.graph.nodes)[before:]:
-            with self.unguarded():
-                new.meta.update(node.meta, example_value=_value(new))
-            if new.target is torch.ops.gnnc.sparse_matmul:
-                self.products.append(_product(new))
+        self.products += [
+            _product(new)
+            for new in list(self.graph.nodes)[before:]
+            if new.target is torch.ops.gnnc.sparse_matmul
+        ]
         if found is built_loosely:
             self.loose.add(str(_example(out.value).shape[0]))
-        return out if isinstance(out, Entries) else _node(out)
+        if not isinstance(out, Entries):
+            return self.checked(node, _node(out))
+        if out.times is not None:
+            self.combined[node] = self.edits
+            if found in SAME_SHAPE and any(_shape(x) != _shape(node) for x in self.entries(node)):
+                raise NotByEntries(node, "features whose rows are repeated")
+        return Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
+
+    def entries(self, node: fx.Node) -> list[fx.Node]:
+        """The operands that are matrices."""
+        return [x for x in node.all_input_nodes if isinstance(self.now[x], Entries)]
+
+    def checked(self, node: fx.Node, new: Any) -> Any:
+        """What takes the place of a node, where it is for the examples what dense features give."""
+        if self.features and isinstance(_example(node), FakeTensor):
+            if _shape(new) != _shape(node) or _example(new).dtype != _example(node).dtype:
+                raise NotByEntries(node, "a shape or type that dense features do not give")
+        return new
 
     def unguarded(self) -> AbstractContextManager[None]:
         """Where no guard is made: nobody could check one of how many entries features have, and

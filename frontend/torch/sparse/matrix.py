@@ -222,6 +222,7 @@ def as_matrix(x: Tensor) -> Matrix:
     return Matrix(kept.row, kept.col, values, x.shape, x.layout, ordered, origin=origin)
 
 
+@torch.inference_mode(False)  # what is kept is for calls with gradients as well
 def _ends(layout: torch.layout, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """The row and the column of each entry, in memory of their own."""
     if layout is torch.sparse_coo:
