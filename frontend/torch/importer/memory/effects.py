@@ -42,10 +42,14 @@ _NOTHING = Canonical("", "")
 
 
 def call_of(node: fx.Node) -> Canonical:
-    """`canonical(node)`, computed once; of a node that calls nothing, a call of no op."""
-    if not hasattr(node, _KEPT):
-        setattr(node, _KEPT, canonical(node) or _NOTHING)
-    return getattr(node, _KEPT)
+    """`canonical(node)`, computed once until the node is another call; of a node that calls nothing,
+    a call of no op."""
+    state, call = getattr(node, _KEPT, (None, _NOTHING))
+    now = (node.op, node.target, node.args, node.kwargs)
+    if state is None or any(a is not b for a, b in zip(state, now, strict=True)):
+        call = canonical(node) or _NOTHING
+        setattr(node, _KEPT, (now, call))
+    return call
 
 
 def edited(node: fx.Node) -> fx.Node | None:
