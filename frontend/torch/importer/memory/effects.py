@@ -42,8 +42,8 @@ _NOTHING = Canonical("", "")
 
 
 def call_of(node: fx.Node) -> Canonical:
-    """`canonical(node)`, computed once until the node is another call; of a node that calls nothing,
-    a call of no op."""
+    """`canonical(node)`, computed once while the node stays the same call; of a node that calls
+    nothing, a call of no op."""
     state, call = getattr(node, _KEPT, (None, _NOTHING))
     now = (node.op, node.target, node.args, node.kwargs)
     if state is None or any(a is not b for a, b in zip(state, now, strict=True)):
