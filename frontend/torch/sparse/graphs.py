@@ -280,15 +280,16 @@ class _Copy:
             for new in list(self.graph.nodes)[before:]
             if new.target is torch.ops.gnnc.sparse_matmul
         ]
-        if found is built_loosely:
-            self.loose.add(str(_example(out.value).shape[0]))
         if not isinstance(out, Entries):
             return self.checked(node, _node(out))
+        out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
+        if found is built_loosely:
+            self.loose.add(str(_example(out.value).shape[0]))
         if out.times is not None:
             self.combined[node] = self.edits
             if found in SAME_SHAPE and any(_shape(x) != _shape(node) for x in self.entries(node)):
                 raise NotByEntries(node, "features whose rows are repeated")
-        return Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
+        return out
 
     def entries(self, node: fx.Node) -> list[fx.Node]:
         """The operands that are matrices."""
