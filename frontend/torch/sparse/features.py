@@ -80,7 +80,7 @@ class Features:
         """The entries of those of a call's arguments at these places that are worth it."""
         if self.left == 0:
             return {}
-        found = {i: self._look(args[i]) for i in places}
+        found = {i: self._look(args[i]) for i in places if may_stay(args[i])}
         return {i: x for i, x in found.items() if x is not None}
 
     def check(self, products: Sequence[Product]) -> None:
