@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..frontend.tools import figures
 from ..frontend.tools.children import ChildFailed, Message, Refused
-from ..frontend.tools.report import write_json
+from ..frontend.tools.report import add_json, write_json
 from . import ablation, accuracy, ceilings, kernels, race, race_figure, scaling
 from .machine import machine
 from .record import record
@@ -122,13 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_outputs(parser: argparse.ArgumentParser, part: Part) -> None:
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write the results as JSON, to standard output without FILE",
-    )
+    add_json(parser)
     parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
     parser.add_argument(
         "--record",

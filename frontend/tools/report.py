@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,17 @@ def check_place(option: str, file: Path) -> None:
         raise Refused(f"{option}: {file} is a folder")
     if not file.parent.is_dir():
         raise Refused(f"{option}: {file} has no folder {file.parent} to be written to")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """`--json`, of every command that measures: where `write_json` writes."""
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write the results as JSON, to standard output without FILE",
+    )
 
 
 def write_json(target: str, results: object) -> None:

@@ -12,7 +12,7 @@ from . import checkpoint_folder, figures, training_figure
 from .children import ChildFailed, Message, Refused
 from .compare import WAYS, compare
 from .comparison_table import report
-from .report import check_place, write_json
+from .report import add_json, check_place, write_json
 
 CHECKPOINT_EVERY = 10
 STOPPED = 130
@@ -41,13 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_hyperparameters(parser)
     _add_ways(parser)
     _add_checkpoints(parser)
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write the results as JSON, to standard output without FILE",
-    )
+    add_json(parser)
     parser.add_argument(
         "--plot",
         metavar="FILE",
