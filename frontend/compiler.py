@@ -5,8 +5,11 @@ cache.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -95,7 +98,8 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     dumps = Dump.from_environment("training" if training else "inference")
     known = cache.get_bytes(key) if not dumps else None
     if known is None:
-        artifact = run_pipeline(module, specification, target, dumps)
+        with collector_paused():
+            artifact = run_pipeline(module, specification, target, dumps)
         cache.put_bytes(key, artifact.encode())
     else:
         artifact = known.decode()
@@ -109,6 +113,20 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     for dump in dumps:
         dump.write("program.c", program.source)
     return program
+
+
+@contextmanager
+def collector_paused() -> Generator[None]:
+    """Without the collector of reference cycles: passes make objects by the hundred thousand, for
+    which it would look through all of the process, torch's million among them, again and again.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def run_pipeline(module: ModuleOp, specification: str, target: Target, dumps: list[Dump]) -> str:

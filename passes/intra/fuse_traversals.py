@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from ...dialects.intra.rows import TraverseOp, nests
 from ...dialects.intra.steps import phases
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
@@ -48,7 +49,7 @@ class FuseTraversalsPass(ModulePass):
         CommonSubexpressionElimination().apply(ctx, op)
         keep_quotients(op)
         for func in phases(op):
-            simplify(func)
+            simplify(func, nests(func))
             region_dce(func.body)
 
 
@@ -56,12 +57,13 @@ def fuse(func: FuncOp, limits: Nests) -> None:
     """Inline and merge until nothing changes. Inlining goes to its end each time: a merged nest
     does too much to be inlined.
     """
-    changed = True
-    while changed:
-        changed = False
-        while inline_producers(func, limits):
-            simplify(func)
-            changed = True
-        if Merger(func).run():
-            simplify(func)
-            changed = True
+    changed = set(nests(func))
+    while True:
+        while readers := inline_producers(func, limits):
+            simplify(func, changed | readers)
+            changed = set[TraverseOp]()
+        merged = Merger(func).run()
+        if not merged:
+            return
+        simplify(func, changed | merged)
+        changed = set[TraverseOp]()

@@ -58,10 +58,10 @@ MOVES = (
 CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
 
 
-def inline_producers(func: FuncOp, limits: Nests) -> bool:
-    """Dissolve nests into the nests that read them; whether any was. `limits` are those of the
-    target."""
-    changed = False
+def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
+    """Dissolve nests into the nests that read them; the nests that have changed. `limits` are those
+    of the target."""
+    changed: set[TraverseOp] = set()
     order = steps(func)
     place = {step: (k, section) for k, (step, section) in enumerate(sections(order).items())}
     writers = Counter(buffer for step in order for buffer in step.writes())
@@ -77,8 +77,8 @@ def inline_producers(func: FuncOp, limits: Nests) -> bool:
         if len(wanted) < len(loads) and joins_its_row(nest, limits):
             continue
         for load in wanted:
+            changed.add(nest_of(load))
             inline(nest, store, load)
-            changed = True
     return changed
 
 
@@ -86,11 +86,15 @@ def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]
     """Whether a nest reads the rows of an earlier one, and no step that may not move stands between
     them; `place` is that of a step in the order, and its section.
     """
-    reader = inside(load, TraverseOp)
-    if not isinstance(reader, TraverseOp):
-        return False
-    (made, section), (read, other) = place[nest], place[reader]
+    (made, section), (read, other) = place[nest], place[nest_of(load)]
     return made < read and section == other
+
+
+def nest_of(op: Operation) -> TraverseOp:
+    """The nest that an op stands in."""
+    nest = inside(op, TraverseOp)
+    assert isinstance(nest, TraverseOp)
+    return nest
 
 
 def joins_its_row(nest: TraverseOp, limits: Nests) -> bool:

@@ -82,27 +82,32 @@ class Merger:
         self.accesses: dict[Step, Accesses] = {}
         self.readers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
         self.touching: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
-        self.gains: dict[tuple[TraverseOp, TraverseOp], int] = {}
+        self.gains: dict[TraverseOp, dict[TraverseOp, int]] = {}
         for step in self.order:
             self.note(step)
         for step in self.order:
             if isinstance(step, TraverseOp):
                 self.consider_all(step)
 
-    def run(self) -> bool:
-        """Merge pairs while there are any; whether there was one."""
-        changed = False
+    def run(self) -> set[TraverseOp]:
+        """Merge pairs while there are any; the nests that stand for several."""
+        merged: set[TraverseOp] = set()
         while (pair := self.best()) is not None:
             self.merge(*pair)
-            changed = True
-        return changed
+            merged.add(pair[0])
+            merged.discard(pair[1])
+        return merged
 
     def best(self) -> tuple[TraverseOp, TraverseOp] | None:
         """The legal pair that gains most; of equal ones the first that completes, as close as
         possible.
         """
         place = {n: k for k, n in enumerate(self.order)}
-        ranked = [(-gain, place[b], -place[a]) for (a, b), gain in self.gains.items()]
+        ranked = [
+            (-gain, place[b], -place[a])
+            for a, partners in self.gains.items()
+            for b, gain in partners.items()
+        ]
         heapq.heapify(ranked)
         while ranked:
             _, j, i = heapq.heappop(ranked)
@@ -150,7 +155,7 @@ class Merger:
             if buffer in a.stored and self.readers[buffer] <= {second}:
                 gain += a.stored[buffer]
         gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
-        self.gains[first, second] = gain
+        self.gains.setdefault(first, {})[second] = gain
 
     def meet(self, i: int, j: int) -> bool:
         """Whether one of two nests may be done next to the other."""
@@ -189,7 +194,10 @@ class Merger:
         self.forget(second)
         self.forget(first)
         self.note(first)
-        self.gains = {p: g for p, g in self.gains.items() if first not in p and second not in p}
+        for nest in (first, second):
+            self.gains.pop(nest, None)
+            for partners in self.gains.values():
+                partners.pop(nest, None)
         self.consider_all(first)
 
 

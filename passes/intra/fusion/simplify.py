@@ -4,8 +4,7 @@ ops leave segments, segments over one group share their loop, and stores that no
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
@@ -25,7 +24,6 @@ from ....dialects.intra.bindings import (
     PartOp,
     TableOfDomain,
     ViewOp,
-    root,
 )
 from ....dialects.intra.rows import (
     WRITERS,
@@ -37,21 +35,28 @@ from ....dialects.intra.rows import (
     YieldOp,
     nests,
 )
-from ....dialects.intra.steps import steps
+from ....dialects.intra.steps import Step, steps
+from ....dialects.intra.syntax import inside
 from .inline import CHEAP
 
 
-def simplify(func: FuncOp) -> None:
-    """Index algebra, invariant code, shared segment loops, dead stores."""
-    drop_dead_stores(func)
+def simplify(func: FuncOp, changed: Container[TraverseOp]) -> None:
+    """Index algebra, invariant code, shared segment loops, dead stores; `changed` are the nests
+    that have changed since the function was simplified.
+    """
     for nest in nests(func):
+        if nest in changed:
+            region_dce(nest.body)
+    drop_dead_stores(func)
+    present = [nest for nest in nests(func) if nest in changed]
+    for nest in present:
         skip_pairs(func, nest)
         for segment in [op for op in nest.walk() if isinstance(op, SegmentOp)]:
             stream_lookups(func, segment)
             hoist(segment)
-    for nest in nests(func):
+    for nest in present:
         share_lookups(nest)
-        if merge_segments(nest):
+        while merge_segments(nest):
             share_lookups(nest)
 
 
@@ -204,38 +209,34 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
 
 def drop_dead_stores(func: FuncOp) -> None:
     """Temporaries that nobody reads, and nests that then do nothing."""
-    reads: dict[TraverseOp, set[SSAValue]] = {}
-    readers: Counter[SSAValue] = Counter()
-    for step in steps(func):
-        if isinstance(step, TraverseOp):
-            region_dce(step.body)
-            found = reads[step] = step.reads()
-        else:
-            found = step.reads()
-        readers.update(found)
-    changed = True
-    while changed:
-        changed = False
-        for nest in list(reads):
-            stores = [op for op in nest.body.block.ops if isinstance(op, WRITERS)]
-            dead = [op for op in stores if is_unread_temporary(root(op.buffer), readers)]
-            for op in dead:
+    others = [step for step in steps(func) if not isinstance(step, TraverseOp)]
+    kept = set[SSAValue]().union(*(step.reads() for step in others))
+    todo = [op for op in func.body.block.ops if isinstance(op, AllocOp) and op.result not in kept]
+    while todo:
+        accesses = list(accesses_of(todo.pop().result))
+        stores = [op for op in accesses if isinstance(op, WRITERS)]
+        if not all(isinstance(op, (*WRITERS, Step)) for op in accesses):
+            continue
+        for nest in {inside(op, TraverseOp): None for op in stores}:
+            assert isinstance(nest, TraverseOp)
+            read = nest.reads()
+            for op in [op for op in stores if op.parent is nest.body.block]:
                 Rewriter.erase_op(op)
-            if len(dead) == len(stores):
-                Rewriter.erase_op(nest)
-                readers.subtract(reads.pop(nest))
-                changed = True
-            elif dead:
+            if any(isinstance(op, WRITERS) for op in nest.body.block.ops):
                 region_dce(nest.body)
-                readers.subtract(reads[nest])
-                reads[nest] = nest.reads()
-                readers.update(reads[nest])
-                changed = True
+                read -= nest.reads()
+            else:
+                Rewriter.erase_op(nest)
+            todo += [op for b in read - kept if isinstance(op := b.owner, AllocOp)]
     for op in reversed(list(func.body.block.ops)):
-        if isinstance(op, AllocOp | ViewOp | PartOp) and not list(op.results[0].uses):
+        if isinstance(op, AllocOp | ViewOp | PartOp) and not op.results[0].uses:
             Rewriter.erase_op(op)
 
 
-def is_unread_temporary(buffer: SSAValue, readers: Counter[SSAValue]) -> bool:
-    """Whether a buffer is one of the phase's own that no step reads."""
-    return isinstance(buffer.owner, AllocOp) and readers[buffer] == 0
+def accesses_of(buffer: SSAValue) -> Iterator[Operation]:
+    """What uses a buffer, or a view or part of it."""
+    for use in buffer.uses:
+        if isinstance(op := use.operation, ViewOp | PartOp):
+            yield from accesses_of(op.result)
+        else:
+            yield op
