@@ -26,6 +26,7 @@ from typing import Any
 
 from .. import cache
 from ..cache import get_bytes, put_bytes
+from . import threads
 
 __all__ = [
     "CompileError",
@@ -60,6 +61,8 @@ _SANITIZE = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
 )
+# GCC spreads the functions of one source over processes (through make)
+_SPREAD = ("-flto=2", "-flto-partition=max")
 _LIBRARIES = ("-lm",)
 _PROBE = (
     "#include <math.h>\n#include <omp.h>\nint gnnc_probe(void) { return omp_get_max_threads(); }\n"
@@ -100,6 +103,8 @@ class Compiler:
     """A hash of the compiler and of the instructions that its code may use; part of every cache
     key.
     """
+    spreads: bool
+    """Whether it compiles the functions of one source in several processes."""
 
 
 @dataclass
@@ -224,6 +229,14 @@ def _flags(recipe: _Recipe) -> list[str]:
     return flags
 
 
+def _processes(recipe: _Recipe) -> list[str]:
+    """Flags for a compilation by as many processes as compiled code has threads."""
+    count = threads.num_threads()
+    if recipe.sanitize or count == 1 or not compiler(recipe.march).spreads:
+        return []
+    return [f"-flto={count}", *_SPREAD[1:]]
+
+
 def _is_clang(found: Compiler) -> bool:
     return "clang" in found.version
 
@@ -241,6 +254,7 @@ def _build(recipe: _Recipe, path: Path) -> None:
         command = [
             *compiler(recipe.march).command,
             *_flags(recipe),
+            *_processes(recipe),
             "-o",
             str(output),
             str(source),
@@ -267,7 +281,8 @@ def _probe_cached(request: str, march: str) -> Compiler:
     real = Path(program).resolve()
     info = real.stat()
     wrapped = [request, str(real), str(info.st_size), str(info.st_mtime_ns), march, _processor()]
-    key = "\0".join(["compiler-2", *wrapped, *_BASE, *_OPTIONAL])
+    makes = str(shutil.which("make"))
+    key = "\0".join(["compiler-3", *wrapped, *_BASE, *_OPTIONAL, *_SPREAD, makes])
     if (data := get_bytes(key)) is not None:
         return _decoded(data)
     found = _probe(command, march)
@@ -284,6 +299,7 @@ def _decoded(data: bytes) -> Compiler:
         march=fields["march"],
         vector_bytes=fields["vector_bytes"],
         target=fields["target"],
+        spreads=fields["spreads"],
     )
 
 
@@ -300,13 +316,16 @@ def _probe(command: list[str], march: str) -> Compiler:
     if _try([*fixed, *optional]):
         optional = [flag for flag in optional if not _try([*fixed, flag])]
     version = _run([*command, "--version"]).splitlines()[0]
+    spreads = "clang" not in version and shutil.which("make") is not None
+    spreads = spreads and not _try([*fixed, *optional, *_SPREAD])
     macros = _run([*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull])
     width = 64 if "__AVX512F__" in macros else 32 if "__AVX__" in macros else 16
     # the predefined macros name the instructions in use; the processor's name decides the tuning as
     # well
     identity = [version, macros, _processor() if march == "native" else ""]
     target = hashlib.sha256("\0".join(identity).encode()).hexdigest()
-    return Compiler(tuple(command), version, (*_BASE, *optional), march, width, target)
+    flags = (*_BASE, *optional)
+    return Compiler(tuple(command), version, flags, march, width, target, spreads)
 
 
 def _try(command: list[str]) -> str:

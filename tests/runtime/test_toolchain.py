@@ -252,3 +252,23 @@ def test_choices_by_masks_are_right(cache_root: Path):
     pointers = [ctypes.c_void_p(v.ctypes.data) for v in (a, b, x, y)]
     library.choices(ctypes.c_int64(18), *pointers)
     np.testing.assert_array_equal(y, np.where(a, 0.0, x) * np.where(b, 1.0, 0.25))
+
+
+def test_functions_are_compiled_by_several_processes(
+    cache_root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[list[str]] = []
+    run = subprocess.run
+
+    def watched(command: list[str], **kwargs: object):
+        seen.append(command)
+        return run(command, **kwargs)  # pyright: ignore
+
+    toolchain.compiler()
+    monkeypatch.setattr(subprocess, "run", watched)
+    for count in (3, 1):
+        monkeypatch.setattr(toolchain.threads, "num_threads", lambda count=count: count)
+        source = f"int f(void) {{ return {count}; }}\nint g(void) {{ return f() + 1; }}\n"
+        assert toolchain.load(toolchain.compile_source(source)).g() == count + 1
+    assert ("-flto=3" in seen[0]) == toolchain.compiler().spreads
+    assert not any(flag.startswith("-flto") for flag in seen[1])
