@@ -35,10 +35,11 @@ from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from ..importer.values.sizes import tensors_in
 from ..libraries.pyg import substitutes
+from ..sparse import held
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
-from . import asked_sizes, graph_breaks
+from . import asked_sizes, buffers, graph_breaks
 from .effects import runner_of
 from .hooks import Watched
 
@@ -113,6 +114,8 @@ def _settings_on(_: object) -> None:
         if _here.call.any_size:
             stack.enter_context(asked_sizes.answered())
         stack.enter_context(graph_breaks.told(_here.call.tell))
+        stack.enter_context(buffers.of_any_size())
+        stack.enter_context(held.taken_apart())
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 

@@ -29,8 +29,8 @@ class Matrix(Tensor):
         like: the layout that the user's matrix has.
         ordered: the entries are in the order that this layout has; functions that show it are left
             to torch otherwise.
-        origin: the user's matrix, where this is no stand-in of a trace. Functions that are called
-            beside a trace, behind a graph break, are called with it.
+        origin: gives the user's matrix, where this is no stand-in of a trace. Functions that are
+            called beside a trace, behind a graph break, are called with it.
     """
 
     row: Tensor
@@ -38,7 +38,7 @@ class Matrix(Tensor):
     value: Tensor
     like: torch.layout
     ordered: bool
-    origin: Tensor | None
+    origin: Callable[[], Tensor | None] | None
 
     @staticmethod
     def __new__(
@@ -51,7 +51,7 @@ class Matrix(Tensor):
         ordered: bool = True,
         *,
         strides: Any = None,
-        origin: Tensor | None = None,
+        origin: Callable[[], Tensor | None] | None = None,
     ) -> Matrix:
         self = Tensor._make_wrapper_subclass(
             cls, shape, strides=strides, dtype=value.dtype, requires_grad=value.requires_grad
@@ -88,7 +88,7 @@ class Matrix(Tensor):
         from .operations import OPERATIONS
 
         if TracingContext.try_get() is None:
-            args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin, (args, kwargs or {}))
+            args, kwargs = pytree.tree_map_only(Matrix, lambda x: x.origin(), (args, kwargs or {}))
             return func(*args, **kwargs)
         if func in OPERATIONS:
             return OPERATIONS[func](*args, **(kwargs or {}))
@@ -140,12 +140,14 @@ def tell_layouts() -> None:
 @dataclass
 class _Kept:
     """The numbers of the rows and columns of a matrix, while nobody writes to its own. Numbers of
-    objects come again: `of` tells whether it is still the same matrix."""
+    objects come again: `of` tells whether it is still the same matrix. `matrix` is what it was
+    taken for last, where it was kept."""
 
     of: weakref.ref[Tensor]
     versions: tuple[int, ...]
     row: Tensor
     col: Tensor
+    matrix: Matrix | None = None
 
 
 _kept: dict[int, _Kept] = {}
@@ -202,9 +204,36 @@ def _from_scipy(x: Any) -> Tensor:
 def as_matrix(x: Tensor) -> Matrix:
     """A sparse matrix of torch in one of `LAYOUTS`; the numbers of rows and columns are made once
     for all calls with it, and anew where it was written to."""
-    origin, ordered = x, x.layout is not torch.sparse_coo or x.is_coalesced()
-    if x.layout is torch.sparse_coo:
+    origin, ordered = x, has_order(x)
+    if not ordered:
         x = x.coalesce()
+    kept, values = _structure(x), x.values()
+    # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
+    values = values.clone() if values.requires_grad else values.detach()
+    parts = kept.row, kept.col, values
+    return Matrix(*parts, x.shape, x.layout, ordered, origin=lambda: origin)
+
+
+def kept_matrix(x: Tensor) -> Matrix:
+    """The same `Matrix` each time, as long as the structure stays and the entries lie where they
+    lie: of one with an order and no gradient, as which it shares the memory of the entries. It does
+    not keep the user's alive."""
+    kept, values = _structure(x), x.values().detach()
+    found = kept.matrix
+    if found is None or found.value.data_ptr() != values.data_ptr():
+        parts = kept.row, kept.col, values
+        found = kept.matrix = Matrix(*parts, x.shape, x.layout, origin=kept.of)
+    return found
+
+
+def has_order(x: Tensor) -> bool:
+    """Whether a matrix has its entries in the order of its layout, and none twice."""
+    return x.layout is not torch.sparse_coo or x.is_coalesced()
+
+
+def _structure(x: Tensor) -> _Kept:
+    """The numbers of rows and columns of a matrix in order."""
+    if x.layout is torch.sparse_coo:
         parts = [x.indices()]
     elif x.layout is torch.sparse_csr:
         parts = [x.crow_indices(), x.col_indices()]
@@ -216,10 +245,7 @@ def as_matrix(x: Tensor) -> Matrix:
         if kept is None or kept.of() is not x:
             weakref.finalize(x, _kept.pop, id(x), None)
         kept = _kept[id(x)] = _Kept(weakref.ref(x), versions, *_ends(x.layout, parts))
-    values = x.values()
-    # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
-    values = values.clone() if values.requires_grad else values.detach()
-    return Matrix(kept.row, kept.col, values, x.shape, x.layout, ordered, origin=origin)
+    return kept
 
 
 @torch.inference_mode(False)  # what is kept is for calls with gradients as well
