@@ -148,13 +148,14 @@ def test_threads_share_one_program():
 def test_modules_that_run_eagerly_beside_a_call_stay_as_they_are():
     from torch_geometric.nn import RGCNConv
 
-    from gnnc.frontend.torch.libraries.pyg import substitutes
+    from gnnc.frontend.torch.libraries import install
+    from gnnc.frontend.torch.libraries.active import activated
 
     conv = RGCNConv(4, 3, 2)
     args = torch.randn(5, 4), torch.randint(0, 5, (2, 9)), torch.randint(0, 2, (9,))
-    substitutes.install()
+    install()
     wanted = conv(*args)
-    with substitutes.activated:
+    with activated:
         assert torch.equal(conv(*args), wanted)
 
 

@@ -25,7 +25,7 @@ from gnnc.frontend.torch.importer import (  # noqa: E402
 )
 from gnnc.frontend.torch.importer.binding import DropoutKey, Number, Same  # noqa: E402
 from gnnc.frontend.torch.importer.rules import RULES  # noqa: E402
-from gnnc.frontend.torch.libraries.pyg import substitutes  # noqa: E402
+from gnnc.frontend.torch.libraries.active import is_active  # noqa: E402
 from gnnc.tests.frontend.evaluate import evaluate  # noqa: E402
 
 from . import user_code as user  # noqa: E402
@@ -320,7 +320,7 @@ def test_settings_and_substitutes_hold_during_our_calls_only():
     dynamo_compile(user.no_dim_size, backend)(*zoo.with_matrix(9, 20))
     assert seen == [True]
     assert torch._dynamo.config.capture_scalar_outputs is before
-    assert not substitutes.ACTIVE
+    assert not is_active()
 
 
 def test_an_untraceable_call_runs_eagerly_and_says_so():

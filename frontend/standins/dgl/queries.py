@@ -72,7 +72,7 @@ class Queries:
     ) -> Any:
         (degrees,) = self._typed(counts(ends, rows))
         if is_all(ids):
-            if positive is not None and torch.compiler.is_compiling():
+            if positive is not None and torch.compiler.is_dynamo_compiling():
                 return Degrees(degrees, positive)
             return degrees
         found = degrees[self._ids(ids, name, rows)]
@@ -214,7 +214,7 @@ class Queries:
             raise DGLError(f'Expect a 1-D tensor for argument "{name}". But got {data}.')
         ids = ids.reshape(-1)
         # A traced program cannot branch on ids.
-        if rows is not None and not torch.compiler.is_compiling():
+        if rows is not None and not torch.compiler.is_dynamo_compiling():
             bad = ids[(ids < 0) | (ids >= rows)]
             if bad.numel():
                 raise DGLError(f'{wrong} {int(bad[0])} in argument "{name}": there are {rows}.')

@@ -38,7 +38,7 @@ def segment_mm(a: Tensor, b: Tensor, seglen_a: Tensor) -> Tensor:
         raise DGLError(
             f"segment_mm: there are {seglen_a.shape[0]} segments and {b.shape[0]} matrices"
         )
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return gather_mm(a, b, idx_b=segment_ids(seglen_a.to(a.device), a.shape[0]))
     parts = a.split(seglen_a.tolist())
     return torch.cat([part @ weight for part, weight in zip(parts, b, strict=True)])
@@ -49,7 +49,7 @@ def gather_mm(a: Tensor, b: Tensor, *, idx_b: Tensor) -> Tensor:
 
     In eager, rows of a matrix are multiplied together: nothing of `rows * k * n` is made.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return torch.bmm(a.unsqueeze(1), b.index_select(0, idx_b.long())).squeeze(1)
     order = idx_b.argsort(stable=True)
     lengths = torch.bincount(idx_b, minlength=b.shape[0])

@@ -38,7 +38,7 @@ class Relation:
 def relation(src: Tensor, dst: Tensor, num_src: int, num_dst: int) -> Relation:
     """The relation of these ends, which are within range."""
     src, dst = src.long(), dst.long()
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return Relation(src, dst, None, None)
     return Relation(src, dst, _all_in(dst, num_dst), _all_in(src, num_src))
 

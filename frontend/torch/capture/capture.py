@@ -33,13 +33,15 @@ from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERE
 from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
+from .. import libraries
 from ..importer.values.sizes import tensors_in
-from ..libraries.pyg import substitutes
-from ..sparse import held
+from ..libraries.active import activated
+from ..libraries.dgl.graphs import calls as dgl_calls
+from ..sparse import held  # noqa: F401  (has matrices exchanged)
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
-from . import asked_sizes, buffers, graph_breaks
+from . import asked_sizes, buffers, exchanged, graph_breaks
 from .effects import runner_of
 from .hooks import Watched
 
@@ -115,7 +117,7 @@ def _settings_on(_: object) -> None:
             stack.enter_context(asked_sizes.answered())
         stack.enter_context(graph_breaks.told(_here.call.tell))
         stack.enter_context(buffers.of_any_size())
-        stack.enter_context(held.taken_apart())
+        stack.enter_context(exchanged.in_force())
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 
@@ -261,7 +263,7 @@ def dynamo_compile(
 
     @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        substitutes.install()
+        libraries.install()
         _watch_compilations()
         args, kwargs = of_torch((args, kwargs))
         tensors = list(tensors_in((args, kwargs)))
@@ -331,14 +333,16 @@ class _Tracing:
         self.before, _here.call = _here.call, self.call
         # to enter settings takes as long as Dynamo's guards: those that hold already are left alone
         self.suppressed = torch._dynamo.config.suppress_errors
-        substitutes.activated.__enter__()
+        activated.__enter__()
+        dgl_calls.__enter__()
         self.set_back = _limited()
         if self.suppressed:
             torch._dynamo.config.suppress_errors = False
 
     def __exit__(self, *raised: object) -> None:
         self.set_back()
-        substitutes.activated.__exit__()
+        dgl_calls.__exit__(*raised)
+        activated.__exit__()
         _here.call = self.before
         if torch._dynamo.config.suppress_errors != self.suppressed:
             torch._dynamo.config.suppress_errors = self.suppressed

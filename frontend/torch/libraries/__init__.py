@@ -1,3 +1,11 @@
 """What gnnc knows of libraries on top of torch, a folder each: their functions as leaves of a graph
-and the rules of these, which enter the importer's table.
+and the rules of these, which enter the importer's table, or as functions that can be traced.
 """
+
+from . import dgl, pyg
+
+
+def install() -> None:
+    """Has the functions of libraries that have been imported traced as what gnnc knows of them."""
+    pyg.install()
+    dgl.install()

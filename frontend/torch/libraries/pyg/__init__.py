@@ -2,3 +2,6 @@
 mean to the importer (`rules`, entered here, so that no leaf is without)."""
 
 from . import rules  # noqa: F401
+from .substitutes import install
+
+__all__ = ["install"]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ...sparse.matrix import Matrix
 from ...sparse.operations import built, built_loosely, ends, with_values
+from ..active import is_active
 
 _UTILS = "torch_geometric.utils"
 
@@ -37,10 +38,8 @@ def of_entries(layout: torch.layout) -> Callable:
 
     def make(original: Callable) -> Callable:
         def to_torch_tensor(edge_index, edge_attr=None, size=None, is_coalesced=False):
-            from .substitutes import ACTIVE
-
             plain = isinstance(size, tuple) and edge_attr is not None and edge_attr.dim() == 1
-            if not ACTIVE or not plain or not is_coalesced:
+            if not is_active() or not plain or not is_coalesced:
                 return original(edge_index, edge_attr, size, is_coalesced)
             return built(edge_index[0], edge_index[1], edge_attr, size[0], size[1], layout)
 
@@ -90,9 +89,7 @@ def spmm(original: Callable) -> Callable:
 
 def ptr2index(original: Callable) -> Callable:
     def ptr2index(ptr, output_size=None):
-        from .substitutes import ACTIVE
-
-        if not ACTIVE or output_size is None:
+        if not is_active() or output_size is None:
             return original(ptr, output_size)
         return torch.ops.gnnc.index_of_pointer(ptr, output_size)
 
@@ -101,9 +98,7 @@ def ptr2index(original: Callable) -> Callable:
 
 def segment(original: Callable) -> Callable:
     def segment(src, ptr, reduce="sum"):
-        from .substitutes import ACTIVE
-
-        if not ACTIVE or ptr.dim() != 1:
+        if not is_active() or ptr.dim() != 1:
             return original(src, ptr, reduce)
         index = torch.ops.gnnc.index_of_pointer(ptr, src.size(0))
         return torch.ops.gnnc.segment_reduce(src, index, 0, ptr.size(0) - 1, reduce)

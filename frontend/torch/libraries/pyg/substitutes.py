@@ -1,7 +1,6 @@
 """What Dynamo traces in place of PyG's own functions while one of our captures runs.
 
-Every substitute asks for ACTIVE first, so code compiled by others keeps PyG's own bodies; Dynamo
-guards on the flag. `torch._dynamo.substitute_in_graph` goes by function identity and so covers
+`torch._dynamo.substitute_in_graph` goes by function identity and so covers
 `from torch_geometric.utils import softmax`; it is not consulted for methods, which are patched on
 their class.
 """
@@ -11,46 +10,22 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
-from threading import Lock
-from types import FunctionType
 
 import torch
 from torch import Tensor
 
+from ..active import clone, is_active
 from . import (
     leaves,  # noqa: F401  (defines torch.ops.gnnc)
     matrices,
 )
 
-ACTIVE = False
-_users = 0
-_lock = Lock()
 _installed = False
-
-
-class Activated:
-    """Substitutes are traced inside; nests. The flag is one for all threads, as Dynamo cannot guard
-    a thread's own: another that compiles something else meanwhile gets leaves too, which run."""
-
-    def __enter__(self) -> None:
-        global ACTIVE, _users
-        with _lock:
-            _users += 1
-            ACTIVE = True
-
-    def __exit__(self, *raised: object) -> None:
-        global ACTIVE, _users
-        with _lock:
-            _users -= 1
-            ACTIVE = _users > 0
-
-
-activated = Activated()
 
 
 def _tracing() -> bool:
     """Whether a patched method is being traced for us; run eagerly it stays PyG's."""
-    return ACTIVE and torch.compiler.is_compiling()
+    return is_active() and torch.compiler.is_compiling()
 
 
 def install() -> None:
@@ -69,20 +44,11 @@ def install() -> None:
         *matrices.SUBSTITUTES,
     ):
         original = getattr(importlib.import_module(module), name)
-        substitute = make(_clone(original))
+        substitute = make(clone(original))
         torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
     _patch_methods()
     _run_message_hooks()
     _draw_eagerly()
-
-
-def _clone(f: FunctionType) -> FunctionType:
-    """The same function under another identity, which Dynamo does not replace again."""
-    other = FunctionType(
-        f.__code__, f.__globals__, f.__name__ + "_original", f.__defaults__, f.__closure__
-    )
-    other.__kwdefaults__ = f.__kwdefaults__
-    return other
 
 
 def _plain(edge_index: object) -> bool:
@@ -98,7 +64,7 @@ def _count(index: Tensor, num: int | None) -> int:
 
 def _scatter(original: Callable) -> Callable:
     def scatter(src, index, dim=0, dim_size=None, reduce="sum"):
-        if not ACTIVE or index.dim() != 1:
+        if not is_active() or index.dim() != 1:
             return original(src, index, dim, dim_size, reduce)
         dim = src.dim() + dim if dim < 0 else dim
         return torch.ops.gnnc.segment_reduce(src, index, dim, _count(index, dim_size), reduce)
@@ -108,7 +74,7 @@ def _scatter(original: Callable) -> Callable:
 
 def _softmax(original: Callable) -> Callable:
     def softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
-        if not ACTIVE or index is None:
+        if not is_active() or index is None:
             return original(src, index, ptr, num_nodes, dim)
         if num_nodes is None:
             return torch.ops.gnnc.softmax_by_index(src, index, dim)
@@ -119,7 +85,7 @@ def _softmax(original: Callable) -> Callable:
 
 def _remove_self_loops(original: Callable) -> Callable:
     def remove_self_loops(edge_index, edge_attr=None):
-        if not ACTIVE or not _plain(edge_index):
+        if not is_active() or not _plain(edge_index):
             return original(edge_index, edge_attr)
         return torch.ops.gnnc.remove_self_loops(edge_index, edge_attr)
 
@@ -136,7 +102,7 @@ def _gcn_norm(original: Callable) -> Callable:
         flow="source_to_target",
         dtype=None,
     ):
-        if not ACTIVE or not _plain(edge_index):
+        if not is_active() or not _plain(edge_index):
             return original(
                 edge_index, edge_weight, num_nodes, improved, add_self_loops, flow, dtype
             )
@@ -152,7 +118,7 @@ def _gcn_norm(original: Callable) -> Callable:
 
 def _masked_edge_index(original: Callable) -> Callable:
     def masked_edge_index(edge_index, edge_mask):
-        if not ACTIVE or not _plain(edge_index):
+        if not is_active() or not _plain(edge_index):
             return original(edge_index, edge_mask)
         return torch.ops.gnnc.edge_subgraph(edge_index, edge_mask)
 
@@ -164,7 +130,7 @@ def _joined_edges(original: Callable) -> Callable:
         edge_index_dict, src_offset_dict, dst_offset_dict, edge_attr_dict=None, num_nodes=None
     ):
         kinds = list(src_offset_dict.keys())
-        if not ACTIVE or not all(_plain(edge_index_dict[k]) for k in kinds):
+        if not is_active() or not all(_plain(edge_index_dict[k]) for k in kinds):
             return original(
                 edge_index_dict, src_offset_dict, dst_offset_dict, edge_attr_dict, num_nodes
             )
@@ -281,7 +247,7 @@ def _keep_hooks(cls: type) -> None:
 
 @torch.jit.unused  # TorchScript cannot read the flag, and leaves out the hooks anyway
 def _hooks_are_left_out() -> bool:
-    return torch.compiler.is_compiling() and not ACTIVE
+    return torch.compiler.is_compiling() and not is_active()
 
 
 def _draw_eagerly() -> None:
@@ -294,7 +260,7 @@ def _draw_eagerly() -> None:
 
     @functools.wraps(plain)
     def sample(*args, **kwargs):
-        return untraced(*args, **kwargs) if ACTIVE else plain(*args, **kwargs)
+        return untraced(*args, **kwargs) if is_active() else plain(*args, **kwargs)
 
     _negative_sampling.sample = sample
 

@@ -1,0 +1,64 @@
+"""What a program comes upon and Dynamo cannot trace, exchanged for what it can.
+
+Sparse matrices and graphs of DGL are arguments, attributes of modules, variables around a function.
+Where Dynamo is about to take such an object in, it is told to take an attribute of it in its place:
+guards and the code in front of the compiled graph ask for that at every call, so they see the
+object as it is then, and nothing of the user's is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._dynamo.source import AttrSource
+from torch._dynamo.variables.builder import VariableBuilder
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    takes: Callable[[Any], bool]
+    attribute: str
+
+
+_exchanges: list[_Exchange] = []
+
+
+def exchange(
+    of: type, attribute: str, takes: Callable[[Any], bool], give: Callable[[Any], Any]
+) -> None:
+    """Objects of class `of` for which `takes` holds are exchanged for what `give` makes of them,
+    which must be the same object from call to call as long as it can be: guards compare addresses.
+    It can be had as an `attribute` of the class.
+    """
+
+    @torch._dynamo.disable  # it runs between the guards and the compiled graph
+    def given(x: Any) -> Any:
+        if not takes(x):
+            raise AttributeError(attribute)  # a guard fails then
+        return give(x)
+
+    setattr(of, attribute, property(given))
+    _exchanges.append(_Exchange(lambda x: isinstance(x, of) and takes(x), attribute))
+
+
+@contextmanager
+def in_force() -> Generator[None]:
+    """While it holds Dynamo exchanges what it finds."""
+    plain = VariableBuilder._wrap
+
+    def wrap(self: VariableBuilder, value: Any) -> Any:
+        for known in _exchanges:
+            if known.takes(value):
+                source = AttrSource(self.get_source(), known.attribute)
+                return VariableBuilder(self.tx, source)(getattr(value, known.attribute))
+        return plain(self, value)
+
+    VariableBuilder._wrap = wrap  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        VariableBuilder._wrap = plain  # type: ignore[method-assign]
