@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._dynamo.utils import numpy_to_tensor_wrapper
 
 from .schemas import (
     IN_PLACE_OPERATORS,
@@ -92,6 +93,8 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
         overloads = tuple(getattr(target, name) for name in target.overloads())
         return _of_overloads(target, overloads, node)
     name = getattr(target, "__name__", str(target))
+    if isinstance(target, numpy_to_tensor_wrapper) and _all_numbers(node):
+        return _bound("tensor", name, {"data": target(*node.args, **node.kwargs).item()}, {}, ())
     if name == "_get_data_attr":  # Dynamo's `x.data`
         return _of_builtin("detach", "Tensor.data", node)
     module = getattr(target, "__module__", None) or ""
@@ -106,6 +109,12 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
     if inspect.isbuiltin(target) and _is_torch(module):
         return _of_builtin(name, f"torch.{name}", node)
     return _unbound(name, name, node, "a function that gnnc does not know")
+
+
+def _all_numbers(node: fx.Node) -> bool:
+    """Whether a function of NumPy is of numbers alone, which Dynamo leaves in the graph: `np.log(2)`
+    is a number that torch takes as a tensor."""
+    return all(type(x) in (int, float, bool) for x in (*node.args, *node.kwargs.values()))
 
 
 def _is_torch(module: str) -> bool:

@@ -1,0 +1,403 @@
+"""DGL's layers, and code that is written for its graphs, compiled with dgl installed: one program
+for graphs of all sizes, with DGL's values and gradients, and nothing left to torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from gnnc.bench.dgl_shim import install
+
+install()
+dgl = pytest.importorskip("dgl", reason="dgl has no wheel for this Python or machine")
+fn, conv = dgl.function, dgl.nn.pytorch
+
+SIZES = ((30, 18, 200), (45, 25, 330), (12, 7, 90))
+
+
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def ends(n: int, m: int, e: int) -> tuple[Tensor, Tensor]:
+    return torch.randint(n, (e,)), torch.randint(m, (e,))
+
+
+def graph(n: int, e: int, loops: bool = True) -> Any:
+    """Parallel edges, and with `loops` no node that none leads to."""
+    g = dgl.graph(ends(n, n, e), num_nodes=n)
+    return dgl.add_self_loop(g) if loops else g
+
+
+def relations(n: int, m: int, e: int) -> Any:
+    data = {
+        ("user", "follows", "user"): ends(n, n, e),
+        ("user", "plays", "game"): ends(n, m, e),
+        ("game", "liked", "user"): ends(m, n, 0),
+    }
+    return dgl.heterograph(data, num_nodes_dict={"user": n, "game": m})
+
+
+def block(n: int, m: int, e: int) -> Any:
+    return dgl.create_block(ends(n, m, e), num_src_nodes=n, num_dst_nodes=m)
+
+
+def batch(n: int, m: int, e: int) -> Any:
+    return dgl.batch([graph(n, e), graph(m, e // 2), graph(3, 4)])
+
+
+def leaves(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.detach().clone().requires_grad_() if x.is_floating_point() else x
+    return {k: leaves(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+
+def tensors(x: Any) -> list[Tensor]:
+    if isinstance(x, Tensor):
+        return [x]
+    if isinstance(x, dict):
+        x = x.values()
+    return [t for v in x for t in tensors(v)] if not hasattr(x, "ndata") else []
+
+
+def run(f: Callable[..., Any], model: nn.Module, args: tuple[Any, ...]) -> list[Tensor]:
+    """The results, and the gradients of all arguments and parameters."""
+    args = tuple(leaves(x) for x in args)
+    results = tensors(f(*args))
+    wanted = [x for a in args for x in tensors(a if not isinstance(a, list) else [])]
+    wanted = [x for x in wanted if x.requires_grad] + list(model.parameters())
+    loss = sum(x.sin().sum() for x in results)
+    grads = torch.autograd.grad(loss, wanted, allow_unused=True)  # pyright: ignore
+    zeros = [torch.zeros_like(x) if g is None else g for x, g in zip(wanted, grads, strict=True)]
+    return [x.detach() for x in results] + zeros
+
+
+def check(model: nn.Module, make: Callable[..., tuple[Any, ...]], programs: int = 1) -> None:
+    compiled = gnnc.compile(model)
+    for sizes in SIZES:
+        args = make(*sizes)
+        expected, found = run(model, model, args), run(compiled, model, args)
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == []
+    assert len(report.programs) == programs
+
+
+def mlp(a: int, b: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(a, b), nn.Tanh())
+
+
+LAYERS: dict[str, Callable[[], nn.Module]] = {
+    "agnn": lambda: conv.AGNNConv(),
+    "appnp": lambda: conv.APPNPConv(3, 0.1),
+    "dot-gat": lambda: conv.DotGatConv(8, 4, 3),
+    "edge": lambda: conv.EdgeConv(8, 5),
+    "gat": lambda: conv.GATConv(8, 4, 3),
+    "gat-residual": lambda: conv.GATConv(8, 4, 3, residual=True, activation=torch.tanh),
+    "gatv2": lambda: conv.GATv2Conv(8, 4, 3),
+    "gated": lambda: conv.GatedGraphConv(8, 8, 2, 1),
+    "gin-sum": lambda: conv.GINConv(mlp(8, 5), "sum", learn_eps=True),
+    "gin-mean": lambda: conv.GINConv(mlp(8, 5), "mean"),
+    "gin-max": lambda: conv.GINConv(mlp(8, 5), "max"),
+    "graph": lambda: conv.GraphConv(8, 5),
+    "graph-right": lambda: conv.GraphConv(8, 12, norm="right", activation=torch.tanh),
+    "graph-left": lambda: conv.GraphConv(8, 5, norm="left"),
+    "graph-none": lambda: conv.GraphConv(8, 5, norm="none", bias=False),
+    "sage-gcn": lambda: conv.SAGEConv(8, 5, "gcn"),
+    "sage-mean": lambda: conv.SAGEConv(8, 5, "mean"),
+    "sage-pool": lambda: conv.SAGEConv(8, 5, "pool"),
+    "sg": lambda: conv.SGConv(8, 5, 2),
+    "tag": lambda: conv.TAGConv(8, 5, 2),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str) -> None:
+    check(LAYERS[name](), lambda n, m, e: (graph(n, e), torch.randn(n, 8)))
+
+
+OF_EDGES: dict[str, tuple[Callable[[], nn.Module], int]] = {
+    "cf": (lambda: conv.CFConv(8, 5, 6, 4), 5),
+    "egat": (lambda: conv.EGATConv(8, 5, 4, 3, 2), 5),
+    "gated-gcn": (lambda: conv.GatedGCNConv(8, 5, 4), 5),
+    "nn": (lambda: conv.NNConv(8, 4, nn.Linear(5, 32), "sum"), 5),
+    "edge-gat": (lambda: conv.EdgeGATConv(8, 5, 4, 3), 5),
+}
+
+
+@pytest.mark.parametrize("name", OF_EDGES)
+def test_layers_with_features_of_edges(name: str) -> None:
+    make, width = OF_EDGES[name]
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        return g, torch.randn(n, 8), torch.randn(g.num_edges(), width)
+
+    check(make(), args)
+
+
+@pytest.mark.parametrize("norm", ["both", "none"])
+def test_edge_weights(norm: str) -> None:
+    class Weighted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = conv.GraphConv(8, 5, norm=norm)
+
+        def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+            return self.layer(g, x, edge_weight=w)
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        return g, torch.randn(n, 8), torch.rand(g.num_edges())
+
+    check(Weighted(), args)
+
+
+TYPED: dict[str, Callable[[], nn.Module]] = {
+    "plain": lambda: conv.RelGraphConv(8, 6, 4),
+    "basis": lambda: conv.RelGraphConv(8, 6, 4, "basis", 2),
+    "no-self-loop": lambda: conv.RelGraphConv(8, 6, 4, self_loop=False),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_relations_as_numbers(name: str) -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        return g, torch.randn(n, 8), torch.randint(4, (g.num_edges(),))
+
+    check(TYPED[name](), args)
+
+
+def test_hgt() -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        types = torch.randint(2, (n,)), torch.randint(3, (g.num_edges(),))
+        return g, torch.randn(n, 12), *types
+
+    check(conv.HGTConv(12, 4, 3, 2, 3, dropout=0.0), args)
+
+
+def of_relations(make: Callable[[], nn.Module], aggregate: str) -> nn.Module:
+    layers = {name: make() for name in ("follows", "plays", "liked")}
+    return conv.HeteroGraphConv(layers, aggregate)
+
+
+HETERO: dict[str, Callable[[], nn.Module]] = {
+    "graph-sum": lambda: of_relations(
+        lambda: conv.GraphConv(8, 5, allow_zero_in_degree=True), "sum"
+    ),
+    "sage-mean": lambda: of_relations(lambda: conv.SAGEConv(8, 5, "mean"), "mean"),
+    "sage-max": lambda: of_relations(lambda: conv.SAGEConv(8, 5, "mean"), "max"),
+    "gat-sum": lambda: of_relations(
+        lambda: conv.GATConv((8, 8), 4, 2, allow_zero_in_degree=True), "sum"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HETERO)
+def test_heterographs(name: str) -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        return relations(n, m, e), {"user": torch.randn(n, 8), "game": torch.randn(m, 8)}
+
+    check(HETERO[name](), args)
+
+
+class Users(nn.Module):
+    """Functions of users over features that they set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Linear(16, 1)
+        self.out = nn.Linear(8, 5)
+
+    def attention(self, edges: Any) -> dict[str, Tensor]:
+        both = torch.cat([edges.src["x"], edges.dst["x"]], 1)
+        return {"e": nn.functional.leaky_relu(self.score(both)) * edges.data["w"]}
+
+    def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+        g = g.local_var()
+        g.ndata["x"], g.edata["w"] = x, w
+        g.apply_edges(self.attention)
+        g.edata["a"] = dgl.ops.edge_softmax(g, g.edata.pop("e"))
+        g.update_all(lambda edges: {"m": edges.src["x"] * edges.data["a"]}, fn.sum("m", "h"))
+        g.apply_nodes(lambda nodes: {"h": self.out(nodes.data["h"]).tanh()})
+        return g.ndata["h"]
+
+
+def test_functions_of_users() -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        return g, torch.randn(n, 8), torch.rand(g.num_edges(), 1)
+
+    check(Users(), args)
+
+
+class Sampled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([conv.SAGEConv(8, 6, "mean"), conv.SAGEConv(6, 3, "mean")])
+
+    def forward(self, blocks: list[Any], x: Tensor) -> Tensor:
+        for layer, block in zip(self.layers, blocks, strict=True):
+            x = layer(block, (x, x[: block.num_dst_nodes()])).tanh()
+        return x
+
+
+def test_blocks() -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        return [block(n, m, e), block(m, m // 2, e // 2)], torch.randn(n, 8)
+
+    check(Sampled(), args)
+
+
+class Links(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = conv.SAGEConv(8, 6, "mean")
+
+    def forward(self, g: Any, others: Any, x: Tensor) -> Tensor:
+        h = self.layer(g, x)
+        scores = [dgl.ops.u_dot_v(of, h, h).squeeze(1) for of in (g, others)]
+        labels = torch.cat([torch.ones_like(scores[0]), torch.zeros_like(scores[1])])
+        return nn.functional.binary_cross_entropy_with_logits(torch.cat(scores), labels)
+
+
+def test_links_of_two_graphs() -> None:
+    check(Links(), lambda n, m, e: (graph(n, e), graph(n, 2 * e, False), torch.randn(n, 8)))
+
+
+class Reversed(nn.Module):
+    def forward(self, g: Any, x: Tensor) -> Tensor:
+        back = dgl.reverse(g)
+        with back.local_scope():
+            back.ndata["h"] = x
+            back.update_all(fn.copy_u("h", "m"), fn.mean("m", "h"))
+            return back.ndata["h"].tanh()
+
+
+def test_a_reversed_graph() -> None:
+    check(Reversed(), lambda n, m, e: (graph(n, e), torch.randn(n, 8)))
+
+
+class Pooled(nn.Module):
+    def __init__(self, pool: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.layer, self.out = conv.GraphConv(8, 6), nn.Linear(6, 3)
+        self.pool = pool
+
+    def forward(self, g: Any, x: Tensor) -> Tensor:
+        h = self.layer(g, x).tanh()
+        with g.local_scope():
+            g.ndata["h"] = h
+            return self.out(self.pool(g, "h"))
+
+
+@pytest.mark.parametrize("name", ["sum_nodes", "mean_nodes", "max_nodes"])
+def test_readouts_of_a_batch(name: str) -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = batch(n, m, e)
+        return g, torch.randn(g.num_nodes(), 8)
+
+    check(Pooled(getattr(dgl, name)), args)
+
+
+class Kept(nn.Module):
+    def __init__(self, g: Any) -> None:
+        super().__init__()
+        self.g, self.layer = g, conv.GraphConv(8, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(self.g, x).tanh()
+
+
+def test_a_module_keeps_its_graph() -> None:
+    model = Kept(graph(20, 60))
+    compiled = gnnc.compile(model)
+    for n in (20, 33):
+        model.g = graph(n, 3 * n)
+        args = (torch.randn(n, 8),)
+        torch.testing.assert_close(run(compiled, model, args), run(model, model, args))
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and len(report.programs) == 1
+
+
+def test_edges_that_are_added_are_seen() -> None:
+    model, g, x = conv.GraphConv(8, 5), graph(20, 60), torch.randn(20, 8)
+    compiled = gnnc.compile(model)
+    torch.testing.assert_close(compiled(g, x), model(g, x))
+    g.add_edges(torch.tensor([0, 1, 2]), torch.tensor([5, 5, 5]))
+    torch.testing.assert_close(compiled(g, x), model(g, x))
+
+
+def test_features_that_a_call_sets_are_the_graphs() -> None:
+    def sets(g: Any, x: Tensor) -> Tensor:
+        g.ndata["h"] = x * 2
+        g.update_all(fn.copy_u("h", "m"), fn.sum("m", "sum"))
+        g.edata["w"] = torch.ones(g.num_edges(), 1) * 3
+        del g.ndata["old"]
+        return g.ndata["sum"] + 1
+
+    graphs = [dgl.graph(([0, 1, 1], [1, 0, 0])) for _ in range(2)]
+    x, compiled = torch.randn(2, 3), gnnc.compile(sets)
+    for g, f in zip(graphs, (sets, compiled), strict=True):
+        g.ndata["old"] = x
+        result = f(g, x)
+        torch.testing.assert_close(result, g.ndata["sum"] + 1)
+    assert set(graphs[0].ndata) == set(graphs[1].ndata) == {"h", "sum"}
+    for name in graphs[0].ndata:
+        torch.testing.assert_close(graphs[1].ndata[name], graphs[0].ndata[name])
+    torch.testing.assert_close(graphs[1].edata["w"], graphs[0].edata["w"])
+
+
+def test_a_call_that_raises_sets_nothing() -> None:
+    def sets(g: Any, x: Tensor) -> Tensor:
+        g.ndata["h"] = x * 2
+        raise ValueError("after all")
+
+    g = dgl.graph(([0, 1, 1], [1, 0, 0]))
+    with pytest.raises(ValueError, match="after all"):
+        gnnc.compile(sets)(g, torch.randn(2, 3))
+
+
+def test_nodes_without_edges_are_refused_as_dgl_does() -> None:
+    model, g = conv.GATConv(8, 4, 2), dgl.graph(([0, 1], [1, 2]), num_nodes=4)
+    compiled = gnnc.compile(model)
+    with pytest.raises(dgl.DGLError, match="0-in-degree"):
+        compiled(g, torch.randn(4, 8))
+    g = dgl.add_self_loop(g)
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(compiled(g, x), model(g, x))
+
+
+def test_a_training_step() -> None:
+    g, x, y = graph(30, 90), torch.randn(30, 8), torch.randint(5, (30,))
+    losses: list[list[float]] = []
+    for compiled in (False, True):
+        torch.manual_seed(1)
+        model = conv.GraphConv(8, 5)
+        optimizer = torch.optim.Adam(model.parameters(), 0.05)
+
+        def loss(model: nn.Module = model) -> Tensor:
+            return nn.functional.cross_entropy(model(g, x), y)
+
+        def eager(optimizer: Any = optimizer, loss: Any = loss) -> Tensor:
+            optimizer.zero_grad()
+            value = loss()
+            value.backward()
+            optimizer.step()
+            return value.detach()
+
+        step = gnnc.train_step(loss, optimizer) if compiled else eager
+        losses.append([float(step()) for _ in range(20)])
+    torch.testing.assert_close(losses[1], losses[0], rtol=1e-9, atol=0)
