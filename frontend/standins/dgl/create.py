@@ -140,7 +140,7 @@ def rand_bipartite(
     idtype: torch.dtype = torch.int64,
     device: Any = "cpu",
 ) -> DGLGraph:
-    """A graph of two node types whose edges have ends drawn evenly; `seed` sets where the generator is."""
+    """A graph of two node types with evenly drawn ends; `seed` sets where the generator is."""
     src = torch.randint(num_src_nodes, (num_edges,), generator=generator)
     dst = torch.randint(num_dst_nodes, (num_edges,), generator=generator)
     counts = {utype: num_src_nodes, vtype: num_dst_nodes}
