@@ -51,8 +51,7 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
         if edge_frames is None:
             edge_frames = {etype: {} for etype in gidx.relations}
         self._edge_frames = edge_frames
-        self._batch_nodes: dict[str, Tensor] | None = None
-        self._batch_edges: dict[EType, Tensor] | None = None
+        self._batch_nodes = self._batch_edges = None
 
     # features
 
@@ -147,7 +146,8 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
         """The same graph and tensors, with features that are set and deleted on their own."""
         nodes, edges = self._copied_frames()
         made = DGLGraph(self._topology, None, None, nodes, edges)
-        made._batch_nodes, made._batch_edges = self._batch_nodes, self._batch_edges
+        made._node_counts, made._edge_counts = self._node_counts, self._edge_counts
+        made._node_owners, made._edge_owners = self._node_owners, self._edge_owners
         return made
 
     def clone(self) -> DGLGraph:

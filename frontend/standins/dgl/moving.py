@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from .base import DGLError
+from .segments import segment_ids
+from .topology import EType
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -75,7 +77,23 @@ class Moving:
     def create_formats_(self) -> None:
         """Does nothing: no format but pairs of ends is ever made."""
 
-    # batches
+    # batches: how many nodes and edges each graph has, None for one graph
+
+    @property
+    def _batch_nodes(self: DGLGraph) -> dict[str, Tensor] | None:
+        return self._node_counts
+
+    @_batch_nodes.setter
+    def _batch_nodes(self: DGLGraph, counts: dict[str, Tensor] | None) -> None:
+        self._node_counts, self._node_owners = counts, owners(counts)
+
+    @property
+    def _batch_edges(self: DGLGraph) -> dict[EType, Tensor] | None:
+        return self._edge_counts
+
+    @_batch_edges.setter
+    def _batch_edges(self: DGLGraph, counts: dict[EType, Tensor] | None) -> None:
+        self._edge_counts, self._edge_owners = counts, owners(counts)
 
     @property
     def batch_size(self: DGLGraph) -> int:
@@ -118,3 +136,11 @@ class Moving:
 
     def _count_tensor(self: DGLGraph, val: Any) -> Tensor:
         return torch.as_tensor(val, device=self.device).to(self.idtype)
+
+
+def owners(counts: Mapping[Any, Tensor] | None) -> dict[Any, Tensor]:
+    """The graph of each row, by type. It is found when the numbers of rows are set, for readouts
+    that are traced: a tracer cannot make an index of numbers that it does not know."""
+    if counts is None or torch.compiler.is_dynamo_compiling():
+        return {}
+    return {kind: segment_ids(count) for kind, count in counts.items()}

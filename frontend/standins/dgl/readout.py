@@ -42,16 +42,21 @@ def _node_owners(graph: DGLGraph, ntype: Any, rows: int) -> tuple[Tensor, int]:
     """The graph that each node is of, and how many graphs there are."""
     if graph._batch_nodes is None:
         return torch.zeros(rows, dtype=torch.int64, device=graph.device), 1
-    lengths = graph.batch_num_nodes(ntype)
-    return segment_ids(lengths, rows), lengths.shape[0]
+    known = graph._node_owners.get(graph._find_ntype(ntype, "any")[0])
+    return _owners(known, graph.batch_num_nodes(ntype), rows)
 
 
 def _edge_owners(graph: DGLGraph, etype: Any) -> tuple[Tensor, int]:
-    rows = graph.num_edges(graph._find_etype(etype))
+    found = graph._find_etype(etype)
+    rows = graph.num_edges(found)
     if graph._batch_edges is None:
         return torch.zeros(rows, dtype=torch.int64, device=graph.device), 1
-    lengths = graph.batch_num_edges(etype)
-    return segment_ids(lengths, rows), lengths.shape[0]
+    return _owners(graph._edge_owners.get(found), graph.batch_num_edges(etype), rows)
+
+
+def _owners(known: Tensor | None, lengths: Tensor, rows: int) -> tuple[Tensor, int]:
+    owners = segment_ids(lengths, rows) if known is None else known
+    return owners, lengths.shape[0]
 
 
 def sum_nodes(

@@ -9,8 +9,8 @@ from .base import DGLError
 from .reduce import reduce_messages
 
 
-def segment_ids(seglen: Tensor, rows: int) -> Tensor:
-    """The number of the segment of each of `rows` rows, `int64`."""
+def segment_ids(seglen: Tensor, rows: int | None = None) -> Tensor:
+    """The number of the segment of each of `rows` rows, `int64`; they are counted if not given."""
     numbers = torch.arange(seglen.shape[0], device=seglen.device)
     return numbers.repeat_interleave(seglen.to(numbers.dtype), output_size=rows)
 
