@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._dynamo.source import AttrSource
+from torch._dynamo.source import AttrSource, ChainedSource, Source
 from torch._dynamo.variables.builder import VariableBuilder
 
 
@@ -45,6 +45,16 @@ def exchange(
     _exchanges.append(_Exchange(lambda x: isinstance(x, of) and takes(x), attribute))
 
 
+def _is_part(source: Source) -> bool:
+    """Whether this is part of an object that was exchanged. Its numbers, as the number of nodes,
+    may be others, also where a module keeps it: those of modules are constants to Dynamo."""
+    while isinstance(source, ChainedSource):
+        if isinstance(source, AttrSource) and any(source.member == e.attribute for e in _exchanges):
+            return True
+        source = source.base
+    return False
+
+
 @contextmanager
 def in_force() -> Generator[None]:
     """While it holds Dynamo exchanges what it finds."""
@@ -55,6 +65,9 @@ def in_force() -> Generator[None]:
             if known.takes(value):
                 source = AttrSource(self.get_source(), known.attribute)
                 return VariableBuilder(self.tx, source)(getattr(value, known.attribute))
+        if type(value) is int and _is_part(self.get_source()):
+            with torch._dynamo.config.patch(allow_unspec_int_on_nn_module=True):
+                return plain(self, value)
         return plain(self, value)
 
     VariableBuilder._wrap = wrap  # type: ignore[method-assign]
