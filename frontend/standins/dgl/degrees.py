@@ -13,13 +13,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .topology import Relation
+
+
+class Known:
+    """What a relation knows of its degrees: whether all are above zero. It is read when it is asked
+    for, since a traced program holds for graphs of the same answer only."""
+
+    def __init__(self, relation: Relation, name: str):
+        self.relation, self.name = relation, name
+
+    def answer(self) -> bool | None:
+        """Whether all are; None where that is not known."""
+        return getattr(self.relation, self.name)
+
 
 class Degrees:
-    """A tensor of degrees, of which it is known whether all are above zero."""
+    """A tensor of degrees, of which it may be known whether all are above zero."""
 
     __hash__ = None  # as of a tensor, it is elements that are compared
 
-    def __init__(self, values: Tensor, all_positive: bool):
+    def __init__(self, values: Tensor, all_positive: Known):
         self.values, self._all_positive = values, all_positive
 
     def __eq__(self, other: object) -> Any:
@@ -96,16 +110,18 @@ class Degrees:
 class Comparison:
     """Whether each degree is above zero (`positive`), or is zero (not `positive`)."""
 
-    def __init__(self, values: Tensor, positive: bool, all_positive: bool):
+    def __init__(self, values: Tensor, positive: bool, all_positive: Known):
         self.values, self._positive, self._all_positive = values, positive, all_positive
 
     def any(self) -> Any:
         """Whether one is: known if the question is for a zero."""
-        return self.values.any() if self._positive else Answer(not self._all_positive)
+        known = None if self._positive else self._all_positive.answer()
+        return self.values.any() if known is None else Answer(not known)
 
     def all(self) -> Any:
         """Whether all are: known if the question is for no zero."""
-        return Answer(self._all_positive) if self._positive else self.values.all()
+        known = self._all_positive.answer() if self._positive else None
+        return self.values.all() if known is None else Answer(known)
 
     @classmethod
     def __torch_function__(

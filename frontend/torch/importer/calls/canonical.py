@@ -112,8 +112,8 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
 
 
 def _all_numbers(node: fx.Node) -> bool:
-    """Whether a function of NumPy is of numbers alone, which Dynamo leaves in the graph: `np.log(2)`
-    is a number that torch takes as a tensor."""
+    """Whether a function of NumPy is of numbers alone: Dynamo leaves it in the graph, and what it
+    gives is a tensor of torch."""
     return all(type(x) in (int, float, bool) for x in (*node.args, *node.kwargs.values()))
 
 
