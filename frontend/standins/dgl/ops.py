@@ -16,7 +16,7 @@ from torch import Tensor
 from .base import ALL, DGLError, is_all
 from .function import OPERATIONS, REDUCERS
 from .messages import combine
-from .reduce import reduce_messages, without_messages
+from .reduce import reduce_messages, softmax_by, without_messages
 from .segments import gather_mm, segment_mm, segment_reduce, segment_softmax
 from .topology import EType
 
@@ -59,8 +59,8 @@ def gsddmm(
 def gspmm(g: DGLGraph, op: str, reduce_op: str, lhs_data: Any, rhs_data: Any) -> Any:
     """A row a target: messages `op` of sources (`lhs_data`) and edges, reduced by `reduce_op`.
 
-    Targets that no edge leads to have zeros, but infinities of max and min. With several edge types, messages of all types that
-    lead to a node are reduced together.
+    Targets that no edge leads to have zeros, but infinities of max and min. With several edge
+    types, messages of all types that lead to a node are reduced together.
     """
     topology = g._topology
     sent: dict[str, list[Tensor]] = {}
@@ -136,7 +136,7 @@ def edge_softmax(graph: DGLGraph, logits: Any, eids: Any = ALL, norm_by: str = "
         if not is_all(eids):
             # Here DGL itself takes ids of either dtype.
             index = index.index_select(0, torch.as_tensor(eids, device=index.device).long())
-        return softmax(logits, index, _ends(graph, etypes[0], norm_by)[1])
+        return softmax_by(logits, index, _ends(graph, etypes[0], norm_by)[1])
     if not is_all(eids):
         raise NotImplementedError("edge_softmax(eids=..) of a graph of several edge types")
     logits = {graph.to_canonical_etype(etype): value for etype, value in logits.items()}
@@ -146,7 +146,7 @@ def edge_softmax(graph: DGLGraph, logits: Any, eids: Any = ALL, norm_by: str = "
         relations = [graph._topology.relations[e] for e in these]
         index = torch.cat([r.dst if norm_by == "dst" else r.src for r in relations])
         joined = torch.cat([logits[e] for e in these])
-        scores = softmax(joined, index, _ends(graph, these[0], norm_by)[1])
+        scores = softmax_by(joined, index, _ends(graph, these[0], norm_by)[1])
         results.update(zip(these, scores.split([r.src.shape[0] for r in relations]), strict=True))
     return results
 
@@ -157,14 +157,6 @@ def _ends(graph: DGLGraph, etype: EType, norm_by: str) -> tuple[str, int]:
     if norm_by == "dst":
         return etype[2], topology.targets[etype[2]]
     return etype[0], topology.sources[etype[0]]
-
-
-def softmax(logits: Tensor, index: Tensor, rows: int) -> Tensor:
-    """Softmax over rows of equal `index`, below `rows`."""
-    highest = reduce_messages(logits.detach(), index, rows, "max")
-    powers = (logits - highest.index_select(0, index)).exp()
-    total = reduce_messages(powers, index, rows, "sum")
-    return powers / total.index_select(0, index)
 
 
 def _per_edge(lhs: str, operation: str, rhs: str) -> Callable[[DGLGraph, Any, Any], Any]:

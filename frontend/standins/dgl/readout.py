@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .base import DGLError
 from .graph import DGLGraph
-from .reduce import reduce_messages
+from .reduce import reduce_messages, softmax_by
 from .segments import segment_ids
 
 
@@ -104,18 +104,12 @@ def max_edges(
 def softmax_nodes(graph: DGLGraph, feat: str, *, ntype: Any = None) -> Tensor:
     """Softmax of a feature over the nodes of each graph, `(nodes, ..)`."""
     value = graph.nodes[ntype].data[feat]
-    return _softmax(value, *_node_owners(graph, ntype, value.shape[0]))
+    return softmax_by(value, *_node_owners(graph, ntype, value.shape[0]))
 
 
 def softmax_edges(graph: DGLGraph, feat: str, *, etype: Any = None) -> Tensor:
     """Softmax of a feature over the edges of each graph, `(edges, ..)`."""
-    return _softmax(graph.edges[etype].data[feat], *_edge_owners(graph, etype))
-
-
-def _softmax(value: Tensor, owners: Tensor, graphs: int) -> Tensor:
-    highest = reduce_messages(value.detach(), owners, graphs, "max")
-    powers = (value - highest.index_select(0, owners)).exp()
-    return powers / reduce_messages(powers, owners, graphs, "sum").index_select(0, owners)
+    return softmax_by(graph.edges[etype].data[feat], *_edge_owners(graph, etype))
 
 
 def broadcast_nodes(graph: DGLGraph, graph_feat: Tensor, *, ntype: Any = None) -> Tensor:

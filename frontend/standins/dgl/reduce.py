@@ -49,3 +49,10 @@ def _sum(messages: Tensor, index: Tensor, rows: int) -> Tensor:
 def counts(index: Tensor, rows: int) -> Tensor:
     """How often each of `rows` numbers is in an index."""
     return index.new_zeros(rows).index_add_(0, index, torch.ones_like(index))
+
+
+def softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
+    """Softmax over rows of `logits`, `(edges, ..)`, that have the same `index`, below `rows`."""
+    highest = reduce_messages(logits.detach(), index, rows, "max")
+    powers = (logits - highest.index_select(0, index)).exp()
+    return powers / reduce_messages(powers, index, rows, "sum").index_select(0, index)

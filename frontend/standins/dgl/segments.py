@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .base import DGLError
-from .reduce import reduce_messages
+from .reduce import reduce_messages, softmax_by
 
 
 def segment_ids(seglen: Tensor, rows: int | None = None) -> Tensor:
@@ -26,10 +26,7 @@ def segment_reduce(seglen: Tensor, value: Tensor, reducer: str = "sum") -> Tenso
 
 def segment_softmax(seglen: Tensor, value: Tensor) -> Tensor:
     """Softmax over the rows of each segment; arguments are those of `segment_reduce`."""
-    ids, rows = segment_ids(seglen, value.shape[0]), seglen.shape[0]
-    highest = reduce_messages(value.detach(), ids, rows, "max")
-    powers = (value - highest.index_select(0, ids)).exp()
-    return powers / reduce_messages(powers, ids, rows, "sum").index_select(0, ids)
+    return softmax_by(value, segment_ids(seglen, value.shape[0]), seglen.shape[0])
 
 
 def segment_mm(a: Tensor, b: Tensor, seglen_a: Tensor) -> Tensor:

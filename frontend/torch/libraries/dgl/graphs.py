@@ -12,13 +12,14 @@ import threading
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-import gnnc.dgl
-
 from ...capture.exchanged import exchange
+
+if TYPE_CHECKING:
+    import gnnc.dgl
 
 Features = dict[str, Tensor]
 
@@ -77,7 +78,7 @@ def stand_in(real: Any) -> gnnc.dgl.DGLGraph:
 def _structure(real: Any) -> gnnc.dgl.DGLGraph:
     known = _known.get(real)
     if known is None or known.index is not real._graph:
-        known = _known[real] = _StandIn(real._graph, gnnc.dgl.from_dgl(real))
+        known = _known[real] = _StandIn(real._graph, sys.modules["gnnc.dgl"].from_dgl(real))
     return known.graph
 
 

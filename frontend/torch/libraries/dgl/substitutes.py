@@ -1,8 +1,11 @@
-"""What Dynamo traces in place of DGL's own functions of graphs while one of our captures runs: the
-functions of the same name in `gnnc.dgl`."""
+"""What Dynamo traces in place of functions of graphs while one of our captures runs: in place of
+DGL's own the functions of the same name in `gnnc.dgl`, and in place of those of `gnnc.dgl` whose
+meaning would be hard to read back a leaf."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -11,46 +14,54 @@ from typing import Any
 
 import torch
 
-import gnnc.dgl
-
 from ..active import clone, is_active
 from . import graphs
 
-_installed = False
+OURS = "gnnc.dgl"
 
 
 def install() -> None:
-    """Registers graphs and functions once DGL has been imported; before that there is nothing to
-    do."""
-    global _installed
+    """Registers what is to be traced once DGL or `gnnc.dgl` has been imported; before that there is
+    nothing to do."""
     real = sys.modules.get("dgl")
-    if _installed or real is None or not hasattr(real, "heterograph") or _is_ours(real):
-        return
-    _installed = True
+    if real is not None and real is not sys.modules.get(OURS) and hasattr(real, "DGLGraph"):
+        _install_functions()
+    if OURS in sys.modules:
+        _install_leaves()
+
+
+@functools.cache
+def _install_functions() -> None:
     graphs.install()
-    for original, ours in _pairs(real):
-        substitute = _substitute(clone(original), ours)
-        torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
+    for original, ours in _pairs(sys.modules["dgl"], importlib.import_module(OURS)):
+        _register(original, ours)
 
 
-def _is_ours(module: Any) -> bool:
-    """Whether `import dgl` has found `gnnc.dgl`."""
-    return module is gnnc.dgl
+@functools.cache
+def _install_leaves() -> None:
+    softmax = importlib.import_module(f"{OURS}.reduce").softmax_by
+    _register(softmax, _softmax_by)
 
 
-def _pairs(real: Any) -> Iterator[tuple[FunctionType, Callable[..., Any]]]:
+def _softmax_by(logits: Any, index: Any, rows: int) -> Any:
+    return torch.ops.gnnc.segment_softmax(logits, index, rows)
+
+
+def _pairs(real: Any, ours: Any) -> Iterator[tuple[FunctionType, Callable[..., Any]]]:
     """DGL's functions, and those of `gnnc.dgl` that do the same."""
     seen: set[int] = set()
-    for theirs, ours in ((real, gnnc.dgl), (real.ops, gnnc.dgl.ops)):
+    for theirs, mine in ((real, ours), (real.ops, ours.ops)):
         for name, function in inspect.getmembers(theirs, inspect.isfunction):
-            mine = vars(ours).get(name)
-            if inspect.isfunction(mine) and id(function) not in seen:
+            other = vars(mine).get(name)
+            if inspect.isfunction(other) and id(function) not in seen:
                 seen.add(id(function))
-                yield function, mine
+                yield function, other
 
 
-def _substitute(original: FunctionType, ours: Callable[..., Any]) -> Callable[..., Any]:
+def _register(original: FunctionType, ours: Callable[..., Any]) -> None:
+    plain = clone(original)
+
     def substitute(*args: Any, **kwargs: Any) -> Any:
-        return ours(*args, **kwargs) if is_active() else original(*args, **kwargs)
+        return ours(*args, **kwargs) if is_active() else plain(*args, **kwargs)
 
-    return substitute
+    torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
