@@ -5,6 +5,7 @@ tests run where PyTorch is not installed.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .runtime.cpu.heap import heap
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "compile", "explain", "release_memory", "train_step"]
 __version__ = "0.1.0"
+
+# `gnnc.dgl` lies there: a folder `dgl` here would hide DGL from scripts that run in a checkout.
+__path__.append(str(Path(__file__).parent / "frontend" / "standins"))
 
 heap.share()  # here, because it has to come before torch's first tensor
 

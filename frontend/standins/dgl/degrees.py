@@ -1,0 +1,163 @@
+"""Degrees, while a call is traced.
+
+Layers ask `(graph.in_degrees() == 0).any()` and raise, so a tracer needs a Python answer. The graph
+knows it (`Relation.all_reached`); a `Degrees` gives that answer, and is a tensor for all else.
+Outside of tracing, degrees are tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Degrees:
+    """A tensor of degrees, of which it is known whether all are above zero."""
+
+    __hash__ = None  # as of a tensor, it is elements that are compared
+
+    def __init__(self, values: Tensor, all_positive: bool):
+        self.values, self._all_positive = values, all_positive
+
+    def __eq__(self, other: object) -> Any:
+        return self._answer(self.values == other, other, 0, False)
+
+    def __ne__(self, other: object) -> Any:
+        return self._answer(self.values != other, other, 0, True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._answer(self.values > other, other, 0, True)
+
+    def __le__(self, other: Any) -> Any:
+        return self._answer(self.values <= other, other, 0, False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._answer(self.values >= other, other, 1, True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._answer(self.values < other, other, 1, False)
+
+    def _answer(self, values: Tensor, other: object, border: int, positive: bool) -> Any:
+        """The comparison; where it asks for degrees above zero, with the answer."""
+        if isinstance(other, int) and other == border:
+            return Comparison(values, positive, self._all_positive)
+        return values
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., Any],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> Any:
+        return _call(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.values, name)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return self.values[index]
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def __add__(self, other: Any) -> Tensor:
+        return self.values + plain(other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return self.values - plain(other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return self.values * plain(other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return self.values / plain(other)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return self.values ** plain(other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return other + self.values
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return other - self.values
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return other * self.values
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return other / self.values
+
+
+class Comparison:
+    """Whether each degree is above zero (`positive`), or is zero (not `positive`)."""
+
+    def __init__(self, values: Tensor, positive: bool, all_positive: bool):
+        self.values, self._positive, self._all_positive = values, positive, all_positive
+
+    def any(self) -> Any:
+        """Whether one is: known if the question is for a zero."""
+        return self.values.any() if self._positive else Answer(not self._all_positive)
+
+    def all(self) -> Any:
+        """Whether all are: known if the question is for no zero."""
+        return Answer(self._all_positive) if self._positive else self.values.all()
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., Any],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Comparison):
+            if function is torch.any:
+                return args[0].any()
+            if function is torch.all:
+                return args[0].all()
+        return _call(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.values, name)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return self.values[index]
+
+    def __invert__(self) -> Comparison:
+        return Comparison(~self.values, not self._positive, self._all_positive)
+
+
+class Answer:
+    """A bool that is asked as a tensor of one element is."""
+
+    def __init__(self, value: bool):
+        self._value = value
+
+    def __bool__(self) -> bool:
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == bool(other)
+
+    __hash__ = None
+
+    def item(self) -> bool:
+        """The bool."""
+        return self._value
+
+
+def plain(value: object) -> object:
+    """The tensor, where a value may be `Degrees` or a comparison of them."""
+    return value.values if isinstance(value, (Degrees, Comparison)) else value
+
+
+def _call(
+    function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object] | None
+) -> Any:
+    named = {name: plain(value) for name, value in (kwargs or {}).items()}
+    return function(*[plain(a) for a in args], **named)

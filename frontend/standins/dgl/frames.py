@@ -1,0 +1,74 @@
+"""Features: a plain dict of tensors for each type, and what is read and written of its rows.
+
+A dict is what a tracer follows best; the checks of sizes are where values enter (`checked`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from .base import DGLError
+from .degrees import plain
+from .topology import same_device
+
+Frame = dict[str, Tensor]
+
+
+class Rows(Mapping[str, Tensor]):
+    """Some rows of a frame, each feature gathered when it is read; `rows` of None is all."""
+
+    def __init__(self, frame: Mapping[str, Tensor], rows: Tensor | None = None):
+        self._frame, self._rows = frame, rows
+
+    def __getitem__(self, key: str) -> Tensor:
+        value = self._frame[key]
+        return value if self._rows is None else value.index_select(0, self._rows)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._frame
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def get(self, key: str, default: object = None) -> object:
+        """The feature, or `default` where there is none."""
+        return self[key] if key in self._frame else default
+
+
+def checked(key: str, value: object, rows: int, device: torch.device, what: str) -> Tensor:
+    """A feature that fits its rows: a tensor on the graph's device, one entry a row.
+
+    Raises `DGLError` where sizes or devices differ, `TypeError` for what is no tensor.
+    """
+    value = plain(value)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{what} feature {key!r} must be a tensor, got {type(value).__name__}")
+    if value.dim() == 0 or value.shape[0] != rows:
+        raise DGLError(
+            f"Expect number of features to match number of {what}s. Got {tuple(value.shape)} for "
+            f"{what} feature {key!r} of {rows} {what}s."
+        )
+    if not same_device(value.device, device):
+        raise DGLError(
+            f'Cannot assign {what} feature "{key}" on device {value.device} to a graph on device '
+            f"{device}. Call DGLGraph.to() to copy the graph to the same device."
+        )
+    return value
+
+
+def write_rows(frame: Frame, key: str, rows: Tensor, value: Tensor, total: int) -> None:
+    """Puts rows of a feature in place; rows of a new feature that are not given are zero.
+
+    The tensor that was there is not edited: others, and autograd, may hold it.
+    """
+    if key in frame:
+        column = frame[key]
+    else:
+        column = value.new_zeros((total, *value.shape[1:]))
+    frame[key] = column.index_copy(0, rows, value)
