@@ -17,9 +17,9 @@ class RadialPooling(nn.Module):
 
     def __init__(self, interaction_cutoffs, rbf_kernel_means, rbf_kernel_scaling):
         super().__init__()
-        self.interaction_cutoffs = _fixed(interaction_cutoffs)
-        self.rbf_kernel_means = _fixed(rbf_kernel_means)
-        self.rbf_kernel_scaling = _fixed(rbf_kernel_scaling)
+        self.interaction_cutoffs = _column(interaction_cutoffs)
+        self.rbf_kernel_means = _column(rbf_kernel_means)
+        self.rbf_kernel_scaling = _column(rbf_kernel_scaling)
 
     def forward(self, distances: Tensor) -> Tensor:
         gauss = torch.exp(-self.rbf_kernel_scaling * (distances - self.rbf_kernel_means).square())
@@ -28,9 +28,8 @@ class RadialPooling(nn.Module):
         return (gauss * inside).squeeze(-1).T
 
 
-def _fixed(values: Tensor) -> nn.Parameter:
-    """A parameter in the state that is not learned."""
-    return nn.Parameter(values.reshape(-1, 1, 1), requires_grad=False)
+def _column(values: Tensor) -> nn.Parameter:
+    return nn.Parameter(values.reshape(-1, 1, 1))
 
 
 class AtomicConv(nn.Module):

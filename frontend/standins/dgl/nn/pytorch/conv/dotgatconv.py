@@ -44,8 +44,7 @@ class DotGatConv(ChecksInDegrees, nn.Module):
 
     def _project(self, graph, feat) -> tuple[Tensor, Tensor]:
         if isinstance(feat, tuple):
-            of_ends = (self.fc_src, self.fc_dst) if hasattr(self, "fc_src") else (self.fc, self.fc)
-            return self._heads(of_ends[0](feat[0])), self._heads(of_ends[1](feat[1]))
+            return self._heads(self.fc_src(feat[0])), self._heads(self.fc_dst(feat[1]))
         source = destination = self._heads(self.fc(feat))
         return source, destination[: graph.num_dst_nodes()] if graph.is_block else destination
 

@@ -9,8 +9,8 @@ from ..helpers import ChecksInDegrees, aggregate_edges, expand_as_pair
 
 
 class EdgeConv(ChecksInDegrees, nn.Module):
-    """h_i = max_j(Theta (h_j - h_i) + Phi h_i) (Wang et al., Dynamic Graph CNN for Learning on
-    Point Clouds, with the ReLU left to the caller).
+    """h_i = max_j(Theta (h_i - h_j) + Phi h_i) (Wang et al., Dynamic Graph CNN for Learning on
+    Point Clouds, with the ReLU left to the caller and the sign of DGL's code).
 
     Features (N, in), or a pair, to (N, out); `batch_norm` normalises over the edges. DGLError for
     nodes without incoming edges unless `allow_zero_in_degree`.
@@ -34,9 +34,8 @@ class EdgeConv(ChecksInDegrees, nn.Module):
     def forward(self, g, feat) -> Tensor:
         self._check_in_degrees(g)
         source, destination = expand_as_pair(feat, g)
-        messages = ops.e_add_v(
-            g, self.theta(ops.u_sub_v(g, source, destination)), self.phi(destination)
-        )
+        offsets = self.theta(ops.v_sub_u(g, destination, source))
+        messages = ops.e_add_v(g, offsets, self.phi(destination))
         if self.batch_norm:
             messages = self.bn(messages)
         return aggregate_edges(g, messages, "max")

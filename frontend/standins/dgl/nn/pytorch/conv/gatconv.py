@@ -39,24 +39,16 @@ class _AdditiveAttention(ChecksInDegrees, nn.Module):
 
     def _project(self, graph, feat) -> tuple[Tensor, Tensor, Tensor]:
         """Sources and destinations in heads, and the destinations as they came in."""
-        of_source, of_destination = (
-            (self.fc_src, self.fc_dst) if hasattr(self, "fc_src") else (self.fc, self.fc)
-        )
-        if isinstance(feat, tuple):
-            source, destination = self.feat_drop(feat[0]), self.feat_drop(feat[1])
-            return (
-                self._heads(of_source(source)),
-                self._heads(of_destination(destination)),
-                destination,
-            )
-        feat = self.feat_drop(feat)
-        source = self._heads(of_source(feat))
-        # A layer with two projections still uses both for one tensor of features.
-        destination = source if of_source is of_destination else self._heads(of_destination(feat))
-        if graph.is_block:
-            rows = graph.num_dst_nodes()
-            return source, destination[:rows], feat[:rows]
-        return source, destination, feat
+        if not isinstance(feat, tuple):
+            feat = self.feat_drop(feat)
+            heads = self._heads(self.fc(feat))
+            rows = graph.num_dst_nodes() if graph.is_block else None
+            return heads, heads[:rows], feat[:rows]
+        source, destination = self.feat_drop(feat[0]), self.feat_drop(feat[1])
+        two = hasattr(self, "fc_src")
+        of_source, of_destination = (self.fc_src, self.fc_dst) if two else (self.fc, self.fc)
+        heads = self._heads(of_source(source)), self._heads(of_destination(destination))
+        return *heads, destination
 
     def _heads(self, projected: Tensor) -> Tensor:
         return projected.view(*projected.shape[:-1], self._num_heads, self._out_feats)
@@ -166,10 +158,8 @@ class EdgeGATConv(_AdditiveAttention):
             self.bias = nn.Parameter(torch.empty(width))
         else:
             self.register_buffer("bias", None)
-        if residual and self._in_dst_feats != width:
+        if residual:
             self.res_fc = nn.Linear(self._in_dst_feats, width, bias=False)
-        elif residual:
-            self.res_fc = nn.Identity()
         else:
             self.register_buffer("res_fc", None)
         self._edge_feats = edge_feats
@@ -185,7 +175,7 @@ class EdgeGATConv(_AdditiveAttention):
         nn.init.xavier_normal_(self.attn_edge, gain=gain)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
-        if isinstance(self.res_fc, nn.Linear):
+        if self.res_fc is not None:
             nn.init.xavier_normal_(self.res_fc.weight, gain=gain)
 
     def forward(self, graph, feat, edge_feat: Tensor, get_attention: bool = False):
