@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ...readout import broadcast_nodes, readout_nodes, softmax_nodes, topk_nodes
+from .recurrent import LSTM, State
 
 __all__ = [
     "AvgPooling",
@@ -112,24 +113,28 @@ class Set2Set(nn.Module):
         self.output_dim = 2 * input_dim
         self.n_iters = n_iters
         self.n_layers = n_layers
-        self.lstm = nn.LSTM(self.output_dim, input_dim, n_layers)
+        self.lstm = LSTM(self.output_dim, input_dim, n_layers)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         self.lstm.reset_parameters()
 
     def forward(self, graph, feat: Tensor) -> Tensor:
-        batch = graph.batch_size
-        empty = feat.new_zeros(self.n_layers, batch, self.input_dim)
-        state = (empty, empty)
-        out = feat.new_zeros(batch, self.output_dim)
+        out = feat.new_zeros(graph.batch_size, self.output_dim)
+        states = [self.lstm.start(out)] * self.n_layers
         for _ in range(self.n_iters):
-            query, state = self.lstm(out.unsqueeze(0), state)
-            query = query.squeeze(0)
+            query, states = self._query(out, states)
             scores = (feat * broadcast_nodes(graph, query)).sum(dim=-1, keepdim=True)
             read = _readout(graph, feat * _softmax(graph, scores), "sum")
             out = torch.cat([query, read], dim=-1)
         return out
+
+    def _query(self, rows: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
+        after = []
+        for layer, state in enumerate(states):
+            after.append(self.lstm.step(f"l{layer}", rows, state))
+            rows = after[-1][0]
+        return rows, after
 
     def extra_repr(self) -> str:
         return f"n_iters={self.n_iters}"

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .helpers import aggregate, degree_factor, relu_gain
+from .recurrent import LSTM
 
 __all__ = [
     "Identity",
@@ -90,7 +91,7 @@ class JumpingKnowledge(nn.Module):
             if in_feats is None or num_layers is None:
                 raise ValueError('mode="lstm" needs in_feats and num_layers')
             hidden = num_layers * in_feats // 2
-            self.lstm = nn.LSTM(in_feats, hidden, bidirectional=True, batch_first=True)
+            self.lstm = LSTM(in_feats, hidden, bidirectional=True)
             self.att = nn.Linear(2 * hidden, 1)
 
     def reset_parameters(self) -> None:
@@ -104,8 +105,20 @@ class JumpingKnowledge(nn.Module):
         stacked = torch.stack(feat_list, dim=1)
         if self.mode == "max":
             return stacked.max(dim=1).values
-        scores = torch.softmax(self.att(self.lstm(stacked)[0]), dim=1)
+        scores = torch.softmax(self.att(self._both_ways(feat_list)), dim=1)
         return (stacked * scores).sum(dim=1)
+
+    def _both_ways(self, feat_list: list[Tensor]) -> Tensor:
+        """The LSTM's states after each layer, from the first on and from the last on."""
+        ahead = self._states(feat_list, "l0")
+        back = self._states(feat_list[::-1], "l0_reverse")[::-1]
+        return torch.stack([torch.cat(ends, dim=-1) for ends in zip(ahead, back)], dim=1)
+
+    def _states(self, feat_list: list[Tensor], cell: str) -> list[Tensor]:
+        states = [self.lstm.start(feat_list[0])]
+        for rows in feat_list:
+            states.append(self.lstm.step(cell, rows, states[-1]))
+        return [shown for shown, _ in states[1:]]
 
 
 class LabelPropagation(nn.Module):

@@ -6,12 +6,12 @@ import torch
 from torch import tanh
 from torch.nn.functional import normalize
 
-from .graphs import Sizes
 from .layer_case import Case, Input, Layer, edges, nodes, pair, part, targets, types
 
 WEIGHT = Input("edges", (), "positive")
-ROWS = Sizes(11, 7, 0)
-SQUARE = Sizes(7, 7, 0)
+POSITIVE = "raises where a weight is not positive, which is to branch on data"
+MAILBOXES = "the mailboxes of an LSTM have one shape for each number of neighbours"
+CLASSES = "as many columns as there are classes in the labels"
 REDUCTIONS = ("sum", "mean", "max")
 
 
@@ -37,10 +37,10 @@ def graph_conv() -> list[Case]:
         plain.on("full", nodes(2, 4)),
         Layer("GraphConv", 4, 4, weight=False, bias=False).on("full", nodes(4)),
         Layer("GraphConv", 4, 3, weight=False).on("full", nodes(4), weight=given),
-        Layer("EdgeWeightNorm", "both").on("gaps", WEIGHT),
+        Layer("EdgeWeightNorm", "both").on("gaps", WEIGHT).not_traced(POSITIVE),
         Layer("EdgeWeightNorm", "right", eps=0.1).on("gaps", WEIGHT),
         Layer("EdgeWeightNorm", "none").on("gaps", WEIGHT),
-        Layer("EdgeWeightNorm").on("pair", WEIGHT),
+        Layer("EdgeWeightNorm").on("pair", WEIGHT).not_traced(POSITIVE),
     ]
 
 
@@ -57,7 +57,7 @@ def sage_conv() -> list[Case]:
             Layer("SAGEConv", 4, 3, kind).on("block", nodes(4)),
             Layer("SAGEConv", 4, 3, kind, feat_drop=0.5).on("full", nodes(4)).evaluated(),
         ]
-        cases += [case.untraced() for case in of_kind] if kind == "lstm" else of_kind
+        cases += [case.not_traced(MAILBOXES) for case in of_kind] if kind == "lstm" else of_kind
     return cases
 
 
@@ -145,7 +145,7 @@ def relations() -> list[Case]:
         layer = Layer("RelGraphConv", 4, 6, 3, regularizer, bases)
         typed = Layer("TypedLinear", 4, 6, 3, regularizer, bases)
         cases += [layer.on("gaps", nodes(4), types("edges", 3))]
-        cases += [typed.on(ROWS, nodes(4), types("sources", 3))]
+        cases += [typed.on(None, nodes(4), types("sources", 3))]
     full = Layer("RelGraphConv", 4, 3, 5, activation=tanh, layer_norm=True)
     bare = Layer("RelGraphConv", 4, 3, 3, self_loop=False, bias=False)
     for size, options in ((4, {"use_norm": True}), (6, {})):
@@ -172,26 +172,26 @@ def hops() -> list[Case]:
         Layer("SGConv", 4, 3, k=2, norm=normalize, allow_zero_in_degree=True),
     ]
     cases = [layer.on("gaps", nodes(4)) for layer in layers]
-    cases += [layer.on("full", nodes(4), edge_weight=WEIGHT) for layer in layers]
+    weighted = [layer.on("full", nodes(4), edge_weight=WEIGHT) for layer in [appnp, *layers]]
     for project in (True, False):
         sizes = (4, 2, 0.2, 0.7, project, True)
         layer = Layer("GCN2Conv", *sizes, activation=tanh)
         bare = Layer("GCN2Conv", *sizes, bias=False)
         cases += [layer.on("gaps", nodes(4), nodes(4))]
-        cases += [bare.on("full", nodes(4), nodes(4), edge_weight=WEIGHT)]
+        weighted += [bare.on("full", nodes(4), nodes(4), edge_weight=WEIGHT)]
     for terms in (1, 2, 4):
         cases += [Layer("ChebConv", 4, 3, terms).on("gaps", nodes(4))]
     cheb = Layer("ChebConv", 4, 3, 3, activation=None, bias=False)
     return [
         *cases,
-        cheb.on("batch", nodes(4), lambda_max=[1.5, 1.7, 1.9]),
-        cheb.on("batch", nodes(4), torch.tensor([1.5, 1.7, 1.9])),
+        *[case.not_traced(POSITIVE) for case in weighted],
+        cheb.on("batch", nodes(4), lambda_max=[1.5, 1.7, 1.9]).of_fixed_size(),
+        cheb.on("batch", nodes(4), Input("graphs", (), "positive")),
         appnp.on("gaps", nodes(4)).without_doubles(),
         appnp.on("full", nodes(2, 4)).without_doubles(),
-        appnp.on("full", nodes(4), edge_weight=WEIGHT),
         dropped.on("full", nodes(4)).without_doubles().evaluated(),
         Layer("TAGConv", 4, 3, bias=False).on("full", nodes(4)),
-        Layer("SGConv", 4, 3, 2, True, bias=False).on("full", nodes(4)),
+        Layer("SGConv", 4, 3, 2, True, bias=False).on("full", nodes(4)).of_fixed_size(),
     ]
 
 
@@ -251,8 +251,9 @@ def functions_of_both_ends() -> list[Case]:
 
 def types_of_nodes() -> list[Case]:
     etypes = ("follows", "plays", "played", "sells")
-    two = {"user": nodes(4), "game": targets(4)}
-    all_types = {**two, "shop": torch.ones(4, 4)}
+    user, game, shop = (Input(ntype, (4,)) for ntype in ("user", "game", "shop"))
+    two = {"user": user, "game": game}
+    all_types = {**two, "shop": shop}
     graph_convs = {etype: part("GraphConv", 4, 3) for etype in etypes}
     sages = {etype: part("SAGEConv", 4, 3, "mean") for etype in etypes}
     gats = {etype: part("GATConv", 4, 3, 2) for etype in etypes}
@@ -262,7 +263,7 @@ def types_of_nodes() -> list[Case]:
     }
     without = {**graph_convs, "follows": part("GraphConv", 4, 3, weight=False)}
     extra = {"follows": (torch.ones(4, 3, dtype=torch.float64),)}
-    weights = {"plays": {"edge_weight": torch.linspace(1, 2, 17, dtype=torch.float64)}}
+    weights = {"plays": {"edge_weight": Input("plays", (), "positive")}}
     sizes = {"user": 4, ("a", "b", "c"): 2}
     rows = {"user": types("sources", 4), ("a", "b", "c"): types("sources", 2)}
     cases = [
@@ -272,11 +273,11 @@ def types_of_nodes() -> list[Case]:
     return [
         *cases,
         Layer("HeteroGraphConv", sages).on("relations", two),
-        Layer("HeteroGraphConv", gats, _joined).on("relations", (all_types, {"game": targets(4)})),
+        Layer("HeteroGraphConv", gats, _joined).on("relations", (all_types, {"game": game})),
         Layer("HeteroGraphConv", without).on("relations", two, extra, mod_kwargs=weights),
-        Layer("HeteroGraphConv", triples).on("relation_block", {**two, "game": torch.ones(5, 4)}),
-        Layer("HeteroLinear", sizes, 3).on(ROWS, {"user": nodes(4), ("a", "b", "c"): nodes(2)}),
-        Layer("HeteroEmbedding", sizes, 3).on(ROWS, rows),
+        Layer("HeteroGraphConv", triples).on("relation_block", two),
+        Layer("HeteroLinear", sizes, 3).on(None, {"user": nodes(4), ("a", "b", "c"): nodes(2)}),
+        Layer("HeteroEmbedding", sizes, 3).on(None, rows),
     ]
 
 
@@ -290,22 +291,22 @@ def dense() -> list[Case]:
     for sizes in ((4, 3), (3, 4)):
         both = Layer("DenseGraphConv", *sizes, bias=False)
         right = Layer("DenseGraphConv", *sizes, "right", activation=tanh)
-        cases += [both.on(SQUARE, square, nodes(sizes[0])), right.on(ROWS, wide, nodes(sizes[0]))]
+        cases += [both.on(None, square, targets(sizes[0])), right.on(None, wide, nodes(sizes[0]))]
     for terms in (2, 4):
         layer = Layer("DenseChebConv", 4, 3, terms, bias=terms == 2)
-        cases += [layer.on(SQUARE, square, nodes(4), lambda_max=1.7)]
+        cases += [layer.on(None, square, targets(4), lambda_max=1.7)]
     sage = Layer("DenseSAGEConv", 4, 3, norm=normalize, activation=tanh)
     return [
         *cases,
-        Layer("DenseGraphConv", 4, 3, "none").on(ROWS, wide, nodes(4)),
-        sage.on(SQUARE, square, nodes(4)),
-        Layer("DenseSAGEConv", 4, 3, bias=False).on(ROWS, wide, pair(4, 4)),
+        Layer("DenseGraphConv", 4, 3, "none").on(None, wide, nodes(4)),
+        sage.on(None, square, targets(4)),
+        Layer("DenseSAGEConv", 4, 3, bias=False).on(None, wide, pair(4, 4)),
     ]
 
 
 def around_layers() -> list[Case]:
     cases = [
-        Layer("JumpingKnowledge", mode, 4, 3).on(ROWS, [nodes(4), nodes(4), nodes(4)])
+        Layer("JumpingKnowledge", mode, 4, 3).on(None, [nodes(4), nodes(4), nodes(4)])
         for mode in ("cat", "max", "lstm")
     ]
     flags = Input("sources", (), "flags")
@@ -315,13 +316,17 @@ def around_layers() -> list[Case]:
         (types("sources", 2, 4), {"normalize": True}),
     ):
         masked = Layer("LabelPropagation", 3, 0.4, reset=True, **options)
-        cases += [Layer("LabelPropagation", 3, 0.4, **options).on("gaps", labels)]
-        cases += [masked.on("full", labels, mask=flags)]
+        both = [
+            Layer("LabelPropagation", 3, 0.4, **options).on("gaps", labels),
+            masked.on("full", labels, mask=flags),
+        ]
+        one_hot = labels.shape == (4,)
+        cases += both if one_hot else [case.not_traced(CLASSES) for case in both]
     first, second = part("GraphConv", 4, 5), part("SAGEConv", 5, 3, "mean")
     return [
         *cases,
         Layer("Sequential", first, second).on("full", nodes(4)),
-        Layer("WeightBasis", (4, 3), 2, 5).on(ROWS),
+        Layer("WeightBasis", (4, 3), 2, 5).on(None),
     ]
 
 

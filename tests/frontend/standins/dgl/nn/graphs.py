@@ -2,117 +2,123 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-RELATIONS = {
-    ("user", "follows", "user"): (9, 9, 25),
-    ("user", "plays", "game"): (9, 5, 17),
-    ("game", "played", "user"): (5, 9, 14),
-    ("shop", "sells", "game"): (4, 5, 0),
-}
+Triple = tuple[str, str, str]
+Sizes = dict[str, int]
+"""How many rows features have: of "sources", "targets" and "edges", or of the types by name."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Rows of the features that a graph takes."""
+def build(dgl: ModuleType, kind: str | None, more: int = 0) -> tuple[Any, Sizes]:
+    """The graph of a kind, and its sizes; `more` nodes and edges than usual of each type.
 
-    sources: int
-    targets: int
-    edges: int
-    graphs: int = 1
+    "gaps" has nodes without incoming edges and "full" has none; both have parallel edges and
+    self-loops, which "simple" has not. "pair", "full_pair" and "block" have two sets of nodes,
+    "batch" several graphs, "relations" and "relation_block" several types. None is for layers that
+    take rows only.
+    """
+    if kind is None:
+        return None, {"sources": 11, "targets": 7}
+    return _BUILDERS[kind](dgl, more)
 
 
-def _endpoints(sources: int, targets: int, edges: int, seed: int) -> tuple[Tensor, Tensor]:
-    """With parallel edges; the last target gets no edge."""
-    draw = torch.Generator().manual_seed(seed)
-    src = torch.randint(sources, (edges,), generator=draw)
-    dst = torch.randint(max(targets - 1, 1), (edges,), generator=draw)
-    if edges > 1:
-        src[1], dst[1] = src[0], dst[0]
+def _ends(sources: int, targets: int, edges: int) -> tuple[Tensor, Tensor]:
+    """With parallel edges; the last source and the last target have none."""
+    draw = torch.Generator().manual_seed(edges)
+    src = torch.randint(sources - 1, (edges,), generator=draw)
+    dst = torch.randint(targets - 1, (edges,), generator=draw)
+    src[1:2], dst[1:2] = src[:1], dst[:1]
     return src, dst
 
 
-def _covering(src: Tensor, dst: Tensor, targets: int) -> tuple[Tensor, Tensor]:
-    """With an edge more into each target, in a homogeneous graph a self-loop."""
+def _full_ends(sources: int, targets: int, edges: int) -> tuple[Tensor, Tensor]:
+    """With an edge into each target too, in a graph of one set of nodes a self-loop."""
+    src, dst = _ends(sources, targets, edges)
     each = torch.arange(targets)
     return torch.cat([src, each]), torch.cat([dst, each])
 
 
-def build(dgl: ModuleType, kind: str) -> tuple[Any, Sizes]:
-    """The graph of a kind, and its sizes.
-
-    "gaps" has nodes without incoming edges and "full" has none; both have parallel edges and
-    self-loops, which "simple" has not. "pair", "full_pair" and "block" have two sets of nodes,
-    "batch" three graphs, "relations" several types.
-    """
-    return _BUILDERS[kind](dgl)
+def _sizes(graph: Any) -> Sizes:
+    return {
+        "sources": graph.num_src_nodes(),
+        "targets": graph.num_dst_nodes(),
+        "edges": graph.num_edges(),
+    }
 
 
-def _gaps(dgl: ModuleType) -> tuple[Any, Sizes]:
-    src, dst = _endpoints(13, 13, 40, 1)
+def _gaps(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    src, dst = _ends(13 + more, 13 + more, 40 + more)
     src[2] = dst[2]
-    return dgl.graph((src, dst), num_nodes=13), Sizes(13, 13, 40)
+    graph = dgl.graph((src, dst), num_nodes=13 + more)
+    return graph, _sizes(graph)
 
 
-def _full(dgl: ModuleType) -> tuple[Any, Sizes]:
-    ends = _covering(*_endpoints(13, 13, 40, 2), 13)
-    return dgl.graph(ends, num_nodes=13), Sizes(13, 13, 53)
+def _full(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    graph = dgl.graph(_full_ends(13 + more, 13 + more, 40 + more), num_nodes=13 + more)
+    return graph, _sizes(graph)
 
 
-def _simple(dgl: ModuleType) -> tuple[Any, Sizes]:
-    each = torch.arange(11)
-    steps = [(each, (each + step) % 11) for step in (1, 3, 4)]
-    ends = tuple(torch.cat(side) for side in zip(*steps, strict=True))
-    return dgl.graph(ends, num_nodes=12), Sizes(12, 12, 33)
+def _simple(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    count = 11 + more
+    each = torch.arange(count)
+    src, dst = each.repeat(3), torch.cat([(each + step) % count for step in (1, 3, 4)])
+    graph = dgl.graph((src, dst), num_nodes=count + 1)
+    return graph, _sizes(graph)
 
 
-def _pair(dgl: ModuleType) -> tuple[Any, Sizes]:
-    ends = _endpoints(11, 7, 30, 3)
-    nodes = {"u": 11, "v": 7}
-    return dgl.heterograph({("u", "e", "v"): ends}, num_nodes_dict=nodes), Sizes(11, 7, 30)
+def _pair(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    return _bipartite(dgl, _ends(11 + more, 7 + more, 30 + more), more)
 
 
-def _full_pair(dgl: ModuleType) -> tuple[Any, Sizes]:
-    ends = _covering(*_endpoints(11, 7, 30, 4), 7)
-    nodes = {"u": 11, "v": 7}
-    return dgl.heterograph({("u", "e", "v"): ends}, num_nodes_dict=nodes), Sizes(11, 7, 37)
+def _full_pair(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    return _bipartite(dgl, _full_ends(11 + more, 7 + more, 30 + more), more)
 
 
-def _block(dgl: ModuleType) -> tuple[Any, Sizes]:
-    ends = _covering(*_endpoints(11, 7, 30, 5), 7)
-    return dgl.create_block(ends, num_src_nodes=11, num_dst_nodes=7), Sizes(11, 7, 37)
+def _bipartite(dgl: ModuleType, ends: tuple[Tensor, Tensor], more: int) -> tuple[Any, Sizes]:
+    nodes = {"u": 11 + more, "v": 7 + more}
+    graph = dgl.heterograph({("u", "e", "v"): ends}, num_nodes_dict=nodes)
+    return graph, _sizes(graph)
 
 
-def _batch(dgl: ModuleType) -> tuple[Any, Sizes]:
-    sizes = ((4, 9), (6, 15), (3, 5))
-    parts = [
-        dgl.graph(_covering(*_endpoints(nodes, nodes, edges, edges), nodes), num_nodes=nodes)
-        for nodes, edges in sizes
-    ]
-    return dgl.batch(parts), Sizes(13, 13, 42, graphs=3)
+def _block(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    sources, targets = 11 + more, 7 + more
+    ends = _full_ends(sources, targets, 30 + more)
+    block = dgl.create_block(ends, num_src_nodes=sources, num_dst_nodes=targets)
+    return block, _sizes(block)
 
 
-def _relations(dgl: ModuleType) -> tuple[Any, Sizes]:
+def _batch(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    sizes = [(4, 9), (6, 15), (3, 5), (5, 7)][: 3 + (more > 0)]
+    parts = [dgl.graph(_full_ends(n, n, e + more), num_nodes=n) for n, e in sizes]
+    graph = dgl.batch(parts)
+    return graph, {**_sizes(graph), "graphs": len(parts)}
+
+
+def _relations(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    nodes = {"user": 9 + more, "game": 5 + more, "shop": 6 + more}
     edges = {
-        triple: _endpoints(*counts, seed) for seed, (triple, counts) in enumerate(RELATIONS.items())
+        ("user", "follows", "user"): 25 + more,
+        ("user", "plays", "game"): 17 + more,
+        ("game", "played", "user"): 14 + more,
+        ("shop", "sells", "game"): 0,
     }
-    nodes = {"user": 9, "game": 5, "shop": 4}
-    return dgl.heterograph(edges, num_nodes_dict=nodes), Sizes(9, 5, 0)
+    graph = dgl.heterograph(_drawn(edges, nodes, nodes), num_nodes_dict=nodes)
+    return graph, {**nodes, **{etype: count for (_, etype, _), count in edges.items()}}
 
 
-def _relation_block(dgl: ModuleType) -> tuple[Any, Sizes]:
-    edges = {
-        ("user", "follows", "user"): _endpoints(9, 4, 15, 6),
-        ("user", "plays", "game"): _endpoints(9, 3, 12, 7),
-    }
-    before, after = {"user": 9, "game": 5}, {"user": 4, "game": 3}
-    block = dgl.create_block(edges, num_src_nodes=before, num_dst_nodes=after)
-    return block, Sizes(9, 4, 0)
+def _relation_block(dgl: ModuleType, more: int) -> tuple[Any, Sizes]:
+    before, after = {"user": 9 + more, "game": 5 + more}, {"user": 4 + more, "game": 3 + more}
+    edges = {("user", "follows", "user"): 15 + more, ("user", "plays", "game"): 12 + more}
+    ends = _drawn(edges, before, after)
+    return dgl.create_block(ends, num_src_nodes=before, num_dst_nodes=after), before
+
+
+def _drawn(edges: dict[Triple, int], before: Sizes, after: Sizes) -> dict[Triple, Any]:
+    return {triple: _ends(before[triple[0]], after[triple[2]], n) for triple, n in edges.items()}
 
 
 _BUILDERS = {

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .graphs import Sizes
+from .graphs import build
 
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor with a row for each of the graph's `rows`: "sources", "targets" or "edges".
+    """A tensor with a row for each of the graph's `rows`, such as "sources" or "edges".
 
     `kind` is "normal", "positive", "flags" or a number, below which integers are drawn.
     """
@@ -23,8 +23,8 @@ class Input:
     shape: tuple[int, ...] = ()
     kind: str = "normal"
 
-    def draw(self, sizes: Sizes, generator: torch.Generator) -> Tensor:
-        shape = (getattr(sizes, self.rows), *self.shape)
+    def draw(self, sizes: dict[str, int], generator: torch.Generator) -> Tensor:
+        shape = (sizes[self.rows], *self.shape)
         if self.kind == "normal":
             return torch.randn(shape, generator=generator, dtype=torch.float64)
         if self.kind == "positive":
@@ -95,26 +95,30 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A layer, called with a graph of the kind `graph` (none if it is a `Sizes`) and inputs."""
+    """A layer, called with a graph of the kind `graph`, if any, and inputs."""
 
     layer: Part
-    graph: str | Sizes
+    graph: str | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     train: bool = True
-    traced: bool = True
+    untraced: str = ""
     doubles: bool = True
+    sizes_vary: bool = True
 
     def __str__(self) -> str:
-        kind = self.graph if isinstance(self.graph, str) else "no-graph"
+        kind = self.graph or "no-graph"
         mode = "" if self.train else "-eval"
         return f"{self.layer}-{kind}{'-with-' if self.kwargs else ''}{'-'.join(self.kwargs)}{mode}"
 
     def evaluated(self) -> Case:
         return replace(self, train=False)
 
-    def untraced(self) -> Case:
-        return replace(self, traced=False)
+    def not_traced(self, reason: str) -> Case:
+        return replace(self, untraced=reason)
+
+    def of_fixed_size(self) -> Case:
+        return replace(self, sizes_vary=False)
 
     def without_doubles(self) -> Case:
         """DGL's own layer refuses features in float64."""
@@ -127,11 +131,11 @@ class Layer:
     def __init__(self, name: str, *args: Any, **options: Any):
         self.part = Part(name, args, options)
 
-    def on(self, graph: str | Sizes, *args: Any, **kwargs: Any) -> Case:
+    def on(self, graph: str | None, *args: Any, **kwargs: Any) -> Case:
         return Case(self.part, graph, args, kwargs)
 
 
-def drawn(value: Any, sizes: Sizes, generator: torch.Generator) -> Any:
+def drawn(value: Any, sizes: dict[str, int], generator: torch.Generator) -> Any:
     """The value with its inputs drawn, in their order."""
     if isinstance(value, Input):
         return value.draw(sizes, generator)
@@ -140,3 +144,36 @@ def drawn(value: Any, sizes: Sizes, generator: torch.Generator) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(drawn(each, sizes, generator) for each in value)
     return value
+
+
+def called_with(
+    library: ModuleType, case: Case, dtype: torch.dtype, leaves: dict[str, Tensor], more: int = 0
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a case's call; the tensors among them with gradients go to `leaves`."""
+    graph, sizes = build(library, case.graph, more)
+    inputs = drawn((case.args, case.kwargs), sizes, torch.Generator().manual_seed(7))
+    args, kwargs = _as_leaves(inputs, dtype, leaves)
+    return [*([] if graph is None else [graph]), *args], kwargs
+
+
+def _as_leaves(value: Any, dtype: torch.dtype, leaves: dict[str, Tensor]) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_leaves(each, dtype, leaves) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_leaves(each, dtype, leaves) for each in value)
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    leaf = value.to(dtype, copy=True).requires_grad_()
+    leaves[f"input {len(leaves)}"] = leaf
+    return leaf
+
+
+def named_tensors(result: Any, name: str = "result") -> dict[str, Tensor]:
+    """The tensors in a layer's result, by where they are in it."""
+    if isinstance(result, Tensor):
+        return {name: result}
+    items = result.items() if isinstance(result, dict) else enumerate(result)
+    named: dict[str, Tensor] = {}
+    for key, each in items:
+        named |= named_tensors(each, f"{name} {key}")
+    return named

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
@@ -15,8 +14,7 @@ import gnnc.dgl.nn
 from gnnc.bench.dgl_shim import install
 
 from .cases import CASES
-from .graphs import Sizes, build
-from .layer_case import Case, drawn
+from .layer_case import Case, called_with, named_tensors
 
 pytestmark = [
     pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed"),
@@ -36,7 +34,12 @@ def dgl() -> ModuleType:
 
 @pytest.mark.parametrize(
     ("case", "dtype"),
-    [(case, dtype) for case in CASES for dtype in TOLERANCES if case.doubles or dtype != torch.float64],
+    [
+        (case, dtype)
+        for case in CASES
+        for dtype in TOLERANCES
+        if case.doubles or dtype != torch.float64
+    ],
     ids=lambda value: str(value).removeprefix("torch."),
 )
 def test_results_and_gradients(dgl: ModuleType, case: Case, dtype: torch.dtype):
@@ -80,12 +83,9 @@ def assert_same_state(ours: nn.Module, theirs: nn.Module) -> None:
 
 def run(layer: nn.Module, library: ModuleType, case: Case, dtype: torch.dtype) -> dict[str, Tensor]:
     """Results, gradients of inputs and parameters, and the layer's state afterwards."""
-    graph, sizes = (None, case.graph) if isinstance(case.graph, Sizes) else build(library, case.graph)
-    inputs = drawn((case.args, case.kwargs), sizes, torch.Generator().manual_seed(7))
     leaves: dict[str, Tensor] = {}
-    args, kwargs = _as_leaves(inputs, dtype, leaves)
-    results: dict[str, Tensor] = {}
-    _collect(layer(*args, **kwargs) if graph is None else layer(graph, *args, **kwargs), results)
+    args, kwargs = called_with(library, case, dtype, leaves)
+    results = named_tensors(layer(*args, **kwargs))
     leaves |= {name: p for name, p in layer.named_parameters() if p.requires_grad}
     values = dict(results)
     if any(value.requires_grad for value in results.values()):
@@ -93,28 +93,6 @@ def run(layer: nn.Module, library: ModuleType, case: Case, dtype: torch.dtype) -
         values |= {f"gradient of {name}": leaf.grad for name, leaf in leaves.items()}
     values |= {f"{name} afterwards": value for name, value in layer.named_buffers()}
     return values
-
-
-def _as_leaves(value: Any, dtype: torch.dtype, leaves: dict[str, Tensor]) -> Any:
-    """The inputs in `dtype`; those of real numbers have gradients."""
-    if isinstance(value, dict):
-        return {key: _as_leaves(each, dtype, leaves) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_as_leaves(each, dtype, leaves) for each in value)
-    if not isinstance(value, Tensor) or not value.is_floating_point():
-        return value
-    leaf = value.to(dtype, copy=True).requires_grad_()
-    leaves[f"input {len(leaves)}"] = leaf
-    return leaf
-
-
-def _collect(result: Any, results: dict[str, Tensor], name: str = "result") -> None:
-    if isinstance(result, Tensor):
-        results[name] = result
-    else:
-        items = result.items() if isinstance(result, dict) else enumerate(result)
-        for key, each in items:
-            _collect(each, results, f"{name} {key}")
 
 
 def _scalar(results: dict[str, Tensor]) -> Tensor:

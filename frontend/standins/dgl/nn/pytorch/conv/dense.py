@@ -10,7 +10,7 @@ from .sageconv import refuse_unequal_widths
 
 
 class DenseGraphConv(nn.Module):
-    """GraphConv with `adj` (N_out, N_in) in place of the graph; `norm` "both", "right" or "none"."""
+    """GraphConv with `adj` (N_out, N_in) for a graph; `norm` "both", "right" or "none"."""
 
     def __init__(
         self,
