@@ -1,12 +1,186 @@
-"""DGL 2.1's graphs in plain torch: code that is written for DGL runs here without it."""
+"""DGL 2.1's graphs in plain torch: code that is written for DGL runs here without it.
 
-from . import function as function
-from . import ops as ops
-from .base import *
-from .batch import *
-from .blocks import *
-from .create import *
-from .graph import *
-from .readout import *
-from .subgraphs import *
-from .transforms import *
+`install` makes `import dgl` find this package. What DGL has and this package does not raises an
+error that names it.
+"""
+
+from typing import Any
+
+from . import function, mpops, ops, utils
+from .absent import FUNCTIONS, MODULES, absent
+from .base import ALL, EID, ETYPE, NID, NTYPE, DGLError, DGLWarning
+from .batch import batch, merge, slice_batch, unbatch
+from .blocks import to_block
+from .convert import (
+    bipartite_from_networkx,
+    bipartite_from_scipy,
+    from_networkx,
+    from_scipy,
+    to_networkx,
+)
+from .create import block_to_graph, create_block, graph, heterograph, rand_bipartite, rand_graph
+from .geometry import knn_graph, radius_graph, segmented_knn_graph
+from .graph import DGLGraph
+from .graph import DGLGraph as DGLHeteroGraph
+from .homogeneous import to_heterogeneous, to_homogeneous
+from .install import install
+from .interchange import from_dgl, from_pyg, to_dgl, to_pyg
+from .matrices import to_scipy
+from .mpops import copy_u, copy_v, u_add_v, u_div_v, u_dot_v, u_mul_v, u_sub_v
+from .random import seed
+from .readout import (
+    broadcast_edges,
+    broadcast_nodes,
+    max_edges,
+    max_nodes,
+    mean_edges,
+    mean_nodes,
+    readout_edges,
+    readout_nodes,
+    softmax_edges,
+    softmax_nodes,
+    sum_edges,
+    sum_nodes,
+    topk_edges,
+    topk_nodes,
+)
+from .subgraphs import (
+    edge_subgraph,
+    edge_type_subgraph,
+    in_subgraph,
+    khop_in_subgraph,
+    khop_out_subgraph,
+    node_subgraph,
+    node_type_subgraph,
+    out_subgraph,
+)
+from .transforms import (
+    add_edges,
+    add_nodes,
+    add_reverse_edges,
+    add_self_loop,
+    line_graph,
+    norm_by_dst,
+    remove_edges,
+    remove_nodes,
+    remove_self_loop,
+    reverse,
+    to_bidirected,
+    to_simple,
+)
+from .traversal import (
+    bfs_edges_generator,
+    bfs_nodes_generator,
+    prop_edges,
+    prop_nodes,
+    prop_nodes_bfs,
+    prop_nodes_topo,
+    topological_nodes_generator,
+)
+from .utils import apply_each
+
+__version__ = "2.1.0"
+backend_name = "pytorch"
+
+__all__ = [
+    "ALL",
+    "DGLError",
+    "DGLGraph",
+    "DGLHeteroGraph",
+    "DGLWarning",
+    "EID",
+    "ETYPE",
+    "NID",
+    "NTYPE",
+    "__version__",
+    "add_edges",
+    "add_nodes",
+    "add_reverse_edges",
+    "add_self_loop",
+    "apply_each",
+    "backend_name",
+    "batch",
+    "bfs_edges_generator",
+    "bfs_nodes_generator",
+    "bipartite_from_networkx",
+    "bipartite_from_scipy",
+    "block_to_graph",
+    "broadcast_edges",
+    "broadcast_nodes",
+    "copy_u",
+    "copy_v",
+    "create_block",
+    "edge_subgraph",
+    "edge_type_subgraph",
+    "from_dgl",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "function",
+    "graph",
+    "heterograph",
+    "in_subgraph",
+    "install",
+    "khop_in_subgraph",
+    "khop_out_subgraph",
+    "knn_graph",
+    "line_graph",
+    "max_edges",
+    "max_nodes",
+    "mean_edges",
+    "mean_nodes",
+    "merge",
+    "mpops",
+    "node_subgraph",
+    "node_type_subgraph",
+    "norm_by_dst",
+    "ops",
+    "out_subgraph",
+    "prop_edges",
+    "prop_nodes",
+    "prop_nodes_bfs",
+    "prop_nodes_topo",
+    "radius_graph",
+    "rand_bipartite",
+    "rand_graph",
+    "readout_edges",
+    "readout_nodes",
+    "remove_edges",
+    "remove_nodes",
+    "remove_self_loop",
+    "reverse",
+    "seed",
+    "segmented_knn_graph",
+    "slice_batch",
+    "softmax_edges",
+    "softmax_nodes",
+    "sum_edges",
+    "sum_nodes",
+    "to_bidirected",
+    "to_block",
+    "to_dgl",
+    "to_heterogeneous",
+    "to_homogeneous",
+    "to_networkx",
+    "to_pyg",
+    "to_scipy",
+    "to_simple",
+    "topk_edges",
+    "topk_nodes",
+    "topological_nodes_generator",
+    "u_add_v",
+    "u_div_v",
+    "u_dot_v",
+    "u_mul_v",
+    "u_sub_v",
+    "unbatch",
+    "utils",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A function of DGL that is not here raises when it is called, a module when asked for."""
+    if name in FUNCTIONS:
+        return absent(name)
+    more = ", which is out of its scope" if name in MODULES else ""
+    raise AttributeError(f"module 'dgl' as gnnc.dgl has no attribute {name!r}{more}")

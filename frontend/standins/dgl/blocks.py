@@ -69,7 +69,9 @@ def _targets(g: DGLGraph, dst_nodes: Any) -> dict[str, Tensor]:
         return {ntype: torch.cat([empty, *parts]).unique() for ntype, parts in ends.items()}
     if not isinstance(dst_nodes, Mapping):
         if len(g.ntypes) != 1:
-            raise DGLError("Graph has more than one node type; please specify a dict for dst_nodes.")
+            raise DGLError(
+                "Graph has more than one node type; please specify a dict for dst_nodes."
+            )
         dst_nodes = {g.ntypes[0]: dst_nodes}
     return {
         ntype: g._ids(dst_nodes.get(ntype, []), f"dst_nodes[{ntype!r}]", topology.sources[ntype])

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .base import ONE_ETYPE, ONE_NTYPE, DGLError
 from .graph import DGLGraph
+from .random import generator
 from .topology import EType, Relation, Topology, relation
 
 Ends = tuple[Tensor, Tensor, int, int]
@@ -124,8 +125,8 @@ def rand_graph(
     idtype: torch.dtype = torch.int64,
     device: Any = "cpu",
 ) -> DGLGraph:
-    """A graph whose edges have ends drawn evenly, by torch's generator."""
-    ends = torch.randint(num_nodes, (2, num_edges))
+    """A graph whose edges have ends drawn evenly; `seed` sets where the generator is."""
+    ends = torch.randint(num_nodes, (2, num_edges), generator=generator)
     return graph((ends[0], ends[1]), num_nodes=num_nodes, idtype=idtype, device=device)
 
 
@@ -139,9 +140,9 @@ def rand_bipartite(
     idtype: torch.dtype = torch.int64,
     device: Any = "cpu",
 ) -> DGLGraph:
-    """A graph of two node types whose edges have ends drawn evenly, by torch's generator."""
-    src = torch.randint(num_src_nodes, (num_edges,))
-    dst = torch.randint(num_dst_nodes, (num_edges,))
+    """A graph of two node types with evenly drawn ends; `seed` sets where the generator is."""
+    src = torch.randint(num_src_nodes, (num_edges,), generator=generator)
+    dst = torch.randint(num_dst_nodes, (num_edges,), generator=generator)
     counts = {utype: num_src_nodes, vtype: num_dst_nodes}
     return heterograph({(utype, etype, vtype): (src, dst)}, counts, idtype, device)
 

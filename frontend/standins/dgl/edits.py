@@ -80,9 +80,7 @@ class Edits:
         self._edge_frames = {**self._edge_frames, found: frame}
         self._batch_nodes = self._batch_edges = None
 
-    def remove_edges(
-        self: DGLGraph, eids: Any, etype: Any = None, store_ids: bool = False
-    ) -> None:
+    def remove_edges(self: DGLGraph, eids: Any, etype: Any = None, store_ids: bool = False) -> None:
         """Removes edges of a type; `store_ids` puts the old rows of the others into `_ID`."""
         found = self._find_etype(etype)
         removed = self._ids(eids, "eids", self.num_edges(found))

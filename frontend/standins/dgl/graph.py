@@ -12,6 +12,7 @@ from torch import Tensor
 from .base import ONE_ETYPE, ONE_NTYPE, DGLError
 from .edits import Edits
 from .frames import Frame
+from .matrices import Matrices
 from .moving import Moving
 from .passing import Passing
 from .queries import Queries
@@ -22,7 +23,7 @@ from .views import Column, DataView, EdgeView, NodeView, TypedDataView
 Frames = dict[str, Frame]
 
 
-class DGLGraph(Types, Queries, Passing, Edits, Moving):
+class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
     """A graph with DGL's methods, in plain torch: all of them can be differentiated and traced.
 
     Graphs are made by `graph`, `heterograph` and `create_block`.

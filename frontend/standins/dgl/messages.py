@@ -23,8 +23,8 @@ class Passage:
     """The edges that a call runs over, and the features that it reads.
 
     `src` has rows of the frame `sources`. Results have `num_dst` rows: `dst` has those, `targets`
-    their features. `nodes` (the ids of the targets) and `ids` (sources, targets and ids of the edges)
-    are what users' functions are told, made when they ask.
+    their features. `nodes` (the ids of the targets) and `ids` (sources, targets and ids of the
+    edges) are what users' functions are told, made when they ask.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ def message_passing(
 def cross_reduce(
     results: list[dict[str, Tensor]], reducer: str | Callable[[list[Tensor]], Tensor]
 ) -> dict[str, Tensor]:
-    """Joins what several edge types lead to the same nodes; `stack` makes a new second dimension."""
+    """Joins what several edge types lead to the same nodes; `stack` makes a second dimension."""
     if len(results) == 1 and reducer != "stack":
         return results[0]
     keys = dict.fromkeys(key for result in results for key in result)

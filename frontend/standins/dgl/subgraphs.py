@@ -87,9 +87,7 @@ def out_subgraph(
     return _at(graph, nodes, "out_subgraph", relabel_nodes, store_ids).to(output_device)
 
 
-def _at(
-    graph: DGLGraph, nodes: Any, what: str, relabel_nodes: bool, store_ids: bool
-) -> DGLGraph:
+def _at(graph: DGLGraph, nodes: Any, what: str, relabel_nodes: bool, store_ids: bool) -> DGLGraph:
     _no_block(graph, what)
     chosen = _node_ids(graph, nodes)
     topology = graph._topology
@@ -193,9 +191,7 @@ def edge_type_subgraph(graph: DGLGraph, etypes: list[Any], output_device: Any = 
     return DGLGraph(made, None, None, (frames, frames), edges).to(output_device)
 
 
-def induced(
-    graph: DGLGraph, nodes: Nodes | None, edges: Edges, store_ids: bool
-) -> DGLGraph:
+def induced(graph: DGLGraph, nodes: Nodes | None, edges: Edges, store_ids: bool) -> DGLGraph:
     """The graph of chosen edges, and of chosen nodes, or all if that is None.
 
     Each type has an entry. `_ID` is stored for what was chosen.

@@ -32,9 +32,7 @@ def reverse(
     turned: dict[EType, Relation] = {}
     for (src, name, dst), r in topology.relations.items():
         turned[dst, name, src] = Relation(r.dst, r.src, r.all_left, r.all_reached)
-    made = DGLGraph(
-        Topology(turned, topology.sources, None, topology.idtype, topology.device)
-    )
+    made = DGLGraph(Topology(turned, topology.sources, None, topology.idtype, topology.device))
     (nodes, _), edges = g._copied_frames()
     if copy_ndata:
         made._source_frames = made._target_frames = nodes
@@ -65,9 +63,7 @@ def add_self_loop(
     relations[found] = Relation(
         torch.cat([old.src, loops]), torch.cat([old.dst, loops]), True, True
     )
-    made._topology = Topology(
-        relations, topology.sources, None, topology.idtype, topology.device
-    )
+    made._topology = Topology(relations, topology.sources, None, topology.idtype, topology.device)
     data = {name: _loop_feature(frame[name], old, rows, fill_data) for name in names}
     made._edge_frames[found] = g._extended(frame, data, old.src.shape[0], rows, "edge")
     made._batch_nodes = made._batch_edges = None
@@ -173,9 +169,7 @@ def add_reverse_edges(
     return made
 
 
-def to_bidirected(
-    g: DGLGraph, copy_ndata: bool = False, readonly: bool | None = None
-) -> DGLGraph:
+def to_bidirected(g: DGLGraph, copy_ndata: bool = False, readonly: bool | None = None) -> DGLGraph:
     """Each edge in both directions, and once. `readonly` is of older versions, without effect."""
     both = add_reverse_edges(g, None, copy_ndata)
     return to_simple(both, None, False, copy_ndata)
@@ -209,9 +203,7 @@ def to_simple(
             return_inverse=True, return_counts=True
         )
         ends = keys // width, keys % width
-        relations[etype] = relation(
-            *ends, topology.sources[etype[0]], topology.targets[etype[2]]
-        )
+        relations[etype] = relation(*ends, topology.sources[etype[0]], topology.targets[etype[2]])
         found[etype] = inverse, counts
     made = _same_types(g, relations, copy_ndata)
     for etype, (inverse, counts) in found.items():
@@ -235,20 +227,16 @@ def _merged(value: Tensor, inverse: Tensor, rows: int, aggregator: str) -> Tenso
     return value[chosen]
 
 
-def _same_types(
-    g: DGLGraph, relations: dict[EType, Relation], copy_ndata: bool
-) -> DGLGraph:
+def _same_types(g: DGLGraph, relations: dict[EType, Relation], copy_ndata: bool) -> DGLGraph:
     topology = g._topology
-    made = DGLGraph(
-        Topology(relations, topology.sources, None, topology.idtype, topology.device)
-    )
+    made = DGLGraph(Topology(relations, topology.sources, None, topology.idtype, topology.device))
     if copy_ndata:
         made._source_frames = made._target_frames = g._copied_frames()[0][0]
     return made
 
 
 def line_graph(g: DGLGraph, backtracking: bool = True, shared: bool = False) -> DGLGraph:
-    """A node for each edge, and an edge from one to each that starts where it ends.
+    """A node for each edge, and an edge from one to each other that starts where it ends.
 
     Without `backtracking` not to one that leads back; with `shared` edges' features are nodes'.
     """
@@ -260,9 +248,10 @@ def line_graph(g: DGLGraph, backtracking: bool = True, shared: bool = False) -> 
     degrees = torch.bincount(r.src, minlength=rows)[r.dst]
     before = torch.arange(r.src.shape[0], device=g.device)
     before = before.repeat_interleave(degrees, output_size=after.shape[0])
+    kept = before != after
     if not backtracking:
-        kept = r.dst[after] != r.src[before]
-        before, after = before[kept], after[kept]
+        kept &= r.dst[after] != r.src[before]
+    before, after = before[kept], after[kept]
     made = graph(g._typed(before, after), num_nodes=r.src.shape[0])
     if shared:
         (frame,) = g._edge_frames.values()

@@ -1,0 +1,95 @@
+"""Adjacency as matrices of torch and scipy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from .base import DGLError
+
+if TYPE_CHECKING:
+    from .graph import DGLGraph
+
+
+class Matrices:
+    """Methods of a graph that give it as a matrix, with a row a source and a column a target."""
+
+    def adj(self: DGLGraph, etype: Any = None, eweight_name: str | None = None) -> Tensor:
+        """The adjacency of a type as a sparse tensor of torch, `(sources, targets)`, not coalesced.
+
+        Values are ones, or the feature `eweight_name`, in the order of edges. DGL gives a matrix of
+        `dgl.sparse` here.
+        """
+        found = self._find_etype(etype)
+        frame = self._edge_frames[found]
+        values = None if eweight_name is None else frame[eweight_name]
+        return self._sparse(found, False, values)
+
+    def adj_external(
+        self: DGLGraph,
+        transpose: bool = False,
+        ctx: Any = "cpu",
+        scipy_fmt: str | None = None,
+        etype: Any = None,
+    ) -> Any:
+        """The adjacency of a type, of ones: a sparse tensor of torch, or `scipy_fmt` of scipy.
+
+        `scipy_fmt` is `coo` or `csr`; with `transpose` a row is a target.
+        """
+        found = self._find_etype(etype)
+        if scipy_fmt is None:
+            return self._sparse(found, transpose, None).to(ctx)
+        if scipy_fmt not in ("coo", "csr"):
+            raise DGLError(f"scipy_fmt must be 'coo' or 'csr', got {scipy_fmt!r}")
+        return to_scipy(self[found], transpose=transpose, scipy_fmt=scipy_fmt)
+
+    def _sparse(self: DGLGraph, etype: Any, transpose: bool, values: Tensor | None) -> Tensor:
+        topology = self._topology
+        r = topology.relations[etype]
+        index = torch.stack([r.dst, r.src] if transpose else [r.src, r.dst])
+        shape = topology.sources[etype[0]], topology.targets[etype[2]]
+        if values is None:
+            values = torch.ones(index.shape[1], device=self.device)
+        size = (*(shape[::-1] if transpose else shape), *values.shape[1:])
+        # Its indices are within range, so torch need not look.
+        return torch.sparse_coo_tensor(index, values, size, check_invariants=False)
+
+    def metagraph(self: DGLGraph) -> Any:
+        """The types as a multigraph of networkx: node types, and an edge for each edge type."""
+        import networkx
+
+        made = networkx.MultiDiGraph()
+        made.add_nodes_from(self.ntypes)
+        for src, name, dst in self.canonical_etypes:
+            made.add_edge(src, dst, name)
+        return made
+
+
+def to_scipy(
+    g: DGLGraph,
+    eweight_name: str | None = None,
+    *,
+    transpose: bool = False,
+    scipy_fmt: str = "coo",
+    etype: Any = None,
+) -> Any:
+    """The adjacency of a type as a matrix of scipy, with a row a source.
+
+    Values are ones, or the feature `eweight_name` of shape `(edges,)`. The `coo` matrix has entries
+    in the order of edges, and ends that share the graph's memory.
+    """
+    found = g._find_etype(etype)
+    r = g._topology.relations[found]
+    shape = g._topology.sources[found[0]], g._topology.targets[found[2]]
+    if eweight_name is None:
+        values = np.ones(r.src.shape[0], dtype=np.float32)
+    else:
+        values = g._edge_frames[found][eweight_name].detach().cpu().numpy()
+    ends = r.src.cpu().numpy(), r.dst.cpu().numpy()
+    if transpose:
+        ends, shape = ends[::-1], shape[::-1]
+    return scipy.sparse.coo_matrix((values, ends), shape=shape).asformat(scipy_fmt)
