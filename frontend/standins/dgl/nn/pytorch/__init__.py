@@ -1,16 +1,18 @@
 """DGL's layers for PyTorch, in plain PyTorch."""
 
-from . import conv, glob, hetero, linear, softmax, utils
+from . import conv, factory, glob, hetero, linear, link, softmax, utils
 from .conv import *  # noqa: F403
+from .factory import *  # noqa: F403
 from .glob import *  # noqa: F403
 from .hetero import *  # noqa: F403
 from .linear import *  # noqa: F403
+from .link import *  # noqa: F403
 from .softmax import *  # noqa: F403
 from .utils import *  # noqa: F403
 
-_MODULES = (conv, glob, hetero, linear, softmax, utils)
+_MODULES = (conv, factory, glob, hetero, linear, link, softmax, utils)
 __all__ = [name for module in _MODULES for name in module.__all__]
-__all__ += ["conv", "glob", "hetero", "linear", "softmax", "utils"]
+__all__ += ["conv", "factory", "glob", "hetero", "linear", "link", "softmax", "utils"]
 
 
 def __getattr__(name: str) -> object:

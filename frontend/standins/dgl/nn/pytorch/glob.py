@@ -83,8 +83,8 @@ class WeightAndSum(nn.Module):
 
 class GlobalAttentionPooling(nn.Module):
     """sum_i softmax_i(gate(h_i)) f(h_i) (Li et al., Gated Graph Sequence Neural Networks): (N, D)
-    to (B, D), with `get_attention` also the softmax (N, 1). ValueError for a gate of another width
-    than 1.
+    to (B, D), with `get_attention` also the softmax (N, 1). AssertionError for a gate of another
+    width than 1.
     """
 
     def __init__(self, gate_nn: nn.Module, feat_nn: nn.Module | None = None):
@@ -95,7 +95,7 @@ class GlobalAttentionPooling(nn.Module):
     def forward(self, graph, feat: Tensor, get_attention: bool = False):
         gate = self.gate_nn(feat)
         if gate.shape[-1] != 1:
-            raise ValueError(f"gate_nn gives {gate.shape[-1]} numbers a node, and 1 is needed")
+            raise AssertionError(f"gate_nn gives {gate.shape[-1]} numbers a node, and 1 is needed")
         feat = feat if self.feat_nn is None else self.feat_nn(feat)
         attention = _softmax(graph, gate)
         out = _readout(graph, feat * attention, "sum")

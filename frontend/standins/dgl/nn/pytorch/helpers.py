@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
@@ -14,17 +12,6 @@ _ZERO_IN_DEGREES = (
     "the graph has nodes without incoming edges, whose outputs would mean nothing; add self-loops "
     "(dgl.add_self_loop), or make the layer with allow_zero_in_degree=True"
 )
-
-
-def expand_as_pair(feat, graph=None):
-    """Features of sources and of destinations: a pair as it is, in a block the first rows again."""
-    if isinstance(feat, tuple):
-        return feat
-    if graph is None or not graph.is_block:
-        return feat, feat
-    if isinstance(feat, Mapping):
-        return feat, {key: rows[: graph.num_dst_nodes(key)] for key, rows in feat.items()}
-    return feat, feat[: graph.num_dst_nodes()]
 
 
 def refuse_if(bad: Tensor, message: str) -> None:
@@ -49,8 +36,10 @@ class ChecksInDegrees:
 def aggregate(graph, source: Tensor, weight: Tensor | None = None, reduce: str = "sum") -> Tensor:
     """Reduces the features of a node's sources, each times the weight of its edge if there is one.
 
-    Nodes without incoming edges get 0.
+    Nodes without incoming edges get 0. AssertionError for another number of weights than of edges.
     """
+    if weight is not None and weight.shape[0] != graph.num_edges():
+        raise AssertionError(f"{weight.shape[0]} weights for {graph.num_edges()} edges")
     if weight is None:
         return getattr(ops, f"copy_u_{reduce}")(graph, source)
     return getattr(ops, f"u_mul_e_{reduce}")(graph, source, weight)

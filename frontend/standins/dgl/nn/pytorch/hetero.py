@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -78,8 +79,11 @@ class HeteroGraphConv(nn.Module):
 def get_aggregate_fn(agg: str) -> Callable[[list[Tensor], str], Tensor]:
     if agg not in _REDUCTIONS:
         raise DGLError(f"aggregate is one of {', '.join(_REDUCTIONS)}, not {agg!r}")
-    reduce = _REDUCTIONS[agg]
-    return lambda outs, ntype: reduce(torch.stack(outs))
+    return partial(_reduced, agg)
+
+
+def _reduced(agg: str, outs: list[Tensor], ntype: str) -> Tensor:
+    return _REDUCTIONS[agg](torch.stack(outs))
 
 
 class HeteroLinear(nn.Module):

@@ -6,17 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...graph import DGLGraph
 from .helpers import aggregate, degree_factor, relu_gain
 from .recurrent import LSTM
 
 __all__ = [
-    "Identity",
     "JumpingKnowledge",
     "LabelPropagation",
     "Sequential",
     "WeightBasis",
-    "bmm_maybe_select",
-    "matmul_maybe_select",
 ]
 
 Identity = nn.Identity
@@ -38,7 +36,7 @@ class Sequential(nn.Sequential):
     """Modules one after the other, all on one graph or each on its own of a list of graphs.
 
     A module's results are the features that the next one is called with. ValueError for a list of
-    another length.
+    another length, TypeError for what is no graph.
     """
 
     def forward(self, graph, *feats):
@@ -46,6 +44,8 @@ class Sequential(nn.Sequential):
             raise ValueError(f"{len(graph)} graphs for {len(self)} modules")
         graphs = graph if isinstance(graph, list) else [graph] * len(self)
         for module, own in zip(self, graphs, strict=True):
+            if not isinstance(own, DGLGraph):
+                raise TypeError(f"the first argument is a graph or a list of them, not {own!r}")
             feats = feats if isinstance(feats, tuple) else (feats,)
             feats = module(own, *feats)
         return feats
@@ -76,8 +76,8 @@ class JumpingKnowledge(nn.Module):
     scores from an LSTM in both directions (Xu et al., Representation Learning on Graphs with
     Jumping Knowledge Networks).
 
-    `mode` is "cat", "max" or "lstm", the last with `in_feats` and `num_layers`, else ValueError. A
-    list of (N, D) to (N, D), or (N, layers * D) with "cat".
+    `mode` is "cat", "max" or "lstm", the last with `in_feats` and `num_layers`, else
+    AssertionError. A list of (N, D) to (N, D), or (N, layers * D) with "cat".
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class JumpingKnowledge(nn.Module):
     ):
         super().__init__()
         if mode not in ("cat", "max", "lstm"):
-            raise ValueError(f"mode is cat, max or lstm, not {mode!r}")
+            raise AssertionError(f"mode is cat, max or lstm, not {mode!r}")
         self.mode = mode
         if mode == "lstm":
             if in_feats is None or num_layers is None:
-                raise ValueError('mode="lstm" needs in_feats and num_layers')
+                raise AssertionError('mode="lstm" needs in_feats and num_layers')
             hidden = num_layers * in_feats // 2
             self.lstm = LSTM(in_feats, hidden, bidirectional=True)
             self.att = nn.Linear(2 * hidden, 1)

@@ -349,6 +349,42 @@ def readouts() -> list[Case]:
     return cases
 
 
+def dropped() -> list[Case]:
+    """Dropout in training, which draws as DGL's does."""
+    half = {"feat_drop": 0.5, "attn_drop": 0.5}
+    edge_types, node_types = types("edges", 3), types("sources", 2)
+    parts = (["mean"], ["identity"], 1.3)
+    appnp = Layer("APPNPConv", 3, 0.2, 0.5)
+    return [
+        Layer("SAGEConv", 4, 3, "mean", feat_drop=0.5).on("full", nodes(4)),
+        Layer("SAGEConv", 4, 3, "gcn", feat_drop=0.5).on("full_pair", pair(4, 4)),
+        Layer("GATConv", 4, 3, 2, **half).on("full", nodes(4)),
+        Layer("GATConv", 4, 3, 2, **half).on("full_pair", pair(4, 4)),
+        Layer("GATv2Conv", 4, 3, 2, residual=True, **half).on("full", nodes(4)),
+        Layer("GATv2Conv", (4, 5), 3, 2, **half).on("full_pair", pair(4, 5)),
+        Layer("EdgeGATConv", 4, 2, 3, 2, **half).on("full", nodes(4), edges(2)),
+        Layer("RelGraphConv", 4, 3, 3, dropout=0.5).on("full", nodes(4), edge_types),
+        Layer("HGTConv", 4, 3, 2, 2, 3, dropout=0.5).on("full", nodes(4), node_types, edge_types),
+        appnp.on("full", nodes(4)).without_doubles(),
+        Layer("APPNPConv", 3, 0.2, 0.5)
+        .on("full", nodes(4), edge_weight=WEIGHT)
+        .not_traced(POSITIVE),
+        Layer("GatedGCNConv", 4, 4, 4, 0.5).on("full", nodes(4), edges(4)),
+        Layer("PNAConv", 4, 4, *parts, dropout=0.5).on("simple", nodes(4)),
+        Layer("DenseSAGEConv", 4, 3, feat_drop=0.5).on(None, _flags(7, 7), targets(4)),
+    ]
+
+
+def links() -> list[Case]:
+    rows = [Layer("EdgePredictor", op, 4, 3) for op in ("dot", "cos", "ele", "cat")]
+    rows += [Layer("EdgePredictor", "ele"), Layer("EdgePredictor", "cat", 4, 3, True)]
+    triples = [Layer("TransE", 3, 4), Layer("TransE", 3, 4, 2), Layer("TransR", 3, 5, 4)]
+    return [
+        *[layer.on(None, nodes(4), nodes(4)) for layer in rows],
+        *[layer.on(None, nodes(4), nodes(4), types("sources", 3)) for layer in triples],
+    ]
+
+
 FAMILIES = (
     graph_conv,
     sage_conv,
@@ -364,5 +400,7 @@ FAMILIES = (
     dense,
     around_layers,
     readouts,
+    dropped,
+    links,
 )
 CASES = [case for family in FAMILIES for case in family()]

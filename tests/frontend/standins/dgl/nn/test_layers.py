@@ -85,6 +85,7 @@ def run(layer: nn.Module, library: ModuleType, case: Case, dtype: torch.dtype) -
     """Results, gradients of inputs and parameters, and the layer's state afterwards."""
     leaves: dict[str, Tensor] = {}
     args, kwargs = called_with(library, case, dtype, leaves)
+    torch.manual_seed(3)  # for dropout
     results = named_tensors(layer(*args, **kwargs))
     leaves |= {name: p for name, p in layer.named_parameters() if p.requires_grad}
     values = dict(results)

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .... import ops
-from ..helpers import ChecksInDegrees, aggregate, expand_as_pair
+from ....utils import expand_as_pair
+from ..helpers import ChecksInDegrees, aggregate
 
 
 class AGNNConv(ChecksInDegrees, nn.Module):

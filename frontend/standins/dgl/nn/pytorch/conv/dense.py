@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ....utils import check_eq_shape
 from ..helpers import relu_gain
-from .sageconv import refuse_unequal_widths
 
 
 class DenseGraphConv(nn.Module):
@@ -82,7 +82,7 @@ class DenseSAGEConv(nn.Module):
 
     def forward(self, adj: Tensor, feat) -> Tensor:
         if isinstance(feat, tuple):
-            refuse_unequal_widths(*feat)
+            check_eq_shape(feat)
             source, destination = self.feat_drop(feat[0]), self.feat_drop(feat[1])
         else:
             source = destination = self.feat_drop(feat)

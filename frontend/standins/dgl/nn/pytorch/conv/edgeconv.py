@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from .... import ops
-from ..helpers import ChecksInDegrees, aggregate_edges, expand_as_pair
+from ....utils import expand_as_pair
+from ..helpers import ChecksInDegrees, aggregate_edges
 
 
 class EdgeConv(ChecksInDegrees, nn.Module):

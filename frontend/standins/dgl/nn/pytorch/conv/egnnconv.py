@@ -17,7 +17,7 @@ class EGNNConv(nn.Module):
     Networks).
 
     Features of nodes (N, in), coordinates (N, d) and features of edges (E, edge_feat_size) to (N,
-    out) and (N, d). ValueError for features of edges that are missing.
+    out) and (N, d). AssertionError for features of edges that are missing.
     """
 
     def __init__(self, in_size: int, hidden_size: int, out_size: int, edge_feat_size: int = 0):
@@ -45,7 +45,7 @@ class EGNNConv(nn.Module):
 
     def forward(self, graph, node_feat: Tensor, coord_feat: Tensor, edge_feat=None):
         if self.edge_feat_size > 0 and edge_feat is None:
-            raise ValueError(f"the layer needs features of edges (E, {self.edge_feat_size})")
+            raise AssertionError(f"the layer needs features of edges (E, {self.edge_feat_size})")
         source, destination = ends(graph, coord_feat, coord_feat)
         offset = source - destination
         square = offset.square().sum(dim=1, keepdim=True)

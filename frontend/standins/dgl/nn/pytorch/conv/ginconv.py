@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..helpers import aggregate, aggregate_edges, expand_as_pair
+from ....utils import expand_as_pair
+from ..helpers import aggregate, aggregate_edges
 
 
 class _Epsilon(nn.Module):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..helpers import ChecksInDegrees, aggregate, expand_as_pair, pair_of, relu_gain
+from ....utils import expand_as_pair
+from ..helpers import ChecksInDegrees, aggregate, pair_of, relu_gain
 
 
 class GMMConv(ChecksInDegrees, nn.Module):

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from ....base import DGLError
-from ..helpers import ChecksInDegrees, aggregate, degree_factor, expand_as_pair, refuse_if
+from ....utils import expand_as_pair
+from ..helpers import ChecksInDegrees, aggregate, degree_factor, refuse_if
 
 _NORMS = ("none", "both", "right", "left")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..helpers import aggregate_edges, expand_as_pair, pair_of, relu_gain
+from ....utils import expand_as_pair
+from ..helpers import aggregate_edges, pair_of, relu_gain
 
 
 class NNConv(nn.Module):

@@ -94,8 +94,8 @@ class PNAConv(nn.Module):
 
     `aggregators`: mean, sum, max, min, std, var, moment3 to moment5; `scalers`: identity,
     amplification (log(d + 1) / delta) and attenuation (its inverse). Features of nodes (N, in) and
-    of edges (E, edge_feat_size) to (N, out). ValueError for other names, for sizes that the number
-    of towers does not divide, and for features of edges that are missing.
+    of edges (E, edge_feat_size) to (N, out). KeyError for other names, AssertionError for sizes
+    that the number of towers does not divide, and for features of edges that are missing.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class PNAConv(nn.Module):
         _refuse_unknown("aggregator", aggregators, _AGGREGATORS)
         _refuse_unknown("scaler", scalers, _SCALERS)
         if in_size % num_towers or out_size % num_towers:
-            raise ValueError(f"{num_towers} towers do not divide {in_size} and {out_size}")
+            raise AssertionError(f"{num_towers} towers do not divide {in_size} and {out_size}")
         self.in_size = in_size
         self.out_size = out_size
         self.tower_in_size = in_size // num_towers
@@ -137,7 +137,7 @@ class PNAConv(nn.Module):
 
     def forward(self, graph, node_feat: Tensor, edge_feat: Tensor | None = None) -> Tensor:
         if self.edge_feat_size > 0 and edge_feat is None:
-            raise ValueError(f"the layer needs features of edges (E, {self.edge_feat_size})")
+            raise AssertionError(f"the layer needs features of edges (E, {self.edge_feat_size})")
         parts = node_feat.split(self.tower_in_size, dim=1)
         towers = zip(self.towers, parts, strict=True)
         out = torch.cat([tower(graph, part, edge_feat) for tower, part in towers], dim=1)
@@ -148,4 +148,4 @@ class PNAConv(nn.Module):
 def _refuse_unknown(kind: str, names: list[str], known: dict) -> None:
     unknown = sorted(set(names) - set(known))
     if unknown:
-        raise ValueError(f"{', '.join(unknown)}: no such {kind}; there are {', '.join(known)}")
+        raise KeyError(f"{', '.join(unknown)}: no such {kind}; there are {', '.join(known)}")

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from .... import function as fn
 from ....base import DGLError
-from ..helpers import aggregate, degree_factor, expand_as_pair, pair_of, relu_gain
+from ....utils import check_eq_shape, expand_as_pair
+from ..helpers import aggregate, degree_factor, pair_of, relu_gain
 
 _AGGREGATORS = ("mean", "gcn", "pool", "lstm")
 
@@ -80,7 +81,7 @@ class SAGEConv(nn.Module):
         return out if self.norm is None else self.norm(out)
 
     def _gcn(self, graph, source: Tensor, destination: Tensor, edge_weight) -> Tensor:
-        refuse_unequal_widths(source, destination)
+        check_eq_shape((source, destination))
         if self._multiplies_first():
             source, destination = self.fc_neigh(source), self.fc_neigh(destination)
         total = aggregate(graph, source, edge_weight) + destination
@@ -104,6 +105,8 @@ class SAGEConv(nn.Module):
 
     def _last_state(self, graph, source: Tensor, edge_weight) -> Tensor:
         """A sequence has an order and a length, so this is the one reduction over mailboxes."""
+        if graph.num_edges() == 0:
+            return source.new_zeros(graph.num_dst_nodes(), self._in_src_feats)
         with graph.local_scope():
             graph.srcdata["h"] = source
             message = fn.copy_u("h", "m")
@@ -116,11 +119,3 @@ class SAGEConv(nn.Module):
     def _lstm_reducer(self, nodes) -> dict[str, Tensor]:
         _, (state, _) = self.lstm(nodes.mailbox["m"])
         return {"neigh": state.squeeze(0)}
-
-
-def refuse_unequal_widths(source: Tensor, destination: Tensor) -> None:
-    if source.shape[1:] != destination.shape[1:]:
-        raise DGLError(
-            f"sources have features {tuple(source.shape[1:])} and destinations "
-            f"{tuple(destination.shape[1:])}; this layer adds them"
-        )
