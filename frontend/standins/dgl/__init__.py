@@ -6,7 +6,7 @@ error that names it.
 
 from typing import Any
 
-from . import function, mpops, ops, utils
+from . import function, mpops, nn, ops, utils
 from .absent import FUNCTIONS, MODULES, absent
 from .base import ALL, EID, ETYPE, NID, NTYPE, DGLError, DGLWarning
 from .batch import batch, merge, slice_batch, unbatch
@@ -131,6 +131,7 @@ __all__ = [
     "mean_nodes",
     "merge",
     "mpops",
+    "nn",
     "node_subgraph",
     "node_type_subgraph",
     "norm_by_dst",

@@ -1,0 +1,5 @@
+"""DenseSAGEConv, under the module's name in DGL."""
+
+from .dense import DenseSAGEConv
+
+__all__ = ["DenseSAGEConv"]
