@@ -47,7 +47,7 @@ class GatedGraphConv(ChecksInDegrees, nn.Module):
         if etypes is None and self._n_etypes != 1:
             raise AssertionError(f"the layer has {self._n_etypes} types of edges: give `etypes`")
         # A negative type would count from the end; in a traced program it does.
-        if etypes is not None and not torch.compiler.is_compiling():
+        if etypes is not None and not torch.compiler.is_dynamo_compiling():
             if ((etypes < 0) | (etypes >= self._n_etypes)).any():
                 raise AssertionError(f"types of edges are from 0 to {self._n_etypes - 1}")
 
