@@ -110,7 +110,9 @@ def _stacked(rows: list[dict[str, Any]], attr: str, what: str) -> Tensor:
     values = [row[attr] for row in rows]
     if values and isinstance(values[0], Tensor):
         return torch.stack(values)
-    return torch.as_tensor(np.asarray(values))
+    if values and isinstance(values[0], np.ndarray):
+        return torch.as_tensor(np.stack(values))
+    return torch.tensor(values)
 
 
 def to_networkx(

@@ -59,8 +59,8 @@ def gsddmm(
 def gspmm(g: DGLGraph, op: str, reduce_op: str, lhs_data: Any, rhs_data: Any) -> Any:
     """A row a target: messages `op` of sources (`lhs_data`) and edges, reduced by `reduce_op`.
 
-    Targets that no edge leads to have zeros, but infinities of max and min. With several edge types, messages of all types that
-    lead to a node are reduced together.
+    Targets that no edge leads to have zeros, but infinities of max and min. With several edge
+    types, messages of all types that lead to a node are reduced together.
     """
     topology = g._topology
     sent: dict[str, list[Tensor]] = {}
