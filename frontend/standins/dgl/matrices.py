@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .base import DGLError
+from .reduce import counts
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -44,6 +45,24 @@ class Matrices:
         if scipy_fmt is None:
             return self._sparse(found, transpose, None).to(ctx)
         return to_scipy(self[found], transpose=transpose, scipy_fmt=scipy_fmt)
+
+    def adj_tensors(self: DGLGraph, fmt: str, etype: Any = None) -> tuple[Tensor, ...]:
+        """The adjacency of a type: `(u, v)` for `coo`, or pointers, ends and edges' ids.
+
+        `csr` has a pointer a source, `csc` a pointer a target.
+        """
+        found = self._find_etype(etype)
+        r = self._topology.relations[found]
+        if fmt == "coo":
+            return self._typed(r.src, r.dst)
+        if fmt not in ("csr", "csc"):
+            raise DGLError(f"fmt must be 'coo', 'csr' or 'csc', got {fmt!r}")
+        owner, other = (r.src, r.dst) if fmt == "csr" else (r.dst, r.src)
+        topology = self._topology
+        rows = topology.sources[found[0]] if fmt == "csr" else topology.targets[found[2]]
+        order = owner.argsort(stable=True)
+        starts = torch.cat([owner.new_zeros(1), counts(owner, rows).cumsum(0)])
+        return self._typed(starts, other[order], order)
 
     def _sparse(self: DGLGraph, etype: Any, transpose: bool, values: Tensor | None) -> Tensor:
         topology = self._topology

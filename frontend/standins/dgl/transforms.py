@@ -82,8 +82,9 @@ def remove_self_loop(g: DGLGraph, etype: Any = None) -> DGLGraph:
     """A copy without the edges of a type that lead from a node to itself."""
     found = _loop_type(g, etype, "remove_self_loop")
     old = g._topology.relations[found]
-    loops = (old.src == old.dst).nonzero().flatten()
-    return remove_edges(g, g._typed(loops)[0], found)
+    made = g.clone()
+    made._keep_edges(found, (old.src != old.dst).nonzero().flatten(), False)
+    return made
 
 
 def _loop_type(g: DGLGraph, etype: Any, what: str) -> EType:

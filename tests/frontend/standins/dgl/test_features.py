@@ -109,9 +109,9 @@ def test_copies_and_pickles():
         made = pickle.loads(pickle.dumps(g))
         made.srcnodes[g.srctypes[0]].data["h"] = rows(g.num_src_nodes(g.srctypes[0]))
         shared = not g.is_block
-        assert ("h" in made.nodes[g.srctypes[0]].data) and ("h" in made._target_frames[
-            g.srctypes[0]
-        ]) == shared
+        assert ("h" in made.nodes[g.srctypes[0]].data) and (
+            "h" in made._target_frames[g.srctypes[0]]
+        ) == shared
 
 
 @pytest.mark.parametrize("make", [homogeneous, bipartite, block])

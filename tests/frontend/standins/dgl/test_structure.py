@@ -159,9 +159,7 @@ def test_transforms():
         lambda library, g: library.add_reverse_edges(g, ignore_bipartite=True), full_heterograph
     )
     answers(lambda library, g: library.to_simple(g, writeback_mapping=True), full)
-    answers(
-        lambda library, g: library.to_simple(g, None, copy_edata=True, aggregator="mean"), full
-    )
+    answers(lambda library, g: library.to_simple(g, None, copy_edata=True, aggregator="mean"), full)
     answers(lambda library, g: library.line_graph(g, shared=True), full)
     answers(lambda library, g: library.line_graph(g, backtracking=False), full)
     answers(lambda library, g: library.norm_by_dst(g), full)
@@ -265,9 +263,7 @@ def test_neighbours_of_points():
     sets = points.reshape(3, 4, 3)
     answers(lambda library, g: ends(library.knn_graph(sets, 2)), homogeneous)
     answers(lambda library, g: ends(library.segmented_knn_graph(points, 2, [5, 7])), homogeneous)
-    answers(
-        lambda library, g: ends(library.radius_graph(points, 1.5)), homogeneous
-    )
+    answers(lambda library, g: ends(library.radius_graph(points, 1.5)), homogeneous)
     near = lambda library, g: library.radius_graph(  # noqa: E731
         points, 2.0, self_loop=True, get_distances=True
     )
@@ -312,3 +308,25 @@ def test_negative_ids_are_an_error():
         ours.graph(([0, -1], [0, 0]))
     with pytest.raises(ours.DGLError, match="Invalid ID -1"):
         homogeneous(ours).in_degrees([-1])
+
+
+def test_matrices_as_tensors():
+    answers(lambda _, g: g.adj_tensors("coo"), homogeneous, bipartite)
+    simple = lambda library: library.to_simple(homogeneous(library))  # noqa: E731
+    for form in ("csr", "csc"):
+        answers(lambda _, g, f=form: g.adj_tensors(f)[0], homogeneous, bipartite)
+        answers(lambda _, g, f=form: g.adj_tensors(f), simple)
+
+
+@pytest.mark.filterwarnings("ignore:Recommend creating graphs by")
+@pytest.mark.filterwarnings("ignore:Keyword arguments")
+def test_the_old_way_to_make_a_graph():
+    def grown(library: Any, g: Any) -> Any:
+        made = library.DGLGraph()
+        made.add_nodes(3)
+        made.add_edges([0, 1], [1, 2])
+        made.add_edges(2, 0)
+        return made
+
+    answers(grown, homogeneous)
+    answers(lambda library, g: library.DGLGraph(([0, 1], [1, 2])), homogeneous)

@@ -80,7 +80,9 @@ def built_in(g: dgl.DGLGraph, x: Tensor) -> Tensor:
         g.edata["a"] = dgl.ops.edge_softmax(g, g.edata["score"])
         g.update_all(fn.u_mul_e("h", "a", "m"), fn.sum("m", "sum"))
         g.update_all(fn.copy_u("h", "m"), fn.max("m", "max"))
-        g.update_all(fn.v_sub_u("v", "h", "m"), fn.mean("m", "mean"), lambda n: {"mean": n.data["mean"] * 2})
+        g.update_all(
+            fn.v_sub_u("v", "h", "m"), fn.mean("m", "mean"), lambda n: {"mean": n.data["mean"] * 2}
+        )
         return g.dstdata["sum"] + g.dstdata["max"] + g.dstdata["mean"]
 
 
@@ -131,6 +133,19 @@ def relations(g: dgl.DGLGraph, x: Tensor) -> Tensor:
         return g.nodes["a"].data["h"] + g.ndata["h"]["b"].sum(0)
 
 
+def parts(g: dgl.DGLGraph, x: Tensor) -> Tensor:
+    """Subgraphs by masks, whose sizes are not known."""
+    with g.local_scope():
+        g.ndata["h"] = x
+        few = dgl.edge_subgraph(g, x.sum(1)[g.edges()[0]] > 0, relabel_nodes=False)
+        few.update_all(fn.copy_u("h", "m"), fn.sum("m", "h"))
+        same = dgl.remove_self_loop(g)
+        same.update_all(fn.copy_u("h", "m"), fn.sum("m", "h"))
+        nodes = g.subgraph(x.sum(1) > 0)
+        nodes.update_all(fn.u_add_v("h", "h", "m"), fn.max("m", "h"))
+        return few.ndata["h"] + same.ndata["h"] + nodes.ndata["h"].sum(0)
+
+
 def readouts(g: dgl.DGLGraph, x: Tensor) -> Tensor:
     with g.local_scope():
         g.ndata["h"] = x
@@ -142,6 +157,13 @@ def readouts(g: dgl.DGLGraph, x: Tensor) -> Tensor:
 @pytest.mark.parametrize("function", [users, degrees, structure, built_in, readouts])
 def test_homogeneous(function: Callable[..., Any]):
     check(function, homogeneous)
+
+
+def test_parts():
+    with torch._dynamo.config.patch(
+        capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True
+    ):
+        check(parts, homogeneous)
 
 
 def test_blocks():
