@@ -125,8 +125,8 @@ def to_networkx(
 ) -> Any:
     """The graph as a `MultiDiGraph` of networkx, whose edges have their id as `eid_attr`.
 
-    Attributes are rows of features. Nodes and edges of several types are numbered one type after the other,
-    nodes have their type as `ntype_attr`, edges theirs, canonical, as `etype_attr`.
+    Attributes are rows of features. Nodes and edges of several types are numbered one type after
+    the other; nodes have their type as `ntype_attr`, edges theirs, canonical, as `etype_attr`.
     """
     import networkx
 

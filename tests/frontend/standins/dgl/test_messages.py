@@ -9,7 +9,7 @@ from torch import Tensor
 
 import gnnc.dgl.function as fn
 
-from .both import bipartite, block, check, homogeneous, rows, theirs
+from .both import bipartite, block, check, homogeneous, ours, rows, theirs
 
 GRAPHS = {"homogeneous": homogeneous, "bipartite": bipartite, "block": block}
 MESSAGES = [
@@ -40,8 +40,6 @@ def put(g: Any, given: dict[str, Tensor]) -> None:
 
 def features(kind: str, left: tuple[int, ...], right: tuple[int, ...], name: str):
     """Features whose shapes differ between the two operands of a message."""
-    from .both import ours
-
     g = GRAPHS[kind](ours)
     sizes = {"u": g.num_src_nodes(), "v": g.num_dst_nodes(), "e": g.num_edges()}
     first, last = name[0], name[-1]
@@ -121,8 +119,6 @@ def test_no_edges(reducer: str):
 
 
 def test_fields_that_do_not_fit():
-    from .both import ours
-
     for library in (theirs, ours):
         g = homogeneous(library)
         g.ndata["x"] = rows(9, 2)
@@ -133,8 +129,6 @@ def test_fields_that_do_not_fit():
 
 
 def test_functions_of_dgl_serve_too():
-    from .both import ours
-
     g = homogeneous(ours)
     g.ndata["x"] = rows(9, 2)
     g.update_all(theirs.function.u_add_v("x", "x", "m"), theirs.function.max("m", "theirs"))
