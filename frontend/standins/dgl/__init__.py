@@ -67,6 +67,7 @@ from .transforms import (
     reverse,
     to_bidirected,
     to_simple,
+    to_simple_graph,
 )
 from .traversal import (
     bfs_edges_generator,
@@ -166,6 +167,7 @@ __all__ = [
     "to_pyg",
     "to_scipy",
     "to_simple",
+    "to_simple_graph",
     "topk_edges",
     "topk_nodes",
     "topological_nodes_generator",

@@ -150,6 +150,8 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
         made._node_owners, made._edge_owners = self._node_owners, self._edge_owners
         return made
 
+    __copy__ = local_var
+
     def clone(self) -> DGLGraph:
         """A copy that shares no tensor of features; gradients flow back through it."""
         made = self.local_var()

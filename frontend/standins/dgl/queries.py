@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from .base import ALL, DGLError, is_all
-from .degrees import Degrees, Known
+from .degrees import Degrees
 from .lookup import edges_between, first_edges, grouped
 from .reduce import counts
-from .topology import EType
+from .topology import Coverage, EType
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -59,21 +59,20 @@ class Queries:
         """How many edges lead to each node of `v`; a number if `v` is one."""
         found = self._find_etype(etype)
         relation, rows = self._topology.relations[found], self._topology.targets[found[2]]
-        return self._degrees(relation.dst, rows, Known(relation, "all_reached"), v, "v")
+        return self._degrees(relation.dst, rows, relation.reached, v, "v")
 
     def out_degrees(self: DGLGraph, u: Any = ALL, etype: Any = None) -> Any:
         """How many edges leave each node of `u`; a number if `u` is one."""
         found = self._find_etype(etype)
         relation, rows = self._topology.relations[found], self._topology.sources[found[0]]
-        return self._degrees(relation.src, rows, Known(relation, "all_left"), u, "u")
+        return self._degrees(relation.src, rows, relation.left, u, "u")
 
     def _degrees(
-        self: DGLGraph, ends: Tensor, rows: int, positive: Known, ids: Any, name: str
+        self: DGLGraph, ends: Tensor, rows: int, covered: Coverage, ids: Any, name: str
     ) -> Any:
         (degrees,) = self._typed(counts(ends, rows))
         if is_all(ids):
-            tracing = torch.compiler.is_dynamo_compiling()
-            return Degrees(degrees, positive) if tracing else degrees
+            return Degrees(degrees, covered) if torch.compiler.is_dynamo_compiling() else degrees
         found = degrees[self._ids(ids, name, rows)]
         return int(found) if isinstance(ids, Integral) else found
 

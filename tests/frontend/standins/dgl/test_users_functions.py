@@ -8,14 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from .both import bipartite, block, check, homogeneous, rows
+from .both import bipartite, block, check, homogeneous, ours, rows
 
 GRAPHS = {"homogeneous": homogeneous, "bipartite": bipartite, "block": block}
 
 
 def inputs(kind: str) -> dict[str, Tensor]:
-    from .both import ours
-
     g = GRAPHS[kind](ours)
     return {
         "u": rows(g.num_src_nodes(), 3, seed=1),
