@@ -12,7 +12,7 @@ from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Frame
 from .graph import DGLGraph
 from .schemes import schemes
-from .topology import EType, Relation, Topology, relation
+from .topology import Coverage, EType, Relation, Topology, relation
 
 
 def batch(graphs: Sequence[DGLGraph], ndata: Any = ALL, edata: Any = ALL) -> DGLGraph:
@@ -62,15 +62,18 @@ def _side_by_side(graphs: list[DGLGraph]) -> Topology:
         parts = [g._topology.relations[etype] for g in graphs]
         src = [r.src + start[etype[0]] for r, start in zip(parts, starts, strict=True)]
         dst = [r.dst + start[etype[2]] for r, start in zip(parts, starts, strict=True)]
-        reached, left = [r.all_reached for r in parts], [r.all_left for r in parts]
-        relations[etype] = Relation(torch.cat(src), torch.cat(dst), _all(reached), _all(left))
+        reached, left = _all([r.reached for r in parts]), _all([r.left for r in parts])
+        relations[etype] = Relation(torch.cat(src), torch.cat(dst), reached, left)
     return Topology(relations, counts, None, first.idtype, first.device)
 
 
-def _all(answers: list[bool | None]) -> bool | None:
+def _all(parts: list[Coverage]) -> Coverage:
+    if torch.compiler.is_compiling():
+        return Coverage(None)
+    answers = [part.whole for part in parts]
     if False in answers:
-        return False
-    return None if None in answers else True
+        return Coverage(False)
+    return Coverage(None if None in answers else True)
 
 
 def _joined(parts: list[tuple[Frame, int]], keys: Any, what: str) -> Frame:

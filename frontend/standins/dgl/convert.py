@@ -110,7 +110,9 @@ def _stacked(rows: list[dict[str, Any]], attr: str, what: str) -> Tensor:
     values = [row[attr] for row in rows]
     if values and isinstance(values[0], Tensor):
         return torch.stack(values)
-    return torch.as_tensor(np.asarray(values))
+    if values and isinstance(values[0], np.ndarray):
+        return torch.as_tensor(np.stack(values))
+    return torch.tensor(values)
 
 
 def to_networkx(
@@ -123,8 +125,8 @@ def to_networkx(
 ) -> Any:
     """The graph as a `MultiDiGraph` of networkx, whose edges have their id as `eid_attr`.
 
-    Attributes are rows of features. Nodes of several types are numbered one type after the other,
-    and have their type as `ntype_attr`, edges theirs, canonical, as `etype_attr`.
+    Attributes are rows of features. Nodes and edges of several types are numbered one type after
+    the other; nodes have their type as `ntype_attr`, edges theirs, canonical, as `etype_attr`.
     """
     import networkx
 
@@ -143,14 +145,16 @@ def to_networkx(
             if typed:
                 attrs[ntype_attr] = ntype
             made.add_node(starts[ntype] + row, **attrs)
+    first = 0
     for etype, r in g._topology.relations.items():
         frame = g._edge_frames[etype]
         for row, (u, v) in enumerate(zip(r.src.tolist(), r.dst.tolist(), strict=True)):
             attrs = {key: frame[key][row] for key in edge_attrs or () if key in frame}
             if typed:
                 attrs[etype_attr] = etype
-            attrs[eid_attr] = row
+            attrs[eid_attr] = first + row
             made.add_edge(starts[etype[0]] + u, starts[etype[2]] + v, **attrs)
+        first += r.src.shape[0]
     return made
 
 

@@ -1,7 +1,7 @@
 """Degrees, while a call is traced.
 
 Layers ask `(graph.in_degrees() == 0).any()` and raise, so a tracer needs a Python answer. The graph
-knows it (`Relation.all_reached`); a `Degrees` gives that answer, and is a tensor for all else.
+knows it (`Relation.reached`); a `Degrees` gives that answer, and is a tensor for all else.
 Outside of tracing, degrees are tensors.
 """
 
@@ -13,14 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .topology import Coverage
+
 
 class Degrees:
-    """A tensor of degrees, of which it is known whether all are above zero."""
+    """A tensor of degrees, of which it may be known whether all are above zero."""
 
     __hash__ = None  # as of a tensor, it is elements that are compared
 
-    def __init__(self, values: Tensor, all_positive: bool):
-        self.values, self._all_positive = values, all_positive
+    def __init__(self, values: Tensor, covered: Coverage):
+        self.values, self._covered = values, covered
 
     def __eq__(self, other: object) -> Any:
         return self._answer(self.values == other, other, 0, False)
@@ -43,7 +45,7 @@ class Degrees:
     def _answer(self, values: Tensor, other: object, border: int, positive: bool) -> Any:
         """The comparison; where it asks for degrees above zero, with the answer."""
         if isinstance(other, int) and other == border:
-            return Comparison(values, positive, self._all_positive)
+            return Comparison(values, positive, self._covered)
         return values
 
     @classmethod
@@ -96,16 +98,20 @@ class Degrees:
 class Comparison:
     """Whether each degree is above zero (`positive`), or is zero (not `positive`)."""
 
-    def __init__(self, values: Tensor, positive: bool, all_positive: bool):
-        self.values, self._positive, self._all_positive = values, positive, all_positive
+    def __init__(self, values: Tensor, positive: bool, covered: Coverage):
+        self.values, self._positive, self._covered = values, positive, covered
 
     def any(self) -> Any:
-        """Whether one is: known if the question is for a zero."""
-        return self.values.any() if self._positive else Answer(not self._all_positive)
+        """Whether one is: it may be known if the question is for a zero."""
+        if self._positive or self._covered.whole is None:
+            return self.values.any()
+        return Answer(not self._covered.whole)
 
     def all(self) -> Any:
-        """Whether all are: known if the question is for no zero."""
-        return Answer(self._all_positive) if self._positive else self.values.all()
+        """Whether all are: it may be known if the question is for no zero."""
+        if not self._positive or self._covered.whole is None:
+            return self.values.all()
+        return Answer(self._covered.whole)
 
     @classmethod
     def __torch_function__(
@@ -129,7 +135,7 @@ class Comparison:
         return self.values[index]
 
     def __invert__(self) -> Comparison:
-        return Comparison(~self.values, not self._positive, self._all_positive)
+        return Comparison(~self.values, not self._positive, self._covered)
 
 
 class Answer:

@@ -86,7 +86,10 @@ class Edits:
         removed = self._ids(eids, "eids", self.num_edges(found))
         if removed.shape[0] == 0:
             return
-        kept = _others(removed, self.num_edges(found))
+        self._keep_edges(found, _others(removed, self.num_edges(found)), store_ids)
+
+    def _keep_edges(self: DGLGraph, found: EType, kept: Tensor, store_ids: bool) -> None:
+        """Removes all other edges of a type."""
         edges = {e: self._typed_ids(self.num_edges(e)) for e in self.canonical_etypes}
         edges[found] = self._typed(kept)[0]
         if self._batch_edges is not None:

@@ -150,6 +150,8 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
         made._batch_nodes, made._batch_edges = self._batch_nodes, self._batch_edges
         return made
 
+    __copy__ = local_var
+
     def clone(self) -> DGLGraph:
         """A copy that shares no tensor of features; gradients flow back through it."""
         made = self.local_var()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .base import DGLError
+from .reduce import counts
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -43,9 +44,25 @@ class Matrices:
         found = self._find_etype(etype)
         if scipy_fmt is None:
             return self._sparse(found, transpose, None).to(ctx)
-        if scipy_fmt not in ("coo", "csr"):
-            raise DGLError(f"scipy_fmt must be 'coo' or 'csr', got {scipy_fmt!r}")
         return to_scipy(self[found], transpose=transpose, scipy_fmt=scipy_fmt)
+
+    def adj_tensors(self: DGLGraph, fmt: str, etype: Any = None) -> tuple[Tensor, ...]:
+        """The adjacency of a type: `(u, v)` for `coo`, or pointers, ends and edges' ids.
+
+        `csr` has a pointer a source, `csc` a pointer a target.
+        """
+        found = self._find_etype(etype)
+        r = self._topology.relations[found]
+        if fmt == "coo":
+            return self._typed(r.src, r.dst)
+        if fmt not in ("csr", "csc"):
+            raise DGLError(f"fmt must be 'coo', 'csr' or 'csc', got {fmt!r}")
+        owner, other = (r.src, r.dst) if fmt == "csr" else (r.dst, r.src)
+        topology = self._topology
+        rows = topology.sources[found[0]] if fmt == "csr" else topology.targets[found[2]]
+        order = owner.argsort(stable=True)
+        starts = torch.cat([owner.new_zeros(1), counts(owner, rows).cumsum(0)])
+        return self._typed(starts, other[order], order)
 
     def _sparse(self: DGLGraph, etype: Any, transpose: bool, values: Tensor | None) -> Tensor:
         topology = self._topology
@@ -79,17 +96,24 @@ def to_scipy(
 ) -> Any:
     """The adjacency of a type as a matrix of scipy, with a row a source.
 
-    Values are ones, or the feature `eweight_name` of shape `(edges,)`. The `coo` matrix has entries
-    in the order of edges, and ends that share the graph's memory.
+    Values are ones of `int64`, or the feature `eweight_name` of shape `(edges,)`. There is an entry
+    for each edge, also of parallel ones, in the order of edges (`coo`), or of these in each row
+    (`csr`). The ends of `coo` may share the graph's memory.
     """
+    if scipy_fmt not in ("coo", "csr"):
+        raise DGLError(f"scipy_fmt must be 'coo' or 'csr', got {scipy_fmt!r}")
     found = g._find_etype(etype)
     r = g._topology.relations[found]
     shape = g._topology.sources[found[0]], g._topology.targets[found[2]]
     if eweight_name is None:
-        values = np.ones(r.src.shape[0], dtype=np.float32)
+        values = np.ones(r.src.shape[0], dtype=np.int64)
     else:
         values = g._edge_frames[found][eweight_name].detach().cpu().numpy()
     ends = r.src.cpu().numpy(), r.dst.cpu().numpy()
     if transpose:
         ends, shape = ends[::-1], shape[::-1]
-    return scipy.sparse.coo_matrix((values, ends), shape=shape).asformat(scipy_fmt)
+    if scipy_fmt == "coo":
+        return scipy.sparse.coo_matrix((values, ends), shape=shape)
+    order = ends[0].argsort(kind="stable")
+    starts = np.concatenate([[0], np.bincount(ends[0], minlength=shape[0]).cumsum()])
+    return scipy.sparse.csr_matrix((values[order], ends[1][order], starts), shape=shape)

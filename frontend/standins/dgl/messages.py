@@ -12,7 +12,7 @@ from .base import DGLError
 from .frames import Rows
 from .function import TargetCode, is_message, is_reduce
 from .mailbox import reduce_by_degree
-from .reduce import reduce_messages
+from .reduce import reduce_messages, without_messages
 from .topology import EType
 from .udf import EdgeBatch, NodeBatch
 
@@ -99,11 +99,12 @@ def _padded(value: Tensor, dims: int) -> Tensor:
 
 
 def message_passing(
-    passage: Passage, message: Any, reduce: Any, apply: Any = None
+    passage: Passage, message: Any, reduce: Any, apply: Any = None, infinite: bool = False
 ) -> dict[str, Tensor]:
     """Messages, reduced at the targets, and a user's function of these and the old features.
 
-    Returns features of `num_dst` rows. Raises `DGLError` if a known message and a known reduce
+    Returns features of `num_dst` rows. Where no edge leads, max and min are zero, or infinities
+    with `infinite`. Raises `DGLError` if a known message and a known reduce
     function are about different fields.
     """
     if is_message(message) and is_reduce(reduce) and message.out_field != reduce.msg_field:
@@ -115,6 +116,8 @@ def message_passing(
     if is_reduce(reduce):
         received = sent[reduce.msg_field]
         reduced = reduce_messages(received, passage.dst, passage.num_dst, reduce.name)
+        if infinite:
+            reduced = without_messages(reduced, passage.dst, reduce.name)
         results = {reduce.out_field: reduced}
     else:
         results = reduce_by_degree(passage, reduce, sent)

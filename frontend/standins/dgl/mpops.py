@@ -1,4 +1,4 @@
-"""`dgl.u_add_v(g, 'x', 'y')` and its kin: a row an edge, of features that are named."""
+"""`dgl.u_add_v(g, x, y)` and its kin: functions of `dgl.ops`, of one edge type."""
 
 from __future__ import annotations
 
@@ -8,33 +8,29 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from .function import OPERATIONS
-from .messages import combine
+from .ops import gsddmm
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
 
 
-def copy_u(g: DGLGraph, x_node: str, etype: Any = None) -> Tensor:
-    """Feature `x_node` of the source of each edge."""
-    return _end(g, x_node, etype, "u")
+def copy_u(g: DGLGraph, x_node: Tensor, etype: Any = None) -> Tensor:
+    """Rows of the sources `x_node`, one an edge."""
+    return gsddmm(_of_type(g, etype), "copy_lhs", x_node, None)
 
 
-def copy_v(g: DGLGraph, x_node: str, etype: Any = None) -> Tensor:
-    """Feature `x_node` of the target of each edge."""
-    return _end(g, x_node, etype, "v")
+def copy_v(g: DGLGraph, x_node: Tensor, etype: Any = None) -> Tensor:
+    """Rows of the targets `x_node`, one an edge."""
+    return gsddmm(_of_type(g, etype), "copy_rhs", None, x_node)
 
 
-def _end(g: DGLGraph, name: str, etype: Any, end: str) -> Tensor:
-    found = g._find_etype(etype)
-    relation = g._topology.relations[found]
-    if end == "u":
-        return g._source_frames[found[0]][name].index_select(0, relation.src)
-    return g._target_frames[found[2]][name].index_select(0, relation.dst)
+def _of_type(g: DGLGraph, etype: Any) -> DGLGraph:
+    return g if etype is None else g[etype]
 
 
 def _binary(operation: str) -> Callable[..., Tensor]:
-    def function(g: DGLGraph, x_node: str, y_node: str, etype: Any = None) -> Tensor:
-        return combine(operation, _end(g, x_node, etype, "u"), _end(g, y_node, etype, "v"))
+    def function(g: DGLGraph, x_node: Tensor, y_node: Tensor, etype: Any = None) -> Tensor:
+        return gsddmm(_of_type(g, etype), operation, x_node, y_node)
 
     function.__name__ = function.__qualname__ = f"u_{operation}_v"
     function.__doc__ = f"`x_node` of the source {operation} `y_node` of the target, a row an edge."

@@ -16,7 +16,7 @@ from torch import Tensor
 from .base import ALL, DGLError, is_all
 from .function import OPERATIONS, REDUCERS
 from .messages import combine
-from .reduce import reduce_messages
+from .reduce import reduce_messages, without_messages
 from .segments import gather_mm, segment_mm, segment_reduce, segment_softmax
 from .topology import EType
 
@@ -59,8 +59,8 @@ def gsddmm(
 def gspmm(g: DGLGraph, op: str, reduce_op: str, lhs_data: Any, rhs_data: Any) -> Any:
     """A row a target: messages `op` of sources (`lhs_data`) and edges, reduced by `reduce_op`.
 
-    Targets that no edge leads to have zeros. With several edge types, messages of all types that
-    lead to a node are reduced together.
+    Targets that no edge leads to have zeros, but infinities of max and min. With several edge
+    types, messages of all types that lead to a node are reduced together.
     """
     topology = g._topology
     sent: dict[str, list[Tensor]] = {}
@@ -69,12 +69,11 @@ def gspmm(g: DGLGraph, op: str, reduce_op: str, lhs_data: Any, rhs_data: Any) ->
         value = _edge_value(g, etype, op, (lhs_data, "u"), (rhs_data, "e"))
         sent.setdefault(etype[2], []).append(value)
         index.setdefault(etype[2], []).append(relation.dst)
-    results = {
-        ntype: reduce_messages(
-            _joined(values), _joined(index[ntype]), topology.targets[ntype], reduce_op
-        )
-        for ntype, values in sent.items()
-    }
+    results: dict[str, Tensor] = {}
+    for ntype, values in sent.items():
+        to = _joined(index[ntype])
+        reduced = reduce_messages(_joined(values), to, topology.targets[ntype], reduce_op)
+        results[ntype] = without_messages(reduced, to, reduce_op)
     return results if len(topology.relations) > 1 else next(iter(results.values()))
 
 

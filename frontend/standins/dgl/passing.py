@@ -12,7 +12,7 @@ from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Rows, checked, write_rows
 from .function import is_message, is_reduce
 from .messages import Passage, cross_reduce, message_passing, messages
-from .reduce import reduce_messages
+from .reduce import INFINITY, reduce_messages
 from .topology import EType
 from .udf import NodeBatch
 from .views import Column
@@ -68,11 +68,15 @@ class Passing:
             order = list(functions)
         results: dict[str, list[dict[str, Tensor]]] = {}
         for etype in order:
-            made = message_passing(self._passage(etype), *functions[etype])
+            # A type without an edge to a node must not win against another with a negative maximum.
+            made = message_passing(self._passage(etype), *functions[etype], infinite=True)
             results.setdefault(etype[2], []).append(made)
         for ntype, parts in results.items():
             etype = next(e for e in functions if e[2] == ntype)
-            self._write_targets(etype, None, cross_reduce(parts, cross_reducer))
+            joined = cross_reduce(parts, cross_reducer)
+            if any(getattr(f[1], "name", None) in INFINITY for f in functions.values()):
+                joined = {key: v.masked_fill(v.isinf(), 0) for key, v in joined.items()}
+            self._write_targets(etype, None, joined)
             if apply_node_func is not None:
                 self._apply_to_nodes(apply_node_func, ntype, "dst", None)
 
@@ -121,7 +125,10 @@ class Passing:
         apply_node_func: Any = None,
         etype: Any = None,
     ) -> None:
-        """`update_all` for the targets `v` only; those without an edge get zeros."""
+        """`update_all` for the targets `v` only.
+
+        Those without an edge get zeros, but infinities of max and min.
+        """
         found = self._find_etype(etype)
         nodes = self._ids(v, "v").unique()
         if nodes.shape[0] == 0:
@@ -214,7 +221,8 @@ class Passing:
         part.num_dst = nodes.shape[0]
         part.targets = Rows(part.targets, nodes)
         part.nodes = lambda: self._typed(nodes)[0]
-        self._write_targets(etype, nodes, message_passing(part, *functions))
+        results = message_passing(part, *functions, infinite=True)
+        self._write_targets(etype, nodes, results)
 
     def _apply_to_edges(self: DGLGraph, func: Any, etype: EType, eids: Tensor | None) -> None:
         if eids is None:

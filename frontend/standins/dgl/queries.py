@@ -12,7 +12,7 @@ from .base import ALL, DGLError, is_all
 from .degrees import Degrees
 from .lookup import edges_between, first_edges, grouped
 from .reduce import counts
-from .topology import EType
+from .topology import Coverage, EType
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -59,22 +59,20 @@ class Queries:
         """How many edges lead to each node of `v`; a number if `v` is one."""
         found = self._find_etype(etype)
         relation, rows = self._topology.relations[found], self._topology.targets[found[2]]
-        return self._degrees(relation.dst, rows, relation.all_reached, v, "v")
+        return self._degrees(relation.dst, rows, relation.reached, v, "v")
 
     def out_degrees(self: DGLGraph, u: Any = ALL, etype: Any = None) -> Any:
         """How many edges leave each node of `u`; a number if `u` is one."""
         found = self._find_etype(etype)
         relation, rows = self._topology.relations[found], self._topology.sources[found[0]]
-        return self._degrees(relation.src, rows, relation.all_left, u, "u")
+        return self._degrees(relation.src, rows, relation.left, u, "u")
 
     def _degrees(
-        self: DGLGraph, ends: Tensor, rows: int, positive: bool | None, ids: Any, name: str
+        self: DGLGraph, ends: Tensor, rows: int, covered: Coverage, ids: Any, name: str
     ) -> Any:
         (degrees,) = self._typed(counts(ends, rows))
         if is_all(ids):
-            if positive is not None and torch.compiler.is_compiling():
-                return Degrees(degrees, positive)
-            return degrees
+            return Degrees(degrees, covered) if torch.compiler.is_compiling() else degrees
         found = degrees[self._ids(ids, name, rows)]
         return int(found) if isinstance(ids, Integral) else found
 

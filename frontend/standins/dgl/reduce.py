@@ -7,6 +7,9 @@ from torch import Tensor
 
 from .base import DGLError
 
+INFINITY = {"max": float("-inf"), "min": float("inf")}
+"""What the reducers without an identity among the numbers start from."""
+
 
 def reduce_messages(messages: Tensor, index: Tensor, rows: int, reducer: str) -> Tensor:
     """Row `i` of the result is the `reducer` of messages whose `index` is `i`, and else zero.
@@ -25,6 +28,18 @@ def reduce_messages(messages: Tensor, index: Tensor, rows: int, reducer: str) ->
         at = index.reshape((-1,) + (1,) * (messages.dim() - 1)).expand_as(messages)
         return zeros.scatter_reduce(0, at, messages, f"a{reducer}", include_self=False)
     raise DGLError(f"reducer {reducer!r} not recognized: sum, mean, max or min")
+
+
+def without_messages(reduced: Tensor, index: Tensor, reducer: str) -> Tensor:
+    """A result of `reduce_messages` with infinities, for max and min, where there is no message.
+
+    DGL has zeros there in the results of `update_all` only.
+    """
+    if reducer not in INFINITY:
+        return reduced
+    empty = counts(index, reduced.shape[0]) == 0
+    empty = empty.reshape((-1,) + (1,) * (reduced.dim() - 1))
+    return reduced.masked_fill(empty, INFINITY[reducer])
 
 
 def _sum(messages: Tensor, index: Tensor, rows: int) -> Tensor:

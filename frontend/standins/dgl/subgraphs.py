@@ -11,7 +11,6 @@ from torch import Tensor
 from .base import EID, NID, DGLError
 from .frames import Frame, Rows
 from .graph import DGLGraph
-from .lookup import grouped
 from .topology import EType, Topology, relation
 
 Nodes = dict[str, Tensor]
@@ -34,11 +33,11 @@ def node_subgraph(
     """
     _no_block(graph, "node_subgraph")
     chosen = _node_ids(graph, nodes)
-    inside = {ntype: _mask(graph, ntype, ids) for ntype, ids in chosen.items()}
+    places = {ntype: _places(graph, ntype, ids) for ntype, ids in chosen.items()}
     edges: Edges = {}
     for etype, found in graph._topology.relations.items():
-        eids = grouped(found.src, graph._topology.sources[etype[0]], chosen[etype[0]])
-        edges[etype] = eids[inside[etype[2]][found.dst[eids]]]
+        src, dst = places[etype[0]][found.src], places[etype[2]][found.dst]
+        edges[etype] = _sorted(src, (src >= 0) & (dst >= 0))
     made = induced(graph, chosen if relabel_nodes else None, edges, store_ids)
     return made.to(output_device)
 
@@ -94,7 +93,8 @@ def _at(graph: DGLGraph, nodes: Any, what: str, relabel_nodes: bool, store_ids: 
     edges: Edges = {}
     for etype, found in topology.relations.items():
         end, ntype = (found.dst, etype[2]) if what == "in_subgraph" else (found.src, etype[0])
-        edges[etype] = grouped(end, topology.sources[ntype], chosen[ntype])
+        order = _places(graph, ntype, chosen[ntype])[end]
+        edges[etype] = _sorted(order, order >= 0)
     return induced(graph, _ends(graph, edges) if relabel_nodes else None, edges, store_ids)
 
 
@@ -236,6 +236,12 @@ def _places(graph: DGLGraph, ntype: str, ids: Tensor) -> Tensor:
     places = torch.full((graph._topology.sources[ntype],), -1, device=graph.device)
     places[ids] = torch.arange(ids.shape[0], device=graph.device)
     return places
+
+
+def _sorted(keys: Tensor, mask: Tensor) -> Tensor:
+    """The rows of a mask, by their key, and by number where keys are equal."""
+    rows = mask.nonzero().flatten()
+    return rows[keys[rows].argsort(stable=True)]
 
 
 def _ends(graph: DGLGraph, edges: Edges) -> Nodes:

@@ -15,32 +15,39 @@ from .base import DGLError
 EType = tuple[str, str, str]
 
 
+class Coverage:
+    """Whether every node of a side has an edge; None is not known.
+
+    Layers ask, and branch on the answer. It is found when a relation is made, since a traced
+    program can only ask an object, and it is an object of its own so that a trace depends on the
+    answer only where it is asked for.
+    """
+
+    def __init__(self, whole: bool | None):
+        self.whole = whole
+
+
 class Relation:
     """The edges of one type: `src` and `dst`, two `int64` tensors with one entry an edge.
 
-    `all_reached` and `all_left` say whether every target has an edge that leads to it and every
-    source one that leaves it. Layers ask, and branch on the answer; it is found when the relation
-    is made, since a traced program can only ask an object. None is not known: the relation was
-    made while tracing.
+    `reached` is about targets, and edges that lead to them, `left` about sources.
     """
 
-    def __init__(
-        self,
-        src: Tensor,
-        dst: Tensor,
-        all_reached: bool | None,
-        all_left: bool | None,
-    ):
+    def __init__(self, src: Tensor, dst: Tensor, reached: Coverage, left: Coverage):
         self.src, self.dst = src, dst
-        self.all_reached, self.all_left = all_reached, all_left
+        self.reached, self.left = reached, left
 
 
 def relation(src: Tensor, dst: Tensor, num_src: int, num_dst: int) -> Relation:
     """The relation of these ends, which are within range."""
     src, dst = src.long(), dst.long()
+    return Relation(src, dst, _coverage(dst, num_dst), _coverage(src, num_src))
+
+
+def _coverage(ids: Tensor, rows: int) -> Coverage:
     if torch.compiler.is_compiling():
-        return Relation(src, dst, None, None)
-    return Relation(src, dst, _all_in(dst, num_dst), _all_in(src, num_src))
+        return Coverage(None)
+    return Coverage(_all_in(ids, rows))
 
 
 def _all_in(ids: Tensor, rows: int) -> bool:
@@ -84,7 +91,7 @@ class Topology:
     def moved(self, device: torch.device) -> Topology:
         """The same on another device."""
         relations = {
-            etype: Relation(r.src.to(device), r.dst.to(device), r.all_reached, r.all_left)
+            etype: Relation(r.src.to(device), r.dst.to(device), r.reached, r.left)
             for etype, r in self.relations.items()
         }
         return self._with(relations, self.idtype, device)

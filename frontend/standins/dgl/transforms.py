@@ -12,7 +12,7 @@ from .create import graph
 from .graph import DGLGraph
 from .lookup import grouped
 from .reduce import reduce_messages
-from .topology import EType, Relation, Topology, relation
+from .topology import Coverage, EType, Relation, Topology, relation
 
 
 def reverse(
@@ -31,7 +31,7 @@ def reverse(
     topology = g._topology
     turned: dict[EType, Relation] = {}
     for (src, name, dst), r in topology.relations.items():
-        turned[dst, name, src] = Relation(r.dst, r.src, r.all_left, r.all_reached)
+        turned[dst, name, src] = Relation(r.dst, r.src, r.left, r.reached)
     made = DGLGraph(Topology(turned, topology.sources, None, topology.idtype, topology.device))
     (nodes, _), edges = g._copied_frames()
     if copy_ndata:
@@ -61,7 +61,7 @@ def add_self_loop(
     # Not `relation`: while tracing it could not tell that every node is reached now.
     relations = dict(topology.relations)
     relations[found] = Relation(
-        torch.cat([old.src, loops]), torch.cat([old.dst, loops]), True, True
+        torch.cat([old.src, loops]), torch.cat([old.dst, loops]), Coverage(True), Coverage(True)
     )
     made._topology = Topology(relations, topology.sources, None, topology.idtype, topology.device)
     data = {name: _loop_feature(frame[name], old, rows, fill_data) for name in names}
@@ -82,8 +82,9 @@ def remove_self_loop(g: DGLGraph, etype: Any = None) -> DGLGraph:
     """A copy without the edges of a type that lead from a node to itself."""
     found = _loop_type(g, etype, "remove_self_loop")
     old = g._topology.relations[found]
-    loops = (old.src == old.dst).nonzero().flatten()
-    return remove_edges(g, g._typed(loops)[0], found)
+    made = g.clone()
+    made._keep_edges(found, (old.src != old.dst).nonzero().flatten(), False)
+    return made
 
 
 def _loop_type(g: DGLGraph, etype: Any, what: str) -> EType:
@@ -217,6 +218,11 @@ def to_simple(
         return made
     mapping = {etype: g._typed(inverse)[0] for etype, (inverse, _) in found.items()}
     return made, mapping if len(mapping) > 1 else next(iter(mapping.values()))
+
+
+def to_simple_graph(g: DGLGraph) -> DGLGraph:
+    """The old name of `to_simple`."""
+    return to_simple(g)
 
 
 def _merged(value: Tensor, inverse: Tensor, rows: int, aggregator: str) -> Tensor:
