@@ -1,7 +1,14 @@
 """DGL 2.1's graphs in plain torch: code that is written for DGL runs here without it.
 
 `install` makes `import dgl` find this package. What DGL has and this package does not raises an
-error that names it.
+error that names it. It answers as DGL does, but for these:
+
+- ids that are negative or out of range are errors, also where DGL takes them;
+- apply functions of `update_all` see zeros where DGL's see infinities: after max and min, at nodes
+  that no edge leads to;
+- equal maxima share the gradient, where DGL gives it to one of them;
+- `adj` gives a sparse tensor of torch, `formats` and `create_formats_` do nothing;
+- random graphs are others for the same seed.
 """
 
 from typing import Any

@@ -16,7 +16,7 @@ from .absent import MODULES
 HERE = __package__
 """The name of this package; the real one's is `dgl`."""
 
-ALIASES = {"dgl.heterograph": "graph", "dgl.subgraph": "subgraphs", "dgl.nn.pytorch.softmax": "ops"}
+ALIASES = {"dgl.heterograph": "graph", "dgl.subgraph": "subgraphs"}
 """Modules of DGL that have another name here."""
 
 log = logging.getLogger("gnnc.dgl")

@@ -148,6 +148,7 @@ def relations() -> list[Case]:
         cases += [typed.on(None, nodes(4), types("sources", 3))]
     full = Layer("RelGraphConv", 4, 3, 5, activation=tanh, layer_norm=True)
     bare = Layer("RelGraphConv", 4, 3, 3, self_loop=False, bias=False)
+    many = Layer("RelGraphConv", 4, 3, 30)
     for size, options in ((4, {"use_norm": True}), (6, {})):
         hgt = Layer("HGTConv", size, 3, 2, 3, 4, dropout=0.0, **options)
         for kind in ("gaps", "block"):
@@ -156,6 +157,7 @@ def relations() -> list[Case]:
         *cases,
         Layer("RelGraphConv", 6, 6, 3, "bdd").on("gaps", nodes(6), types("edges", 3)),
         Layer("RelGraphConv", 4, 3, 3).on("block", nodes(4), types("edges", 3)),
+        many.on("gaps", nodes(4), types("edges", 30), norm=Input("edges", (1,), "positive")),
         full.on("gaps", nodes(4), types("edges", 5), norm=Input("edges", (1,), "positive")),
         bare.on("block", nodes(4), types("edges", 3)),
         Layer("GatedGraphConv", 3, 5, 2, 3).on("gaps", nodes(3), types("edges", 3)),

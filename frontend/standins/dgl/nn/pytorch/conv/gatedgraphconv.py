@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..helpers import ChecksInDegrees, aggregate, aggregate_edges, relu_gain
 
@@ -38,7 +37,9 @@ class GatedGraphConv(ChecksInDegrees, nn.Module):
 
     def forward(self, graph, feat: Tensor, etypes: Tensor | None = None) -> Tensor:
         self._check_types(etypes)
-        feat = F.pad(feat, (0, self._out_feats - self._in_feats))
+        if self._in_feats < self._out_feats:
+            rest = feat.new_zeros(feat.shape[0], self._out_feats - self._in_feats)
+            feat = torch.cat([feat, rest], dim=-1)
         for _ in range(self._n_steps):
             feat = self.gru(self._messages(graph, feat, etypes), feat)
         return feat

@@ -49,10 +49,12 @@ class RelGraphConv(nn.Module):
 
     def forward(self, g, feat: Tensor, etypes, norm=None, *, presorted: bool = False) -> Tensor:
         etypes = torch.as_tensor(etypes, device=feat.device)
-        messages = self.linear_r(feat[g.edges()[0]], etypes, presorted)
-        if norm is not None:
-            messages = messages * norm.reshape(-1, 1)
-        out = aggregate_edges(g, messages)
+        norm = None if norm is None else norm.reshape(-1, 1)
+        if self._relations_are_few(g, feat):
+            out = self._by_relation(g, feat, etypes, norm)
+        else:
+            messages = self.linear_r(feat[g.edges()[0]], etypes, presorted)
+            out = aggregate_edges(g, messages if norm is None else messages * norm)
         if self.layer_norm:
             out = self.layer_norm_weight(out)
         if self.bias:
@@ -62,3 +64,22 @@ class RelGraphConv(nn.Module):
         if self.activation is not None:
             out = self.activation(out)
         return self.dropout(out)
+
+    def _relations_are_few(self, g, feat: Tensor) -> bool:
+        """Whether sums at all nodes for each relation are less work than the edges' messages. A
+        compiler is given the messages, and finds out itself."""
+        if torch.compiler.is_compiling() or self.linear_r.regularizer == "bdd":
+            return False
+        return self.linear_r.num_types * g.num_dst_nodes() <= 2 * g.num_edges()
+
+    def _by_relation(self, g, feat: Tensor, etypes: Tensor, norm: Tensor | None) -> Tensor:
+        """sum_r (sum_j e_ji h_j) W_r."""
+        source, destination = g.edges()
+        parts = []
+        for etype, matrix in enumerate(self.linear_r.get_weight()):
+            edges = (etypes == etype).nonzero().squeeze(1)
+            rows = feat.index_select(0, source[edges])
+            rows = rows if norm is None else rows * norm[edges]
+            sums = feat.new_zeros(g.num_dst_nodes(), feat.shape[1])
+            parts.append(sums.index_add_(0, destination[edges], rows) @ matrix)
+        return sum(parts)
