@@ -68,7 +68,7 @@ class RelGraphConv(nn.Module):
     def _relations_are_few(self, g, feat: Tensor) -> bool:
         """Whether sums at all nodes for each relation are less work than the edges' messages. A
         compiler is given the messages, and finds out itself."""
-        if torch.compiler.is_compiling() or self.linear_r.regularizer == "bdd":
+        if torch.compiler.is_dynamo_compiling() or self.linear_r.regularizer == "bdd":
             return False
         return self.linear_r.num_types * g.num_dst_nodes() <= 2 * g.num_edges()
 
