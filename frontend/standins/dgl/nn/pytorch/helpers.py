@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ... import function as fn
 from ... import ops
 from ...base import DGLError
 
@@ -40,14 +41,22 @@ def aggregate(graph, source: Tensor, weight: Tensor | None = None, reduce: str =
     """
     if weight is not None and weight.shape[0] != graph.num_edges():
         raise AssertionError(f"{weight.shape[0]} weights for {graph.num_edges()} edges")
-    if weight is None:
-        return getattr(ops, f"copy_u_{reduce}")(graph, source)
-    return getattr(ops, f"u_mul_e_{reduce}")(graph, source, weight)
+    with graph.local_scope():
+        graph.srcdata["h"] = source
+        message = fn.copy_u("h", "m")
+        if weight is not None:
+            graph.edata["w"] = weight
+            message = fn.u_mul_e("h", "w", "m")
+        graph.update_all(message, getattr(fn, reduce)("m", "h"))
+        return graph.dstdata["h"]
 
 
 def aggregate_edges(graph, edge: Tensor, reduce: str = "sum") -> Tensor:
     """Reduces the features of a node's incoming edges; nodes without any get 0."""
-    return getattr(ops, f"copy_e_{reduce}")(graph, edge)
+    with graph.local_scope():
+        graph.edata["m"] = edge
+        graph.update_all(fn.copy_e("m", "m"), getattr(fn, reduce)("m", "h"))
+        return graph.dstdata["h"]
 
 
 def ends(graph, source: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
