@@ -7,6 +7,7 @@ Outside of tracing, degrees are tensors.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,8 @@ class Degrees:
         args: tuple[object, ...] = (),
         kwargs: dict[str, object] | None = None,
     ) -> Any:
+        if function in COMPARISONS and isinstance(args[0], Degrees) and not kwargs:
+            return COMPARISONS[function](args[0], args[1])
         return _call(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -63,6 +66,9 @@ class Degrees:
 
     def __getitem__(self, index: Any) -> Tensor:
         return self.values[index]
+
+    def __repr__(self) -> str:
+        return repr(self.values)
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -82,6 +88,15 @@ class Degrees:
     def __pow__(self, other: Any) -> Tensor:
         return self.values ** plain(other)
 
+    def __floordiv__(self, other: Any) -> Tensor:
+        return self.values // plain(other)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return self.values % plain(other)
+
+    def __neg__(self) -> Tensor:
+        return -self.values
+
     def __radd__(self, other: Any) -> Tensor:
         return other + self.values
 
@@ -93,6 +108,17 @@ class Degrees:
 
     def __rtruediv__(self, other: Any) -> Tensor:
         return other / self.values
+
+
+COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {
+    torch.eq: operator.eq,
+    torch.ne: operator.ne,
+    torch.gt: operator.gt,
+    torch.ge: operator.ge,
+    torch.lt: operator.lt,
+    torch.le: operator.le,
+}
+"""What torch's functions of the same meaning are."""
 
 
 class Comparison:
@@ -165,5 +191,11 @@ def plain(value: object) -> object:
 def _call(
     function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object] | None
 ) -> Any:
-    named = {name: plain(value) for name, value in (kwargs or {}).items()}
-    return function(*[plain(a) for a in args], **named)
+    named = {name: _plain_parts(value) for name, value in (kwargs or {}).items()}
+    return function(*[_plain_parts(a) for a in args], **named)
+
+
+def _plain_parts(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return type(value)([plain(part) for part in value])
+    return plain(value)

@@ -212,3 +212,51 @@ def test_features_that_stay():
     function(other, x)
     assert sorted(g.ndata) == ["h", "out"] and g.ndata["out"].equal(other.ndata["out"])
     assert g.edata["e"].equal(other.edata["e"])
+
+
+def test_degrees_are_as_tensors():
+    """All but what is asked of them is the tensor's."""
+
+    def function(g: dgl.DGLGraph, x: Tensor) -> list[Tensor]:
+        d = g.in_degrees()
+        return [
+            *(d + 1, 1 + d, d - 1, 1 - d, d * 2, 2 * d, d / 2, 1.0 / (d + 1), d**2),
+            *(-d, d // 2, d % 2, x[:, 0] * d, x / d.unsqueeze(1).clamp(min=1)),
+            *(torch.clamp(d, min=1), torch.stack([d, d]), torch.cat([d, d]), d.view(-1, 1)),
+            *(torch.where(d > 0, 1.0 / d, 0.0), x.masked_fill((d == 0).unsqueeze(1), 0)),
+            *((d == 0).sum(), torch.sum(d != 0), d.max(), (d > 0).float(), x[:, 0] * (d >= 1)),
+            *((d == 0) & (x[:, 0] > 0), x[d % 5], d[2:], x.new_zeros(d.shape), x.new_zeros(len(d))),
+            *(torch.nn.functional.embedding(d % 5, x), d.to(x), (d <= 3)[1:], d < 1 + d),
+        ]
+
+    compiled = torch.compile(function, backend="eager", dynamic=True, fullgraph=True)
+    for size in SIZES:
+        g = homogeneous(*size)
+        x = torch.randn(g.num_nodes(), 3)
+        for got, wanted in zip(compiled(g, x), function(g, x), strict=True):
+            assert torch.equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda d: (d == 0).any(),
+        lambda d: torch.any(d == 0),
+        lambda d: (d < 1).any().item(),
+        lambda d: torch.eq(d, 0).any(),
+        lambda d: bool((d <= 0).any()),
+        lambda d: not (d > 0).all(),
+        lambda d: not torch.all(d >= 1),
+        lambda d: not (d != 0).all(),
+    ],
+)
+def test_questions(asked: Callable[[Any], Any]):
+    """Each way to ask whether a node has no edge has an answer without leaving the trace."""
+
+    def function(g: dgl.DGLGraph, x: Tensor) -> Tensor:
+        return x * 2 if asked(g.in_degrees()) else x * 3
+
+    compiled = torch.compile(function, backend="eager", dynamic=True, fullgraph=True)
+    for g in (homogeneous(5, 17), dgl.add_self_loop(homogeneous(5, 17))):
+        x = torch.ones(5, 3)
+        assert compiled(g, x).equal(function(g, x))
