@@ -16,7 +16,11 @@ _ZERO_IN_DEGREES = (
 
 
 def refuse_if(bad: Tensor, message: str) -> None:
-    """Raises where any value of `bad` is true. The only place where a layer looks at data."""
+    """
+    Raises:
+        DGLError: a value of `bad` is true. To a tracer a graph's degrees have the answer; at other
+            data it stops here.
+    """
     if bad.any():
         raise DGLError(message)
 

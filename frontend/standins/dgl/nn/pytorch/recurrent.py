@@ -22,7 +22,10 @@ class LSTM(nn.Module):
         self, input_size: int, hidden_size: int, num_layers: int = 1, bidirectional: bool = False
     ):
         super().__init__()
+        self.input_size = input_size
         self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bidirectional = bidirectional
         for layer in range(num_layers):
             for direction in ("", "_reverse")[: 1 + bidirectional]:
                 self._add_cell(f"l{layer}{direction}", input_size)
@@ -61,3 +64,8 @@ class LSTM(nn.Module):
 
     def _of(self, name: str, cell: str) -> Tensor:
         return getattr(self, f"{name}_{cell}")
+
+    def extra_repr(self) -> str:
+        options = f", num_layers={self.num_layers}" if self.num_layers > 1 else ""
+        options += ", bidirectional=True" if self.bidirectional else ""
+        return f"{self.input_size}, {self.hidden_size}{options}"
