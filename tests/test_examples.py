@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +27,7 @@ def example(name: str) -> ModuleType:
 
 def test_readme_examples():
     texts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    compiled, step = texts
+    compiled, step, dgl = texts
     names: dict[str, object] = {}
     exec(compiled, names)
     model = names["model"]
@@ -39,6 +41,9 @@ def test_readme_examples():
     exec(step, names)
     assert float(names["loss"]) < 0.1  # type: ignore[arg-type]
     assert gnnc.explain(names["step"]).fallbacks == []
+    exec(dgl, names)
+    assert names["out"].shape == (3, 7)  # type: ignore[attr-defined]
+    assert gnnc.explain(names["model"]).fallbacks == []
 
 
 def test_readme_links():
@@ -52,6 +57,18 @@ def test_gcn_example(capsys: pytest.CaptureFixture[str]):
     found = re.search(r"test accuracy ([0-9.]+)%", printed)
     assert found is not None
     assert float(found[1]) > 70
+
+
+def test_dgl_example():
+    """A script that says `import dgl`, in an interpreter that has no DGL."""
+    script = ROOT / "examples" / "dgl_gat.py"
+    command = [sys.executable, "-m", "gnnc.dgl", "--always", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"DGL is gnnc.dgl; accuracy on the other nodes ([0-9.]+)%", done.stdout)
+    assert found is not None
+    assert float(found[1]) > 55
+    assert "nothing runs in torch" in done.stdout
 
 
 Calls = list[list[str]]
