@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..active import clone, is_active
 from . import graphs
@@ -39,12 +40,17 @@ def _install_functions() -> None:
 
 @functools.cache
 def _install_leaves() -> None:
-    softmax = importlib.import_module(f"{OURS}.reduce").softmax_by
-    _register(softmax, _softmax_by)
+    graphs.install_ours()
+    _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
+    _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
 
 
-def _softmax_by(logits: Any, index: Any, rows: int) -> Any:
+def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
     return torch.ops.gnnc.segment_softmax(logits, index, rows)
+
+
+def _gather_mm(a: Tensor, b: Tensor, *, idx_b: Tensor) -> Tensor:
+    return torch.ops.gnnc.typed_linear(a, idx_b.long(), b, None)
 
 
 def _pairs(real: Any, ours: Any) -> Iterator[tuple[FunctionType, Callable[..., Any]]]:
