@@ -10,8 +10,8 @@ from .errors import suggestion
 from .functions import FUNCTIONS, PARAMETERS, ROW_FOLDS, Functions
 from .scope import Place, Row, Scope, text
 from .values import Site, Value
-from .widths import product, width
 from .widths import names as names_in
+from .widths import product, width
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
