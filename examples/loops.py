@@ -35,16 +35,13 @@ def rgat(g: Graph, x: Nodes["in"], W: Weights["etype", "in", "heads", "out"],
          q: Weights["heads * out", "heads"], k: Weights["heads * out", "heads"],
          bias: Weights["heads * out"]):
     for e in g.edges():
-        e["zi"] = e.src.x @ W[e.etype]
-        e["zj"] = e.dst.x @ W[e.etype]
-        e["att"] = exp(leaky_relu(flatten(e["zj"]) @ q + flatten(e["zi"]) @ k, 0.2))
+        e["z"] = e.src.x @ W[e.etype]
+        score = flatten(e.dst.x @ W[e.etype]) @ q + flatten(e["z"]) @ k
+        e["alpha"] = edge_softmax(leaky_relu(score, 0.2))
     for n in g.nodes():
-        n["total"] = 0.0
         n["h"] = 0.0
         for e in n.incoming_edges():
-            n["total"] += e["att"]
-        for e in n.incoming_edges():
-            n["h"] += e["att"] / n["total"] * e["zi"]
+            n["h"] += e["alpha"] * e["z"]
         n["out"] = flatten(n["h"]) + bias
     return n["out"]
 

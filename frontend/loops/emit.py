@@ -159,8 +159,12 @@ class _Emitter:
         return self.b.reshape(self.value(x), [dims.get(i, 1) for i in range(found[0], len(shape))])
 
     def emit_pointwise(self, v: Value) -> SSAValue:
+        fn = v.attrs["fn"]
         args = [self.aligned(x, v.shape) for x in v.args]
-        return self.b.pointwise(v.attrs["fn"], *args, **v.attrs["parameters"])
+        if fn == "div" and is_degree(v.args[1]):  # which follows from the graph: so does 1 / it
+            one = self.b.const(1.0, (), self.form.elem)
+            fn, args[1] = "mul", self.b.div(one, args[1])
+        return self.b.pointwise(fn, *args, **v.attrs["parameters"])
 
     def emit_matmul(self, v: Value) -> SSAValue:
         """As a product of matrices: what w has behind the width that is summed is one dimension."""
@@ -204,6 +208,11 @@ class _Emitter:
     def emit_reduce(self, v: Value) -> SSAValue:
         x = self.value(v.args[0])
         return self.b.reduce(v.attrs["kind"], x, EDGES, (v.attrs["along"],))
+
+
+def is_degree(v: Value) -> bool:
+    """Whether a value is a degree, or one read at edges."""
+    return v.op == "degree" or (v.op == "read" and is_degree(v.args[0]))
 
 
 def set_types(program: Program, form: Form) -> list[SetType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from .declarations import Argument
@@ -74,12 +75,8 @@ def _solve(known: dict[str, tuple[int, str]], a: Argument, width: str, n: int) -
     unknown = [f for f in factors if not f.isdigit() and f not in known]
     if len(unknown) > 1:
         raise ValueError(f"{a.name}: no argument says what `{unknown[0]}` is in `{width}`")
-    rest = numbers(
-        tuple(f for f in factors if f not in unknown), {k: m for k, (m, _) in known.items()}
-    )
-    product = 1
-    for m in rest:
-        product *= m
+    told = {name: m for name, (m, _) in known.items()}
+    product = math.prod(numbers(tuple(f for f in factors if f not in unknown), told))
     if unknown and product and n % product == 0:
         _note(known, a, unknown[0], n // product)
     elif unknown or product != n:

@@ -116,16 +116,11 @@ class LoopProgram:
 
     def key(self, graph: Graph, tensors: Mapping[str, Tensor]) -> Any:
         """What a compiled program depends on."""
-        training = torch.is_grad_enabled()
-        of = [
-            (
-                x.shape[self.read.arguments[n].kind != "Weights" :],
-                x.dtype,
-                training and x.requires_grad,
-            )
-            for n, x in tensors.items()
-        ]
-        return graph.two_kinds, tuple(of)
+        training, out = torch.is_grad_enabled(), []
+        for name, x in tensors.items():
+            rows = self.read.arguments[name].kind != "Weights"
+            out.append((x.shape[rows:], x.dtype, training and x.requires_grad))
+        return graph.two_kinds, tuple(out)
 
     @staticmethod
     def counts(graph: Graph) -> dict[str, int]:
