@@ -1,6 +1,7 @@
 """The README's example and those of examples/ run as they are."""
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +53,18 @@ def test_gcn_example(capsys: pytest.CaptureFixture[str]):
     found = re.search(r"test accuracy ([0-9.]+)%", printed)
     assert found is not None
     assert float(found[1]) > 70
+
+
+def test_loops_example(capsys: pytest.CaptureFixture[str]):
+    module = example("loops")
+    module.main()
+    printed = capsys.readouterr().out
+    apart = re.findall(r"^(\w+) +loss .* at most (\S+) apart", printed, re.MULTILINE)
+    assert [name for name, _ in apart] == ["RGCN", "RGAT", "HGT"]
+    assert all(float(x) < 2e-5 for _, x in apart)
+    programs = (module.rgcn, module.rgat, module.hgt)
+    assert sum(len(inspect.getsource(p.__wrapped__).splitlines()) for p in programs) <= 51
+    assert [gnnc.explain(p).fallbacks for p in programs] == [[], [], []]
 
 
 Calls = list[list[str]]

@@ -111,7 +111,7 @@ def _meet(
         if len(types) > 1:
             raise program.source.error(
                 v.at,
-                f"numbers of types {' and '.join(types)} meet: convert one with .to(..) before",
+                f"{' and '.join(types)} numbers meet: convert one with .to(..) before the call",
             )
         found[v] = types[0] if types else None
     return found[v]

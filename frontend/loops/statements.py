@@ -287,9 +287,12 @@ class _Reader:
         if name is None or row is None:
             rows = ", ".join(f'{r}["name"]' for r in self.scope.past) or 'n["name"]'
             raise self.scope.error(e, f"a program returns fields of rows of its loops: {rows}")
-        value = self.scope.read(Place(row, row.site, ""), name, e)
+        site = row.site
+        if site.is_node and name in self.scope.node_fields:  # whichever loop had that variable last
+            site = self.scope.node_fields[name][0]
+        value = self.scope.read(Place(row, site, ""), name, e)
         if value.site is Site.ONE:  # a row each, though all are equal
-            value = Value("spread", (value,), row.site, value.shape, e)
+            value = Value("spread", (value,), site, value.shape, e)
         return name, value
 
 
