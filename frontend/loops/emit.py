@@ -207,7 +207,9 @@ class _Emitter:
 
     def emit_reduce(self, v: Value) -> SSAValue:
         x = self.value(v.args[0])
-        return self.b.reduce(v.attrs["kind"], x, EDGES, (v.attrs["along"],))
+        kind = v.attrs["kind"]
+        ties = kind in ("max", "min")  # as torch's scatter has them
+        return self.b.reduce(kind, x, EDGES, (v.attrs["along"],), zero_ties=ties)
 
 
 def is_degree(v: Value) -> bool:
