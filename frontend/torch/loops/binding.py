@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from ....dialects.inter.types import UNIT, RowsType, is_float
 from ....dialects.signature import arguments, results
 from ....passes.inter.autodiff import made_of
+from ...loops.as_text import GRAPH
 from ...loops.emit import EDGES, RELATIONS, TYPES, Form, emit
 from ...loops.values import Program, Site
 from ..importer import Imported
@@ -27,17 +28,6 @@ from ..importer.binding import (
 )
 from .graph import Graph
 
-GRAPH = (
-    "edge_index",
-    "num_src",
-    "num_dst",
-    "edge_type",
-    "num_edge_types",
-    "src_type",
-    "dst_type",
-    "num_node_types",
-)
-"""The attributes of a graph, in the order in which a program is called with them."""
 PLACE = {name: i for i, name in enumerate(GRAPH)}
 
 

@@ -25,7 +25,7 @@ from ..compile import bind
 from ..constant_inputs import mark_constants
 from ..importer import Imported, first_sizes
 from ..report import Report, remember
-from .as_torch import as_torch
+from .as_torch import as_graph, torch_functions
 from .binding import flat, imported
 from .graph import Graph
 
@@ -60,19 +60,21 @@ class LoopProgram:
         self.read = read_program(function)
         self.options = options
         self.signature = inspect.signature(function)
+        self.in_torch, self.called_in_torch = torch_functions(self.read)
         self.report = Report()
         self.compiled: dict[Any, ForGraphsSeen] = {}
         functools.update_wrapper(self, function)
         remember(self, self.report)
 
-    @torch.compiler.disable
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on a graph and tensors.
+        """Run on a graph and tensors; in a model that is compiled it is a part of that.
 
         Raises:
             TypeError, ValueError: an argument that does not fit, by its name.
             ProgramError: numbers of two types meet, at the place where they do.
         """
+        if torch.compiler.is_compiling():
+            return self.called_in_torch(*args, **kwargs)
         graph, tensors = self.bound(args, kwargs)
         given = flat(graph, list(tensors.values()))
         key = self.key(graph, tensors)
@@ -168,7 +170,7 @@ class LoopProgram:
             return made
 
         def bound(made: Imported) -> BoundProgram:
-            graph = as_torch(made)
+            graph = as_graph(self.in_torch, made)
             training = any(a.placeholders for a in made.attached)
             return bind(made, training, self.options, self.report, graph)
 
