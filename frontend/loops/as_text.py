@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .fitting import rows_of
-from .values import Program, Site, Value
+from .values import Program, Site, Value, is_degree
 from .widths import Shape, places
 
 GRAPH = (
@@ -137,11 +137,17 @@ class _Writer:
     def text_degree(self, v: Value) -> str:
         side, *typed = v.attrs["along"]
         count = self.counts[Site.DST if side == "dst" else Site.SRC]
-        key = f"{side} * num_edge_types + edge_type" if typed else side
-        groups = f"{count} * num_edge_types" if typed else count
+        if typed:
+            types = self.types()
+            return f"leaves.pair_count({side}, edge_type, {count}, {types}, {self.like})"
         ones = f"{self.like}.new_ones({self.counts[Site.EDGE]})"
-        total = f"leaves.segment_reduce({ones}, {key}, 0, {groups}, 'sum')"
-        return f"{total}.index_select(0, {key})" if typed else total
+        return f"leaves.segment_reduce({ones}, {side}, 0, {count}, 'sum')"
+
+    def types(self) -> str:
+        """How many types edges have: as weights with a block each have them."""
+        arguments = self.program.arguments.values()
+        found = (a.name for a in arguments if a.table == "etype")
+        return next((f"{self.inputs[n]}.shape[0]" for n in found), "num_edge_types")
 
     def text_spread(self, v: Value) -> str:
         x = v.args[0]
@@ -163,6 +169,8 @@ class _Writer:
 
     def text_pointwise(self, v: Value) -> str:
         fn, args = v.attrs["fn"], [self.aligned(x, v.shape) for x in v.args]
+        if fn == "div" and is_degree(v.args[1]):
+            return f"{args[0]} * (1.0 / {args[1]})"
         if fn in _OPERATORS:
             return f"{args[0]} {_OPERATORS[fn]} {args[1]}"
         parameters = "".join(f", {p!r}" for p in v.attrs["parameters"].values())

@@ -20,7 +20,7 @@ from ...dialects.inter.builder import Builder
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import ONE, Dom, Map, RowsType, SetType, rows
 from .scope import SITES
-from .values import Program, Site, Value
+from .values import Program, Site, Value, is_degree
 from .widths import Shape, numbers, places
 
 EDGES, TYPES, RELATIONS = "g", "T", "R"
@@ -161,7 +161,7 @@ class _Emitter:
     def emit_pointwise(self, v: Value) -> SSAValue:
         fn = v.attrs["fn"]
         args = [self.aligned(x, v.shape) for x in v.args]
-        if fn == "div" and is_degree(v.args[1]):  # which follows from the graph: so does 1 / it
+        if fn == "div" and is_degree(v.args[1]):
             one = self.b.const(1.0, (), self.form.elem)
             fn, args[1] = "mul", self.b.div(one, args[1])
         return self.b.pointwise(fn, *args, **v.attrs["parameters"])
@@ -210,11 +210,6 @@ class _Emitter:
         kind = v.attrs["kind"]
         ties = kind in ("max", "min")  # as torch's scatter has them
         return self.b.reduce(kind, x, EDGES, (v.attrs["along"],), zero_ties=ties)
-
-
-def is_degree(v: Value) -> bool:
-    """Whether a value is a degree, or one read at edges."""
-    return v.op == "degree" or (v.op == "read" and is_degree(v.args[0]))
 
 
 def set_types(program: Program, form: Form) -> list[SetType]:

@@ -44,6 +44,12 @@ class Value:
     boolean: bool = False
 
 
+def is_degree(v: Value) -> bool:
+    """Whether a value is a degree, or one read at edges. It follows from the graph, and so does its
+    reciprocal: what is divided by it is better multiplied."""
+    return v.op == "degree" or (v.op == "read" and is_degree(v.args[0]))
+
+
 @dataclass(frozen=True)
 class Program:
     """A function as values. `results` are (name, value); `one_kind`: source and destination nodes

@@ -153,6 +153,40 @@ def test_layer_in_a_module():
     torch.testing.assert_close(out, expected)
     for p, q in zip(net.parameters(), compiled.parameters(), strict=True):
         torch.testing.assert_close(p.grad, q.grad)
+    for nodes, edges in ((30, 200), (9, 40)):
+        other, x = graph(nodes, edges), torch.randn(nodes, 6)
+        torch.testing.assert_close(compiled(other, x), net(other, x))
+    report = gnnc.explain(compiled)
+    assert (report.graphs, report.fallbacks) == (1, [])
+
+
+def test_layer_in_a_whole_step():
+    net, g, x, y = Net(), graph(), torch.randn(20, 6), torch.randint(0, 2, (20,))
+    other = copy.deepcopy(net)
+    optimizers = [torch.optim.Adam(n.parameters(), lr=0.01) for n in (net, other)]
+    step = gnnc.train_step(lambda x, y: nn.functional.cross_entropy(net(g, x), y), optimizers[0])
+    for _ in range(5):
+        optimizers[1].zero_grad()
+        loss = nn.functional.cross_entropy(other(g, x), y)
+        loss.backward()
+        optimizers[1].step()
+        torch.testing.assert_close(step(x, y), loss.detach())
+    assert gnnc.explain(step).fallbacks == []
+
+
+@pytest.mark.parametrize("name", ["listing", "folds", "scaled"])
+def test_within_a_compiled_function(name):
+    """What a program is to Dynamo has the numbers of what it is by itself."""
+    program = getattr(programs, name)
+    shapes = {
+        "listing": [(20, 5), (3, 5, 4), (3, 4), (3, 4)],
+        "folds": [(20, 3), (20, 3), (90,), (90, 2)],
+        "scaled": [(20, 3), (3, 2, 4), (2, 4)],
+    }
+    g, given = graph(), numbers(torch.float64, *shapes[name])
+    compiled = gnnc.compile(lambda g, *xs: program(g, *xs))
+    same(compiled(g, *given), program(g, *given), given)
+    assert gnnc.explain(compiled).fallbacks == []
 
 
 def fresh(program: Any) -> Any:

@@ -232,3 +232,11 @@ class Emitter(SetEmitter):
         mean = self.b.reduce("mean", self.on(x, over, at), Dom(name), keys)
         pairs = Dom(name, tuple(sorted(keys)))
         return self.b.reduce("sum", mean, pairs, (keys[0],)), places[0].codomain_stage
+
+    def emit_count_per_pair(self, v: Node) -> tuple[SSAValue, int]:
+        over = v.attrs["over"]
+        pairs = zip(v.args, v.attrs["codomains"], strict=True)
+        places = [self.map(over, index, codomain) for index, codomain in pairs]
+        at = max(p.stage for p in places)
+        keys = tuple(p.label for p in places)
+        return self.b.count(self.set(over).values[at], keys, ELEMENTS[v.elem]), at

@@ -126,6 +126,9 @@ def indices_of(v: Node) -> Iterator[tuple[Node, Set, str]]:
         case "mean_per_pair":
             for index, s, role in zip(v.args[1:], v.attrs["codomains"], ("reduce", "relation")):
                 yield index, s.find(), role
+        case "count_per_pair":
+            for index, s, role in zip(v.args, v.attrs["codomains"], ("reduce", "relation")):
+                yield index, s.find(), role
 
 
 def nodes_of(s: Set) -> Iterator[Node]:
