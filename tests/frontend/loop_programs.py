@@ -114,3 +114,43 @@ def scaled_in_torch(g: Graph, x: Tensor, W: Tensor, a: Tensor) -> Tensor:
     p = score.exp()
     p = p / p.new_zeros(g.num_dst, p.shape[1]).index_add(0, dst, p)[dst]
     return h.index_add(0, dst, p[..., None] * h[src] + a)
+
+
+@gnnc.program
+def typed(
+    g: Graph,
+    x: SrcNodes["d"],
+    W: Weights["ntype", "d", "d"],
+    U: Weights["etype", "d"],
+    a: Weights["d", "k"],
+    b: Weights["k", "d"],
+):
+    """Types of both ends, degrees by type, products of weights, and values equal everywhere."""
+    both = a @ b
+    both *= -2.0
+    for e in g.edges():
+        e["h"] = e.src.x @ W[e.src.ntype] @ both / e.src.out_degree[e.etype]
+        e["h"] = e["h"] * U[e.etype]
+    for n in g.dst_nodes():
+        n["sum"] = sum(e["h"] @ W[n.ntype] for e in n.incoming_edges())
+        n["total"] = dot(both, both)
+        n["all"] = concat(n["sum"], n["total"])
+        n["one"] = 1.0 + sum(n["total"])
+    return n["sum"], n["one"], n["all"]
+
+
+def typed_in_torch(
+    g: Graph, x: Tensor, W: Tensor, U: Tensor, a: Tensor, b: Tensor
+) -> tuple[Tensor, ...]:
+    src, dst = g.edge_index
+    both = a @ b * -2.0
+    assert g.src_type is not None
+    assert g.dst_type is not None
+    key = src * g.num_edge_types + g.edge_type
+    degree = torch.bincount(key)[key]
+    h = torch.einsum("ed,edk->ek", x[src], W[g.src_type[src]]) @ both / degree[:, None]
+    h = torch.einsum("ed,edk->ek", h * U[g.edge_type], W[g.dst_type[dst]])
+    total = (both * both).sum(1)
+    out = h.new_zeros(g.num_dst, h.shape[1]).index_add(0, dst, h)
+    one = (1.0 + total.sum()).expand(g.num_dst)
+    return out, one, torch.cat([out, total.expand_as(out)], 1)

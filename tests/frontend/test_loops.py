@@ -3,6 +3,7 @@
 # ruff: noqa: F722, F821 (names of widths, and functions of the language)
 
 import copy
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,6 +114,18 @@ def test_heads(dtype):
     same(programs.scaled(g, *given), programs.scaled_in_torch(g, *given), given)
 
 
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_types_of_two_sets_of_nodes(dtype):
+    edge_index = torch.stack([torch.randint(0, 9, (40,)), torch.randint(0, 5, (40,))])
+    kinds = torch.arange(9) % 2, torch.arange(7) % 2
+    types = torch.randint(0, 3, (40,))
+    g = Graph(edge_index, (9, 7), types, kinds, num_edge_types=3, num_node_types=2)
+    given = numbers(dtype, (9, 3), (2, 3, 3), (3, 3), (3, 4), (4, 3))
+    same(programs.typed(g, *given), programs.typed_in_torch(g, *given), given)
+    compiled = gnnc.compile(lambda g, *xs: programs.typed(g, *xs))
+    same(compiled(g, *given), programs.typed_in_torch(g, *given), given)
+
+
 def test_second_derivatives():
     given = numbers(torch.float64, (6, 2), (3, 2, 2), (3, 2), (3, 2))
     g = graph(6, 9)
@@ -192,6 +205,13 @@ def test_within_a_compiled_function(name):
 def fresh(program: Any) -> Any:
     """The program as it is before its first call."""
     return gnnc.program(program.__wrapped__)
+
+
+def test_copies_and_pickles():
+    net = nn.ModuleList([Net()])
+    net.layer = loops.rgcn  # type: ignore[assignment]
+    assert copy.deepcopy(net).layer is loops.rgcn
+    assert pickle.loads(pickle.dumps(programs.listing)) is programs.listing
 
 
 def test_graphs_of_any_size_share_a_program():

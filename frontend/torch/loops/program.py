@@ -63,6 +63,7 @@ class LoopProgram:
         self.in_torch, self.called_in_torch = torch_functions(self.read)
         self.report = Report()
         self.compiled: dict[Any, ForGraphsSeen] = {}
+        self.__qualname__: str
         functools.update_wrapper(self, function)
         remember(self, self.report)
 
@@ -83,6 +84,10 @@ class LoopProgram:
         else:
             self.check_rows(graph, tensors)
         return self.compiled[key](*given)
+
+    def __reduce__(self) -> str:
+        """Copied and pickled as a function is: by its name."""
+        return self.__qualname__
 
     # ------------------------------------------------------------ arguments
 
