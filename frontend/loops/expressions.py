@@ -125,9 +125,8 @@ class Expressions:
 
     def _name(self, e: ast.Name) -> Value:
         scope, name = self.scope, e.id
-        for known in reversed(scope.locals):
-            if name in known:
-                return known[name]
+        if (found := scope.local(name, e)) is not None:
+            return found
         if name in scope.arguments:
             return self._argument(e)
         if any(r.name == name for r in scope.rows):

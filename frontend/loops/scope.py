@@ -108,6 +108,34 @@ class Scope:
     def _row(self, e: ast.expr) -> Row | None:
         return next((r for r in self.rows if isinstance(e, ast.Name) and e.id == r.name), None)
 
+    # ------------------------------------------------------------ local names
+
+    def local(self, name: str, at: ast.AST) -> Value | None:
+        """What a local name means, seen from the innermost loop."""
+        value = next((names[name] for names in reversed(self.locals) if name in names), None)
+        row = self.row
+        if value is None or row is None or row.node is None or not value.site.is_node:
+            return value
+        return Value("read", (value,), Site.EDGE, value.shape, at, {"path": row.end}, value.boolean)
+
+    def set_local(self, name: str, value: Value, at: ast.AST) -> None:
+        """Gives a local name its meaning.
+
+        Raises:
+            ProgramError: it has one already that is not of this loop.
+        """
+        if name in (self.graph, *self.arguments) or name in [r.name for r in self.rows]:
+            raise self.error(
+                at, f"`{name}` is an argument or a row and cannot be set: choose another name"
+            )
+        if any(name in names for names in self.locals[:-1]):
+            raise self.error(
+                at,
+                f'`{name}` was set outside of this loop: sums are fields, row["{name}"] += .., '
+                "another value has another name",
+            )
+        self.locals[-1][name] = value
+
     # ------------------------------------------------------------ fields
 
     def read(self, place: Place, name: str, at: ast.AST) -> Value:

@@ -132,21 +132,12 @@ class _Reader:
 
     def assign(self, target: ast.expr, value: Value, s: ast.stmt) -> None:
         if isinstance(target, ast.Name):
-            self.set_local(target, value)
+            self.scope.set_local(target.id, value, target)
             return
         place, name = self.field(target)
         if place.path or place.row is not self.scope.row:
             raise self.scope.error(s, self.no_reduction(place, name))
         self.set_field(place, name, value, target)
-
-    def set_local(self, target: ast.Name, value: Value) -> None:
-        name = target.id
-        taken = name in (self.scope.graph, *self.scope.arguments)
-        if taken or name in [r.name for r in self.scope.rows]:
-            raise self.scope.error(
-                target, f"`{name}` is an argument or a row and cannot be set: choose another name"
-            )
-        self.scope.locals[-1][name] = value
 
     def set_field(self, place: Place, name: str, value: Value, at: ast.AST) -> None:
         self.scope.write(place, name, value, at)
@@ -195,7 +186,7 @@ class _Reader:
         if isinstance(s.target, ast.Name):
             old = self.expressions.read(ast.copy_location(ast.Name(s.target.id), s.target))
             new = self.expressions.binary(s.op, old, self.expressions.read(s.value), s)
-            self.set_local(s.target, new)
+            self.scope.set_local(s.target.id, new, s)
             return
         place, name = self.field(s.target)
         if place.row is self.scope.row and not place.path:

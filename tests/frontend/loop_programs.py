@@ -99,9 +99,10 @@ def scaled(g: Graph, x: Nodes["d"], W: Weights["d", "heads", "k"], a: Weights["h
         e["m"] = p * e.src["h"]
     for n in g.nodes():
         n["r"] = n["h"]
+        negative = sum(n.x) < 0.0
         for e in n.incoming_edges():
             n["r"] += e["m"]
-            n["r"] += a
+            n["r"] += where(negative, 2.0, 3.0) * a
     return n["r"]
 
 
@@ -113,7 +114,8 @@ def scaled_in_torch(g: Graph, x: Tensor, W: Tensor, a: Tensor) -> Tensor:
     score = s[src] * s[dst]
     p = score.exp()
     p = p / p.new_zeros(g.num_dst, p.shape[1]).index_add(0, dst, p)[dst]
-    return h.index_add(0, dst, p[..., None] * h[src] + a)
+    factor = torch.where(x.sum(1) < 0, 2.0, 3.0)[dst]
+    return h.index_add(0, dst, p[..., None] * h[src] + factor[:, None, None] * a)
 
 
 @gnnc.program

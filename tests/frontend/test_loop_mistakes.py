@@ -253,6 +253,12 @@ BODIES = [
         "`e` is a row, not a number: read a field",
     ),
     (
+        "for n in g.nodes():\n t = 0.0\n for e in n.incoming_edges():\n  t += e.w\n"
+        ' n["y"] = t\nreturn n["y"]',
+        "t += e.w",
+        "`t` was set outside of this loop: sums are fields, row",
+    ),
+    (
         'for e in g.edges():\n e["y"] = [e.w]\nreturn e["y"]',
         "[e.w]",
         "an expression of this kind",
