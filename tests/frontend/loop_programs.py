@@ -156,3 +156,30 @@ def typed_in_torch(
     out = h.new_zeros(g.num_dst, h.shape[1]).index_add(0, dst, h)
     one = (1.0 + total.sum()).expand(g.num_dst)
     return out, one, torch.cat([out, total.expand_as(out)], 1)
+
+
+@gnnc.program
+def passed_on(g: Graph, x: Nodes["d"], *, w: Edges):
+    """Arguments as results, one value under two names, numbers that follow from the graph alone."""
+    for n in g.nodes():
+        n["same"] = n.x
+        n["twice"] = n.x * 2
+        n["again"] = n["twice"]
+        n["into"] = n.in_degree
+        n["all"] = 2.0
+    for e in g.edges():
+        e["w2"] = e.w
+    return n["x"], n["same"], n["twice"], n["again"], n["into"], n["all"], e["w2"]
+
+
+def passed_on_in_torch(g: Graph, x: Tensor, *, w: Tensor) -> tuple[Tensor, ...]:
+    degree = torch.bincount(g.edge_index[1], minlength=g.num_dst).to(x.dtype)
+    return x * 1, x * 1, x * 2, x * 2, degree, torch.full_like(degree, 2.0), w * 1
+
+
+@gnnc.program
+def degrees(g: Graph):
+    """A program without tensors."""
+    for n in g.nodes():
+        n["y"] = n.in_degree + n.out_degree
+    return n["y"]

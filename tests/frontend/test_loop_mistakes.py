@@ -342,6 +342,17 @@ def test_types_of_numbers_that_meet(tmp_path):
     assert line[caught.value.offset - 1 :] == "n.x @ root + b"
 
 
+def test_the_documented_program(tmp_path):
+    text = (Path(gnnc.__file__).parent / "docs" / "loops.md").read_text()
+    program = text.partition("```python\n")[2].partition("\n\n\ng = gnnc.Graph")[0]
+    module = load(tmp_path, program)
+    g = gnnc.Graph(torch.tensor([[0, 1], [1, 0]]), 2, torch.tensor([0, 2]), num_edge_types=3)
+    given = (torch.randn(2, 4), torch.randn(3, 4, 5), torch.randn(3, 5), torch.randn(3, 5))
+    out = module.rgat(g, *given)
+    expected = torch.stack([given[0][1] @ given[1][2], given[0][0] @ given[1][0]])
+    torch.testing.assert_close(out, expected)
+
+
 def test_no_source():
     names: dict[str, object] = {}
     exec("def f(g): return g", names)

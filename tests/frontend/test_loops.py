@@ -126,6 +126,37 @@ def test_types_of_two_sets_of_nodes(dtype):
     same(compiled(g, *given), programs.typed_in_torch(g, *given), given)
 
 
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_results_that_are_not_computed(dtype):
+    g, (x, w) = graph(), numbers(dtype, (20, 3), (90,))
+    expected = programs.passed_on_in_torch(g, x, w=w)
+    out = programs.passed_on(g, x, w=w)
+    same([out[i] for i in (0, 1, 2, 3, 6)], [expected[i] for i in (0, 1, 2, 3, 6)], [x, w])
+    torch.testing.assert_close(programs.passed_on(g, x, w=w), expected)
+    assert out[0] is not x
+    assert not out[4].requires_grad
+
+
+def test_no_tensors():
+    g = graph()
+    expected = torch.bincount(g.edge_index.flatten(), minlength=20).float()
+    torch.testing.assert_close(programs.degrees(g), expected)
+    torch.testing.assert_close(gnnc.compile(lambda g: programs.degrees(g))(g), expected)
+
+
+def test_layouts_and_types_of_indices():
+    g, conv, x = graph(), RGCNConv(6, 4, 3), torch.randn(6, 20).T
+    expected = loops.rgcn(g, x, conv.weight, conv.root, conv.bias)
+    columns = g.edge_index.int().T.contiguous().T
+    assert g.edge_type is not None
+    again = Graph(columns, 20, g.edge_type.int(), num_edge_types=3)
+    out = loops.rgcn(again, x.contiguous(), conv.weight, conv.root, conv.bias)
+    torch.testing.assert_close(out, expected)
+    with torch.inference_mode():
+        inferred = loops.rgcn(again, x, conv.weight, conv.root, conv.bias)
+        torch.testing.assert_close(inferred, expected.detach())
+
+
 def test_second_derivatives():
     given = numbers(torch.float64, (6, 2), (3, 2, 2), (3, 2), (3, 2))
     g = graph(6, 9)
