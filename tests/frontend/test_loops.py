@@ -15,7 +15,8 @@ from torch_geometric.nn import HGTConv, RGATConv, RGCNConv
 import gnnc
 from gnnc import Graph, Nodes, Weights
 from gnnc.frontend.gnn_opt import main as gnn_opt
-from gnnc.passes.driver.runner import module_text
+from gnnc.passes.driver.runner import PassCrash, module_text
+from gnnc.passes.inter.reorder_linear import ReorderLinearPass
 from gnnc.tests.test_examples import example
 
 from . import loop_programs as programs
@@ -276,6 +277,26 @@ def test_arguments_by_name():
     assert loops.rgcn.__name__ == "rgcn"
     with pytest.raises(TypeError, match="missing a required argument: 'bias'"):
         loops.rgcn(g, x, conv.weight, conv.root)
+
+
+def broken(*args: Any) -> None:
+    raise KeyError("lost")
+
+
+def test_where_gnnc_fails(monkeypatch, tmp_path):
+    monkeypatch.setenv("GNNC_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # for reproducers
+    monkeypatch.setattr(ReorderLinearPass, "apply", broken)
+    program, conv, g = fresh(loops.rgcn), RGCNConv(6, 4, 3), graph()
+    (x,) = numbers(torch.float32, (20, 6))
+    out = program(g, x, conv.weight, conv.root, conv.bias)
+    same(out, conv(x, g.edge_index, g.edge_type), [x, *conv.parameters()])
+    (reason,) = gnnc.explain(program).fallbacks
+    assert "rgcn cannot be compiled" in reason
+    assert "please report it" in reason
+    strict = gnnc.program(fullgraph=True)(loops.rgcn.__wrapped__)
+    with pytest.raises(PassCrash):
+        strict(g, x, conv.weight, conv.root, conv.bias)
 
 
 GOOD = {"x": (20, 6), "W": (3, 6, 4), "root": (6, 4), "bias": (4,)}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.utils.exceptions import DiagnosticException
 
 from ....passes.analysis.costs import note_sizes
-from ....passes.driver.runner import module_text
+from ....passes.driver.runner import PassCrash, module_text
+from ....runtime.cpu.toolchain import CompileError, NoCompiler
 from ...compiler import Options
 from ...loops.emit import Form, emit
 from ...loops.fitting import check_numbers, fit
@@ -24,6 +26,7 @@ from ..calls.graphs_seen import ForGraphsSeen
 from ..compile import bind
 from ..constant_inputs import mark_constants
 from ..importer import Imported, first_sizes
+from ..importer.errors import BUG
 from ..report import Report, remember
 from .as_torch import as_graph, torch_functions
 from .binding import flat, imported
@@ -62,7 +65,7 @@ class LoopProgram:
         self.signature = inspect.signature(function)
         self.in_torch, self.called_in_torch = torch_functions(self.read)
         self.report = Report()
-        self.compiled: dict[Any, ForGraphsSeen] = {}
+        self.compiled: dict[Any, Callable[..., Any]] = {}
         self.__qualname__: str
         functools.update_wrapper(self, function)
         remember(self, self.report)
@@ -162,7 +165,8 @@ class LoopProgram:
 
     # ------------------------------------------------------------ compilation
 
-    def compile(self, form: Form, given: Sequence[Any]) -> ForGraphsSeen:
+    def compile(self, form: Form, given: Sequence[Any]) -> Callable[..., Any]:
+        """What a call of this form runs: a compiled program, or torch where there is none."""
         start = time.perf_counter()
 
         def make(
@@ -182,6 +186,12 @@ class LoopProgram:
         try:
             retired = self.report.programs.remove
             return ForGraphsSeen(make, bound, retired, given, self.options.hoist_inputs)
+        except (DiagnosticException, PassCrash, CompileError, NoCompiler) as error:
+            if self.options.fullgraph:
+                raise
+            bug = f". {BUG}" if isinstance(error, PassCrash | CompileError) else ""
+            self.report.warn(f"{self.read.name} cannot be compiled: {error}{bug}")
+            return self.in_torch
         finally:
             self.report.compile_seconds += time.perf_counter() - start
 
