@@ -88,7 +88,8 @@ class _Emitter:
         return value
 
     def module(self) -> ModuleOp:
-        values = [self.value(v) for _, v in self.program.results]
+        results = [v for _, v in self.program.results]
+        values = [self.b.widen(self.value(v), Dom(self.sets[v.site])) for v in results]
         self.block.add_op(ReturnOp(*values))
         names = result_names(self.program)
         func = FuncOp(

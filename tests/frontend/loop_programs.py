@@ -133,12 +133,13 @@ def typed(
     for e in g.edges():
         e["h"] = e.src.x @ W[e.src.ntype] @ both / e.src.out_degree[e.etype]
         e["h"] = e["h"] * U[e.etype]
+        e["degree"] = e.src.out_degree[e.etype]
     for n in g.dst_nodes():
         n["sum"] = sum(e["h"] @ W[n.ntype] for e in n.incoming_edges())
         n["total"] = dot(both, both)
         n["all"] = concat(n["sum"], n["total"])
         n["one"] = 1.0 + sum(n["total"])
-    return n["sum"], n["one"], n["all"]
+    return n["sum"], n["one"], n["all"], e["degree"]
 
 
 def typed_in_torch(
@@ -155,7 +156,7 @@ def typed_in_torch(
     total = (both * both).sum(1)
     out = h.new_zeros(g.num_dst, h.shape[1]).index_add(0, dst, h)
     one = (1.0 + total.sum()).expand(g.num_dst)
-    return out, one, torch.cat([out, total.expand_as(out)], 1)
+    return out, one, torch.cat([out, total.expand_as(out)], 1), degree.to(x.dtype)
 
 
 @gnnc.program

@@ -41,8 +41,7 @@ def same(ours: Any, theirs: Any, inputs: Sequence[Tensor]) -> None:
     bound = BOUNDS[ours[0].dtype]
     weights = [torch.randn_like(y) for y in theirs]
     wanted = [x for x in inputs if x.requires_grad]
-    found = torch.autograd.grad(ours, wanted, weights, allow_unused=True)
-    expected = torch.autograd.grad(theirs, wanted, weights, allow_unused=True)
+    found, expected = (gradients(ys, wanted, weights) for ys in (ours, theirs))
     for a, b in zip([*ours, *found], [*theirs, *expected], strict=True):
         if b is None:
             assert a is None or not a.any()
@@ -50,6 +49,12 @@ def same(ours: Any, theirs: Any, inputs: Sequence[Tensor]) -> None:
         assert a.shape == b.shape
         scale = max(1.0, float(b.detach().abs().max())) if b.numel() else 1.0
         assert (a.detach() - b.detach()).abs().max().item() <= bound * scale if b.numel() else True
+
+
+def gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
+    pairs = [(y, w) for y, w in zip(ys, weights, strict=True) if y.requires_grad]
+    outputs, cotangents = zip(*pairs, strict=True)
+    return torch.autograd.grad(outputs, xs, cotangents, allow_unused=True)
 
 
 def numbers(dtype: torch.dtype, *shapes: Sequence[int]) -> list[Tensor]:

@@ -238,5 +238,6 @@ class Emitter(SetEmitter):
         pairs = zip(v.args, v.attrs["codomains"], strict=True)
         places = [self.map(over, index, codomain) for index, codomain in pairs]
         at = max(p.stage for p in places)
-        keys = tuple(p.label for p in places)
-        return self.b.count(self.set(over).values[at], keys, ELEMENTS[v.elem]), at
+        name = set_name(self.set(over).values[at])
+        count = self.b.count(name, tuple(p.label for p in places), ELEMENTS[v.elem])
+        return self.b.widen(count, Dom(name)), at
