@@ -150,9 +150,15 @@ class _Writer:
         return next((f"{self.inputs[n]}.shape[0]" for n in found), "num_edge_types")
 
     def text_spread(self, v: Value) -> str:
-        x = v.args[0]
-        dims = "".join(", -1" for _ in x.shape)
-        return f"{self.value(x)}.expand({self.counts[v.site]}{dims})"
+        return self.spread(v.args[0], v.site)
+
+    def spread(self, x: Value, site: Site) -> str:
+        """A value with a row for each row of a site, where it is the same for all."""
+        if x.site is not Site.ONE:
+            return self.value(x)
+        axes = "".join(", None" for _ in x.shape)
+        ones = f"{self.like}.new_ones({self.counts[site]})"
+        return f"{ones}[:{axes}] * {self.value(x)}" if axes else f"{ones} * {self.value(x)}"
 
     # ------------------------------------------------------------ rows
 
@@ -199,13 +205,7 @@ class _Writer:
         return f"{self.value(x)}.flatten({int(x.site is not Site.ONE)})"
 
     def text_concat(self, v: Value) -> str:
-        count = self.counts.get(v.site)
-        parts = [
-            f"{self.value(x)}.expand({count}, -1)"
-            if x.site is Site.ONE and count
-            else self.value(x)
-            for x in v.args
-        ]
+        parts = [self.value(x) if v.site is Site.ONE else self.spread(x, v.site) for x in v.args]
         return f"torch.cat([{', '.join(parts)}], -1)"
 
     def text_fold(self, v: Value) -> str:
@@ -213,18 +213,11 @@ class _Writer:
 
     # ------------------------------------------------------------ edges
 
-    def at_edges(self, x: Value) -> str:
-        """A value with a row for each edge."""
-        if x.site is not Site.ONE:
-            return self.value(x)
-        dims = "".join(", -1" for _ in x.shape)
-        return f"{self.value(x)}.expand({self.counts[Site.EDGE]}{dims})"
-
     def text_softmax(self, v: Value) -> str:
-        x = self.at_edges(v.args[0])
+        x = self.spread(v.args[0], Site.EDGE)
         return f"leaves.segment_softmax({x}, dst, {self.counts[Site.DST]})"
 
     def text_reduce(self, v: Value) -> str:
-        side, x = v.attrs["along"], self.at_edges(v.args[0])
+        side, x = v.attrs["along"], self.spread(v.args[0], Site.EDGE)
         count = self.counts[Site.DST if side == "dst" else Site.SRC]
         return f"leaves.segment_reduce({x}, {side}, 0, {count}, {v.attrs['kind']!r})"

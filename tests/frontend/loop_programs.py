@@ -184,3 +184,12 @@ def degrees(g: Graph):
     for n in g.nodes():
         n["y"] = n.in_degree + n.out_degree
     return n["y"]
+
+
+@gnnc.program
+def normed(g: Graph, x: Nodes["d"], y: Nodes, W: Weights["etype", "d"]):
+    for e in g.edges():
+        e["m"] = (e.src.x - e.dst.y) * W[e.etype] / e.dst.in_degree[e.etype] + e.src.y
+    for n in g.nodes():
+        n["out"] = n.x + sum(e["m"] for e in n.incoming_edges())
+    return n["out"]

@@ -163,6 +163,16 @@ def test_layouts_and_types_of_indices():
         torch.testing.assert_close(inferred, expected.detach())
 
 
+@pytest.mark.parametrize("kind", [nn.Parameter, Tensor.clone])
+def test_degrees_by_type_beside_other_rows(kind):
+    """Sets of nodes that Dynamo knows by several sizes: `dst` leads to more than one."""
+    g, (x, y, W) = graph(), numbers(torch.float64, (20, 3), (20,), (3, 3))
+    W = kind(W.detach()).requires_grad_()
+    compiled = gnnc.compile(lambda g, x, y: programs.normed(g, x, y, W))
+    same(compiled(g, x, y), programs.normed.called_in_torch(g, x, y, W), [x, y, W])
+    assert gnnc.explain(compiled).fallbacks == []
+
+
 def test_second_derivatives():
     given = numbers(torch.float64, (6, 2), (3, 2, 2), (3, 2), (3, 2))
     g = graph(6, 9)
