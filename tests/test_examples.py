@@ -1,6 +1,7 @@
 """The README's example and those of examples/ run as they are."""
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -69,6 +70,18 @@ def test_dgl_example():
     assert found is not None
     assert float(found[1]) > 55
     assert "nothing runs in torch" in done.stdout
+
+
+def test_loops_example(capsys: pytest.CaptureFixture[str]):
+    module = example("loops")
+    module.main()
+    printed = capsys.readouterr().out
+    apart = re.findall(r"^(\w+) +loss .* at most (\S+) apart", printed, re.MULTILINE)
+    assert [name for name, _ in apart] == ["RGCN", "RGAT", "HGT"]
+    assert all(float(x) < 2e-5 for _, x in apart)
+    programs = (module.rgcn, module.rgat, module.hgt)
+    assert sum(len(inspect.getsource(p.__wrapped__).splitlines()) for p in programs) <= 51
+    assert [gnnc.explain(p).fallbacks for p in programs] == [[], [], []]
 
 
 Calls = list[list[str]]
