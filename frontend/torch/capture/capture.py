@@ -313,7 +313,7 @@ def _traced(
     unwrapped, and `_Untraced`."""
     try:
         with _Tracing(settings):
-            return compiled(*args, **kwargs)
+            return dgl_calls.given_back(compiled(*args, **kwargs))
     except dynamo_errors.BackendCompilerFailed as failure:
         raise failure.inner_exception from None
     except Exception as error:
