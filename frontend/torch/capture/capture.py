@@ -295,6 +295,8 @@ def dynamo_compile(
             tell(f"runs eagerly, {cause}")
             return fn(*args, **kwargs)
 
+    # where it is called by what is traced it is traced as `fn`, not as this machinery
+    call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
 
 
