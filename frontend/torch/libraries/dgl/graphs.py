@@ -7,6 +7,7 @@ set and deleted in the graph before other code looks at the graph, and when the 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -217,7 +218,7 @@ class _Watched:
 
 def install() -> None:
     """Has graphs of DGL exchanged, once DGL has been imported."""
-    real, ours = sys.modules["dgl"], sys.modules["gnnc.dgl"]
+    real, ours = sys.modules["dgl"], importlib.import_module("gnnc.dgl")
     for name in ("_node_frames", "_edge_frames"):
         setattr(real.DGLGraph, name, _Watched(name))
     home = os.path.dirname(real.__file__)
