@@ -17,7 +17,12 @@ ONE_NTYPE, ONE_ETYPE = "_N", "_E"
 """The types of graphs that have one of each."""
 
 
-class DGLError(Exception):
+class _Error(Exception):
+    """The base of `DGLError` that can be exchanged for the real package's class: Python refuses to
+    exchange `Exception` itself."""
+
+
+class DGLError(_Error):
     """What a caller did wrong: the class that DGL raises."""
 
 

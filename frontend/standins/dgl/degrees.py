@@ -188,6 +188,11 @@ def plain(value: object) -> object:
     return value.values if isinstance(value, (Degrees, Comparison)) else value
 
 
+def untraced(value: object) -> object:
+    """What a value is outside of tracing, where it may be one of the classes above."""
+    return torch.tensor(bool(value)) if isinstance(value, Answer) else plain(value)
+
+
 def _call(
     function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object] | None
 ) -> Any:

@@ -295,6 +295,8 @@ def dynamo_compile(
             tell(f"runs eagerly, {cause}")
             return fn(*args, **kwargs)
 
+    # where it is called by what is traced it is traced as `fn`, not as this machinery
+    call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
 
 
@@ -313,7 +315,7 @@ def _traced(
     unwrapped, and `_Untraced`."""
     try:
         with _Tracing(settings):
-            return compiled(*args, **kwargs)
+            return dgl_calls.given_back(compiled(*args, **kwargs))
     except dynamo_errors.BackendCompilerFailed as failure:
         raise failure.inner_exception from None
     except Exception as error:

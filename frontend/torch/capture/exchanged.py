@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._dynamo.exc import SkipFrame
 from torch._dynamo.source import AttrSource, ChainedSource, Source
 from torch._dynamo.variables.builder import VariableBuilder
 
@@ -22,17 +23,27 @@ from torch._dynamo.variables.builder import VariableBuilder
 class _Exchange:
     takes: Callable[[Any], bool]
     attribute: str
+    not_in: Callable[[str], bool]
 
 
 _exchanges: list[_Exchange] = []
 
 
+def _nowhere(file: str) -> bool:
+    return False
+
+
 def exchange(
-    of: type, attribute: str, takes: Callable[[Any], bool], give: Callable[[Any], Any]
+    of: type,
+    attribute: str,
+    takes: Callable[[Any], bool],
+    give: Callable[[Any], Any],
+    not_in: Callable[[str], bool] = _nowhere,
 ) -> None:
     """Objects of class `of` for which `takes` holds are exchanged for what `give` makes of them,
     which must be the same object from call to call as long as it can be: guards compare addresses.
-    It can be had as an `attribute` of the class.
+    It can be had as an `attribute` of the class. Functions of files that are `not_in` run as they
+    are unless they are called by what is traced: they are about the objects themselves.
     """
 
     @torch._dynamo.disable  # it runs between the guards and the compiled graph
@@ -42,7 +53,13 @@ def exchange(
         return give(x)
 
     setattr(of, attribute, property(given))
-    _exchanges.append(_Exchange(lambda x: isinstance(x, of) and takes(x), attribute))
+    _exchanges.append(_Exchange(lambda x: isinstance(x, of) and takes(x), attribute, not_in))
+
+
+def exchange_class(of: type, attribute: str, other: type) -> None:
+    """The class `of` is exchanged for another one, which becomes an `attribute` of it."""
+    setattr(of, attribute, other)
+    _exchanges.append(_Exchange(lambda x: x is of, attribute, _nowhere))
 
 
 def _is_part(source: Source) -> bool:
@@ -58,20 +75,28 @@ def _is_part(source: Source) -> bool:
 @contextmanager
 def in_force() -> Generator[None]:
     """While it holds Dynamo exchanges what it finds."""
-    plain = VariableBuilder._wrap
+    plain, plain_wrap = VariableBuilder.__call__, VariableBuilder._wrap
 
-    def wrap(self: VariableBuilder, value: Any) -> Any:
+    def call(self: VariableBuilder, value: Any) -> Any:
+        # Before Dynamo looks whether it knows the object from elsewhere, so it compares the others.
         source = self.get_source()
         for known in _exchanges:
             if known.takes(value) and not _is_part(source):
-                source = AttrSource(source, known.attribute)
-                return VariableBuilder(self.tx, source)(getattr(value, known.attribute))
-        if type(value) is int and _is_part(source):
-            return self.wrap_symint(value)
+                if known.not_in(self.tx.output.root_tx.f_code.co_filename):
+                    raise SkipFrame("it is about an object that is exchanged")
+                part = AttrSource(source, known.attribute)
+                return plain(VariableBuilder(self.tx, part), getattr(value, known.attribute))
         return plain(self, value)
 
+    def wrap(self: VariableBuilder, value: Any) -> Any:
+        if type(value) is int and _is_part(self.get_source()):
+            return self.wrap_symint(value)
+        return plain_wrap(self, value)
+
+    VariableBuilder.__call__ = call  # type: ignore[method-assign]
     VariableBuilder._wrap = wrap  # type: ignore[method-assign]
     try:
         yield
     finally:
-        VariableBuilder._wrap = plain  # type: ignore[method-assign]
+        VariableBuilder.__call__ = plain  # type: ignore[method-assign]
+        VariableBuilder._wrap = plain_wrap  # type: ignore[method-assign]
