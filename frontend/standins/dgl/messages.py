@@ -14,6 +14,7 @@ from .function import TargetCode, is_message, is_reduce
 from .mailbox import reduce_by_degree
 from .reduce import reduce_messages, without_messages
 from .topology import EType
+from .traced_mailbox import reduce_traced
 from .udf import EdgeBatch, NodeBatch
 
 Features = Mapping[str, Tensor]
@@ -120,7 +121,8 @@ def message_passing(
             reduced = without_messages(reduced, passage.dst, reduce.name)
         results = {reduce.out_field: reduced}
     else:
-        results = reduce_by_degree(passage, reduce, sent)
+        traced = torch.compiler.is_dynamo_compiling()
+        results = (reduce_traced if traced else reduce_by_degree)(passage, reduce, sent)
     if apply is None:
         return results
     data = dict(results)
