@@ -11,10 +11,9 @@ from torch import Tensor
 from .base import DGLError
 from .frames import Rows
 from .function import TargetCode, is_message, is_reduce
-from .mailbox import reduce_by_degree
+from .mailbox import reduce_by_user
 from .reduce import reduce_messages, without_messages
 from .topology import EType
-from .traced_mailbox import reduce_traced
 from .udf import EdgeBatch, NodeBatch
 
 Features = Mapping[str, Tensor]
@@ -121,8 +120,7 @@ def message_passing(
             reduced = without_messages(reduced, passage.dst, reduce.name)
         results = {reduce.out_field: reduced}
     else:
-        traced = torch.compiler.is_dynamo_compiling()
-        results = (reduce_traced if traced else reduce_by_degree)(passage, reduce, sent)
+        results = reduce_by_user(passage, reduce, sent)
     if apply is None:
         return results
     data = dict(results)

@@ -19,8 +19,8 @@ from .traced_values import Extent, Traced, operation, unsupported
     *"zeros_like ones_like full_like".split(),
     *"add sub subtract mul multiply div divide true_divide pow rsub atan2 fmod remainder".split(),
     *"maximum minimum fmax fmin eq ne lt le gt ge where masked_fill addcmul addcdiv lerp".split(),
-    *"logical_and logical_or logical_xor".split(),
-    *"__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__".split(),
+    *"logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_not".split(),
+    *"__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __rdiv__".split(),
     *"__pow__ __rpow__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __invert__".split(),
 )
 def pointwise(function: Any, *operands: Any, **options: Any) -> Traced:
@@ -141,6 +141,12 @@ def cell(function: Any, input: Traced, state: Any, *weights: Any) -> Any:
     rows = [s.values for s in states]
     given = rows if isinstance(state, (tuple, list)) else rows[0]
     return input.computed(function(input.values, given, *weights))
+
+
+@operation("__rmatmul__")
+def rmatmul(function: Any, other: Any, input: Any) -> Traced:
+    """A product in the other order."""
+    return matmul(function, input, other)
 
 
 def _plain(*weights: Any) -> None:

@@ -155,15 +155,15 @@ def _root(input: Traced) -> Traced:
     return input.computed(rows)
 
 
-@operation("norm", "vector_norm")
+@operation("norm", "linalg_vector_norm", "linalg_norm")
 def norm(
     function: Any, input: Traced, p: Any = 2, dim: Any = None, keepdim: bool = False, **named: Any
 ) -> Traced:
     """The norm of the messages of a node, or of features."""
     p = named.pop("ord", p)
     dims, degree = _split(input, dim)
-    if named:
-        raise unsupported(f"norm with {', '.join(named)}")
+    if named or (len(dims) > 1 and p not in (None, 2, "fro")):
+        raise unsupported(f"norm with {', '.join(named) or 'several dimensions'}")
     if not degree:
         return input.computed(torch.linalg.vector_norm(input.values, _order(p), dims, keepdim))
     if dims or _order(p) not in (1, 2):

@@ -13,16 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from .reduce import counts
 
 OPERATIONS: dict[str, Callable[..., Any]] = {}
 """What each function does, by torch's name for it. It is given torch's own, then its arguments."""
-
-NAMES: dict[Any, str] = {}
-"""The names of torch's functions and methods that are operations."""
-
 
 def operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function what torch's functions and methods of these names do."""
@@ -30,9 +25,6 @@ def operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     def register(handler: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             OPERATIONS[name] = handler
-            for place in (torch, functional, Tensor, torch.linalg):
-                if hasattr(place, name):
-                    NAMES[getattr(place, name)] = name
         return handler
 
     return register
@@ -158,9 +150,8 @@ class Traced:
     def __torch_function__(
         cls, function: Any, types: object, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if function not in NAMES:
-            raise unsupported(getattr(function, "__name__", "a function"))
-        return apply(NAMES[function], function, args, kwargs or {})
+        # Names, as the functions of Dynamo's for operators cannot be looked up.
+        return apply(getattr(function, "__name__", "it"), function, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -4,6 +4,7 @@ which calls them for each degree; those that cannot be traced so run as in DGL, 
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -98,11 +99,11 @@ def compare(model: nn.Module, make: Callable[..., tuple[Any, ...]]) -> list[Any]
     """Compiled against DGL's eager calls, with DGL's graph and with ours; what was told of them."""
     reports = []
     for convert in (lambda g: g, ours.from_dgl):
-        compiled = gnnc.compile(model)
+        compiled = gnnc.compile(copy.deepcopy(model))
         for sizes in SIZES:
             g, *args = make(*sizes)
             expected = run(model, model, (g, *args))
-            found = run(compiled, model, (convert(g), *args))
+            found = run(compiled, compiled, (convert(g), *args))
             torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
         reports.append(gnnc.explain(compiled))
     return reports
@@ -219,7 +220,8 @@ def numbers(p: Reduce, nodes: Any) -> Tensor:
 
 def inverse(p: Reduce, nodes: Any) -> Tensor:
     """What would be infinite at nodes without messages, and NaN in gradients of weights."""
-    return p.linear(nodes.data["x"] / nodes.mailbox["e"].sum(1) + nodes.mailbox["s"].std(1, False)[:, None])
+    total, spread = nodes.mailbox["e"].sum(1), nodes.mailbox["s"].std(1, False)
+    return p.linear(nodes.data["x"] / total + spread[:, None])
 
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
@@ -231,6 +233,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "layer-norm": lambda p, nodes: p.norm(nodes.mailbox["m"]).tanh().sum(1),
     "product": lambda p, nodes: torch.matmul(nodes.mailbox["k"], p.linear.weight).sum(1),
     "self": lambda p, nodes: nodes.data["x"] * 2 + nodes.mailbox["m"].mean(1),
+    "operators": lambda p, nodes: 2 - (nodes.mailbox["m"] @ p.linear.weight - p.bias[0]).sum(1),
     "reversed": lambda p, nodes: (1 - 2 / (nodes.mailbox["m"] ** 2 + 1)).sum(-2),
     "softmax-of-features": lambda p, nodes: nodes.mailbox["m"].softmax(-1).mean(1),
     "weight-first": lambda p, nodes: (p.bias * nodes.mailbox["k"]).sum(1) - p.bias,
@@ -260,3 +263,125 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str) -> None:
     check(Reduce(FUNCTIONS[name]), sample)
+
+
+UNSUPPORTED: dict[str, Callable[[Any, Any], Tensor]] = {
+    "median": lambda p, nodes: nodes.mailbox["m"].median(dim=1).values,
+    "sort": lambda p, nodes: torch.sort(nodes.mailbox["m"], dim=1)[0][:, 0],
+    "einsum": lambda p, nodes: torch.einsum("ndk,hk->nh", nodes.mailbox["m"], p.bias),
+    "an index of nodes or messages": lambda p, nodes: nodes.mailbox["m"][:, 0],
+    "a reduction of all nodes": lambda p, nodes: nodes.data["x"] - nodes.mailbox["m"].mean(),
+    "dimension 0": lambda p, nodes: nodes.mailbox["m"].sum(1) - nodes.data["x"].mean(0),
+    "the number of nodes": lambda p, nodes: nodes.mailbox["m"].sum(1) / nodes.batch_size(),
+    "several nodes or messages": lambda p, nodes: p.narrow(nodes.mailbox["k"].flatten(2)).sum(1)
+    + nodes.mailbox["m"].view(-1, WIDTH)[: nodes.data["x"].shape[0], :1],
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_cannot_be_traced_runs_by_degrees(name: str) -> None:
+    for report in compare(Reduce(UNSUPPORTED[name]), sample):
+        assert f"gnnc.dgl cannot trace" in report.fallbacks[0]
+        assert name in report.fallbacks[0]
+
+
+def test_a_recurrent_network_over_messages_runs_by_degrees() -> None:
+    layer = dgl.nn.pytorch.SAGEConv(WIDTH, 3, "lstm")
+    for report in compare(layer, lambda n, m, e: (graph(n, e), torch.randn(n, WIDTH))):
+        assert report.fallbacks
+
+
+def test_torch_traces_it_too() -> None:
+    """The whole call is one graph of Dynamo's, also for a compiler that is not ours."""
+    model, sizes = Reduce(attention), SIZES[:2]
+    compiled = torch.compile(copy.deepcopy(model), backend="eager", fullgraph=True, dynamic=True)
+    for g, *args in (sample(*s) for s in sizes):
+        g = ours.from_dgl(g)
+        expected, found = run(model, model, (g, *args)), run(compiled, compiled, (g, *args))
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
+
+
+class Applied(Reduce):
+    """An apply function sees zeros where the reduce function was not called, and old features."""
+
+    def apply_node(self, nodes: Any) -> dict[str, Tensor]:
+        assert nodes.mailbox is None
+        return {"h": self.linear(nodes.data["h"] + nodes.data["x"]).relu()}
+
+    def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+        with g.local_scope():
+            g.ndata["x"], g.edata["w"] = x, w
+            g.update_all(self.message, self.reduce, self.apply_node)
+            return g.ndata["h"]
+
+
+def test_an_apply_function() -> None:
+    check(Applied(dot_attention), sample)
+
+
+class Overwritten(Reduce):
+    """Old features are not kept at nodes without messages."""
+
+    def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+        with g.local_scope():
+            g.ndata["h"] = g.ndata["x"] = x
+            g.edata["w"] = w
+            g.update_all(dgl.function.u_mul_e("x", "w", "m"), self.reduce)
+            return g.ndata["h"]
+
+
+def test_a_field_that_was_there() -> None:
+    check(Overwritten(lambda p, nodes: nodes.mailbox["m"].sum(1) + nodes.data["h"] + 1), sample)
+
+
+class Typed(Reduce):
+    """`multi_update_all` with a user's function and a known one, then `update_all` of one type."""
+
+    def __init__(self, cross: str) -> None:
+        super().__init__(dot_attention)
+        self.cross = cross
+
+    def forward(self, g: Any, x: dict[str, Tensor], w: Tensor) -> dict[str, Tensor]:
+        with g.local_scope():
+            g.ndata["x"] = x
+            g.edges["plays"].data["w"] = g.edges["follows"].data["w"] = w
+            known = (fn.copy_u("x", "m"), fn.sum("m", "h"))
+            each = {"plays": (self.message, self.reduce), "likes": known}
+            each["follows"] = (self.message, self.reduce, self.halved)
+            g.multi_update_all(each, self.cross, lambda nodes: {"y": nodes.data["h"].tanh()})
+            g.update_all(self.message, lambda nodes: {"z": self.reduce(nodes)["h"]}, etype="plays")
+            return {"y": g.nodes["user"].data["y"], "z": g.nodes["game"].data["z"]}
+
+    def halved(self, nodes: Any) -> dict[str, Tensor]:
+        return {"h": nodes.data["h"] / 2}
+
+
+def relations(n: int, m: int, e: int) -> tuple[Any, ...]:
+    def ends(a: int, b: int) -> tuple[Tensor, Tensor]:
+        return torch.randint(a, (e,)), torch.randint(b // 2, (e,))
+
+    data = {
+        ("user", "follows", "user"): ends(n, n),
+        ("user", "plays", "game"): ends(n, m),
+        ("game", "likes", "user"): ends(m, n),
+    }
+    g = dgl.heterograph(data, num_nodes_dict={"user": n, "game": m})
+    x = {"user": torch.randn(n, WIDTH), "game": torch.randn(m, WIDTH)}
+    return g, x, torch.rand(e, 1)
+
+
+@pytest.mark.parametrize("cross", ["sum", "mean", "max", "stack"])
+def test_several_types(cross: str) -> None:
+    check(Typed(cross), relations)
+
+
+def test_a_graph_without_edges_sets_nothing() -> None:
+    def sums(g: Any, x: Tensor) -> Tensor:
+        with g.local_scope():
+            g.ndata["h"] = x
+            g.update_all(fn.copy_u("h", "m"), lambda nodes: {"h": nodes.mailbox["m"].sum(1)})
+            return g.ndata["h"] * 2
+
+    g, x = dgl.graph(([], []), num_nodes=5), torch.randn(5, 3)
+    for given in (g, ours.from_dgl(g)):
+        torch.testing.assert_close(gnnc.compile(sums)(given, x), sums(g, x))
