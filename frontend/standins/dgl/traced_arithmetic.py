@@ -11,10 +11,10 @@ from .traced_values import Extent, Traced, operation, unsupported
 
 
 @operation(
-    *"abs absolute neg negative exp expm1 log log1p log2 log10 sqrt rsqrt square reciprocal".split(),
-    *"sin cos tan asin acos atan sinh cosh erf sign floor ceil round trunc sigmoid tanh".split(),
-    *"logsigmoid softplus softsign tanhshrink gelu clamp clip clamp_min clamp_max".split(),
-    *"nan_to_num isnan isinf isfinite logical_not detach clone contiguous".split(),
+    *"abs absolute neg negative exp expm1 log log1p log2 log10 sqrt rsqrt square".split(),
+    *"reciprocal sin cos tan asin acos atan sinh cosh erf sign floor ceil round trunc".split(),
+    *"sigmoid tanh logsigmoid softplus softsign tanhshrink gelu clamp clip clamp_min".split(),
+    *"clamp_max nan_to_num isnan isinf isfinite logical_not detach clone contiguous".split(),
     *"float double half bfloat16 long int bool to type_as".split(),
     *"zeros_like ones_like full_like".split(),
     *"add sub subtract mul multiply div divide true_divide pow rsub atan2 fmod remainder".split(),

@@ -1,5 +1,4 @@
-"""Other shapes of what a traced reduce function has: nodes and messages stay the first dimensions.
-"""
+"""Other shapes of values in a traced reduce function: nodes and messages stay the first."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from .reduce import counts
 OPERATIONS: dict[str, Callable[..., Any]] = {}
 """What each function does, by torch's name for it. It is given torch's own, then its arguments."""
 
+
 def operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function what torch's functions and methods of these names do."""
 
