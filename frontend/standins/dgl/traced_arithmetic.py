@@ -50,6 +50,8 @@ def _number_type(traced: list[Traced]) -> torch.dtype:
 def _aligned(operand: Any, lead: int, dims: int, dtype: torch.dtype) -> Any:
     """An operand as rows that broadcast with others, of a value with `dims` dimensions."""
     if isinstance(operand, Tensor):
+        if operand.dim() > dims:
+            raise unsupported(f"tensors of {operand.dim()} and {dims} dimensions together")
         return _without_rows(operand, dims - lead)
     if not isinstance(operand, Traced):
         return operand
@@ -86,7 +88,7 @@ def activation(function: Any, input: Traced, *options: Any, **named: Any) -> Tra
     numbers = [o for o in options if not isinstance(o, bool)]
     result = input.computed(function(input.values, *numbers, **named))
     if in_place:
-        input.raw, input.unsafe, input.zero = result.raw, False, False
+        input.overwrite(result)
     return result
 
 
@@ -120,6 +122,13 @@ def matmul(function: Any, input: Any, other: Any) -> Traced:
         raise unsupported("a product with several matrices")
     input.feature(-1)
     return input.computed(input.values.matmul(other))
+
+
+@operation("embedding")
+def embedding(function: Any, input: Any, weight: Tensor, *how: Any, **named: Any) -> Traced:
+    """A row of one table for each element."""
+    _plain(weight)
+    return input.computed(function(input.values, weight, *how, **named))
 
 
 @operation("layer_norm")

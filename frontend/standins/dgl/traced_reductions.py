@@ -13,14 +13,17 @@ from .traced_values import Traced, operation, unsupported
 
 def of_messages(input: Traced, reducer: str, keepdim: bool = False) -> Traced:
     """The sum, mean, max or min of the messages of each node."""
-    reduced = reduce_messages(input.values, input.inbox.index, input.inbox.rows, reducer)
+    values = input.values
+    if reducer == "sum" and not values.is_floating_point():
+        values = values.long()  # as torch's sum
+    reduced = reduce_messages(values, input.inbox.index, input.inbox.rows, reducer)
     reduced = reduced.unsqueeze(1) if keepdim else reduced
     return Traced(reduced, input.inbox, 1, unsafe=True, zero=True)
 
 
 def _split(input: Traced, dim: Any) -> tuple[list[int], bool]:
     """Which feature dimensions of the rows are meant, and whether the degree is."""
-    if dim is None:
+    if dim is None or dim == () or dim == []:
         raise unsupported("a reduction of all nodes together")
     dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     degree = any(input.is_degree(d) for d in dims)

@@ -100,11 +100,16 @@ def _alike(tensors: Any) -> Traced:
     return first
 
 
-@operation("chunk", "split", "unbind", "tensor_split")
-def pieces(function: Any, input: Traced, *how: Any, dim: int | None = None) -> Any:
-    """Some of the features each; `dim` is the last argument."""
-    *sizes, place = how if dim is None else (*how, dim)
-    return tuple(input.moved(part) for part in function(input.raw, *sizes, input.feature(place)))
+@operation("chunk", "split")
+def pieces(function: Any, input: Traced, size: Any, dim: int = 0) -> Any:
+    """Some of the features each."""
+    return tuple(input.moved(part) for part in function(input.raw, size, input.feature(dim)))
+
+
+@operation("unbind")
+def unbind(function: Any, input: Traced, dim: int = 0) -> Any:
+    """One feature each."""
+    return tuple(input.moved(part) for part in function(input.raw, input.feature(dim)))
 
 
 @operation("__getitem__")

@@ -72,6 +72,7 @@ class Traced:
     ):
         self.raw, self.inbox, self.lead = raw, inbox, lead
         self.unsafe, self.zero = unsafe, zero
+        self.viewed = False
 
     @property
     def values(self) -> Tensor:
@@ -85,8 +86,16 @@ class Traced:
         return tuple(self.computed(part) for part in rows)
 
     def moved(self, rows: Tensor) -> Traced:
-        """Elements of the raw values in another shape."""
-        return Traced(rows, self.inbox, self.lead, self.unsafe, self.zero)
+        """Elements of the raw values in another shape, which share memory in DGL."""
+        result = Traced(rows, self.inbox, self.lead, self.unsafe, self.zero)
+        self.viewed = result.viewed = True
+        return result
+
+    def overwrite(self, result: Traced) -> None:
+        """What a function does that works in place."""
+        if self.viewed:
+            raise unsupported("a view that is written to")
+        self.raw, self.unsafe, self.zero = result.raw, result.unsafe, result.zero
 
     def spread(self) -> Traced:
         """Values of nodes, `(nodes, 1, ..)`, as ones of messages."""
@@ -157,7 +166,12 @@ class Traced:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name not in OPERATIONS:
+            raise unsupported(name)
         return Method(self, name)
+
+    def __bool__(self) -> bool:
+        raise unsupported("a condition on elements")
 
     def __getitem__(self, index: Any) -> Any:
         return apply("__getitem__", None, (self, index), {})
@@ -186,6 +200,9 @@ class Extent:
     def __init__(self, inbox: Inbox, lead: int):
         self.inbox, self.lead = inbox, lead
 
+    def __eq__(self, other: object) -> bool:
+        raise unsupported("a condition on the number of nodes or messages")
+
     def number(self) -> Traced:
         """Degrees, as a number for each node."""
         if self.lead == 0:
@@ -200,8 +217,6 @@ class Method:
         self._owner, self._name = owner, name
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        if self._name not in OPERATIONS:
-            raise unsupported(self._name)
         function = getattr(Tensor, self._name, None)
         return apply(self._name, function, (self._owner, *args), options)
 

@@ -237,6 +237,8 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "reversed": lambda p, nodes: (1 - 2 / (nodes.mailbox["m"] ** 2 + 1)).sum(-2),
     "softmax-of-features": lambda p, nodes: nodes.mailbox["m"].softmax(-1).mean(1),
     "weight-first": lambda p, nodes: (p.bias * nodes.mailbox["k"]).sum(1) - p.bias,
+    "positive": lambda p, nodes: p.bias[:1, 0] * (nodes.mailbox["m"] > 0).sum(1),
+    "parts": lambda p, nodes: sum(t.amax(1) for t in nodes.mailbox["m"].split(2, dim=-1)),
     "mean-and-more": mean_and_more,
     "by-hand": by_hand,
     "attention": attention,
@@ -265,6 +267,11 @@ def test_functions(name: str) -> None:
     check(Reduce(FUNCTIONS[name]), sample)
 
 
+def by_cases(p: Reduce, nodes: Any) -> Tensor:
+    m = nodes.mailbox["m"]
+    return m.sum(1) if m.shape[1] == 1 else 2 * m.sum(1)
+
+
 UNSUPPORTED: dict[str, Callable[[Any, Any], Tensor]] = {
     "median": lambda p, nodes: nodes.mailbox["m"].median(dim=1).values,
     "sort": lambda p, nodes: torch.sort(nodes.mailbox["m"], dim=1)[0][:, 0],
@@ -273,6 +280,7 @@ UNSUPPORTED: dict[str, Callable[[Any, Any], Tensor]] = {
     "a reduction of all nodes": lambda p, nodes: nodes.data["x"] - nodes.mailbox["m"].mean(),
     "dimension 0": lambda p, nodes: nodes.mailbox["m"].sum(1) - nodes.data["x"].mean(0),
     "the number of nodes": lambda p, nodes: nodes.mailbox["m"].sum(1) / nodes.batch_size(),
+    "a condition on the number": by_cases,
     "several nodes or messages": lambda p, nodes: (
         nodes.mailbox["m"].view(nodes.mailbox["m"].shape[0], -1).cumsum(1)[:, -1:]
     ),
@@ -289,6 +297,17 @@ def test_what_cannot_be_traced_runs_by_degrees(name: str) -> None:
 def test_a_recurrent_network_over_messages_runs_by_degrees() -> None:
     layer = dgl.nn.pytorch.SAGEConv(WIDTH, 3, "lstm")
     for report in compare(layer, lambda n, m, e: (graph(n, e), torch.randn(n, WIDTH))):
+        assert report.fallbacks
+
+
+def breaks(p: Reduce, nodes: Any) -> Tensor:
+    h = nodes.mailbox["m"].sum(1)
+    torch._dynamo.graph_break()
+    return h + nodes.mailbox["m"].median(1)[0]
+
+
+def test_a_function_that_leaves_the_trace_runs_by_degrees() -> None:
+    for report in compare(Reduce(breaks), sample):
         assert report.fallbacks
 
 
