@@ -12,12 +12,30 @@ from .runtime.cpu.heap import heap
 
 if TYPE_CHECKING:
     from .frontend.compiler import Options
+    from .frontend.loops.declarations import DstNodes, Edges, Nodes, SrcNodes, Weights
+    from .frontend.loops.errors import ProgramError
     from .frontend.torch.compile import compile
+    from .frontend.torch.loops.graph import Graph
+    from .frontend.torch.loops.program import program
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
     from .runtime.cpu.pool import release_memory
 
-__all__ = ["Options", "compile", "explain", "release_memory", "train_step"]
+__all__ = [
+    "DstNodes",
+    "Edges",
+    "Graph",
+    "Nodes",
+    "Options",
+    "ProgramError",
+    "SrcNodes",
+    "Weights",
+    "compile",
+    "explain",
+    "program",
+    "release_memory",
+    "train_step",
+]
 __version__ = "0.1.0"
 
 # `gnnc.dgl` lies there: a folder `dgl` here would hide DGL from scripts that run in a checkout.
@@ -26,9 +44,17 @@ __path__.append(str(Path(__file__).parent / "frontend" / "standins"))
 heap.share()  # here, because it has to come before torch's first tensor
 
 _HOMES = {
+    "DstNodes": ".frontend.loops.declarations",
+    "Edges": ".frontend.loops.declarations",
+    "Graph": ".frontend.torch.loops.graph",
+    "Nodes": ".frontend.loops.declarations",
     "Options": ".frontend.compiler",
+    "ProgramError": ".frontend.loops.errors",
+    "SrcNodes": ".frontend.loops.declarations",
+    "Weights": ".frontend.loops.declarations",
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",
+    "program": ".frontend.torch.loops.program",
     "release_memory": ".runtime.cpu.pool",
     "train_step": ".frontend.torch.step",
 }

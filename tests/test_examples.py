@@ -1,7 +1,10 @@
 """The README's example and those of examples/ run as they are."""
 
 import importlib.util
+import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +28,7 @@ def example(name: str) -> ModuleType:
 
 def test_readme_examples():
     texts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    compiled, step = texts
+    compiled, step, dgl = texts
     names: dict[str, object] = {}
     exec(compiled, names)
     model = names["model"]
@@ -39,6 +42,9 @@ def test_readme_examples():
     exec(step, names)
     assert float(names["loss"]) < 0.1  # type: ignore[arg-type]
     assert gnnc.explain(names["step"]).fallbacks == []
+    exec(dgl, names)
+    assert names["out"].shape == (3, 7)  # type: ignore[attr-defined]
+    assert gnnc.explain(names["model"]).fallbacks == []
 
 
 def test_readme_links():
@@ -52,6 +58,30 @@ def test_gcn_example(capsys: pytest.CaptureFixture[str]):
     found = re.search(r"test accuracy ([0-9.]+)%", printed)
     assert found is not None
     assert float(found[1]) > 70
+
+
+def test_dgl_example():
+    """A script that says `import dgl`, in an interpreter that has no DGL."""
+    script = ROOT / "examples" / "dgl_gat.py"
+    command = [sys.executable, "-m", "gnnc.dgl", "--always", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"DGL is gnnc.dgl; accuracy on the other nodes ([0-9.]+)%", done.stdout)
+    assert found is not None
+    assert float(found[1]) > 55
+    assert "nothing runs in torch" in done.stdout
+
+
+def test_loops_example(capsys: pytest.CaptureFixture[str]):
+    module = example("loops")
+    module.main()
+    printed = capsys.readouterr().out
+    apart = re.findall(r"^(\w+) +loss .* at most (\S+) apart", printed, re.MULTILINE)
+    assert [name for name, _ in apart] == ["RGCN", "RGAT", "HGT"]
+    assert all(float(x) < 2e-5 for _, x in apart)
+    programs = (module.rgcn, module.rgat, module.hgt)
+    assert sum(len(inspect.getsource(p.__wrapped__).splitlines()) for p in programs) <= 51
+    assert [gnnc.explain(p).fallbacks for p in programs] == [[], [], []]
 
 
 Calls = list[list[str]]

@@ -78,7 +78,13 @@ class Edges(Kept):
         return scatter(x[source] * self.weight[:, None], target, 0, x.size(0)).relu()
 
 
-def same(eager: Callable[..., Tensor], compiled: Callable[..., Tensor], *args: Any) -> None:
+def same(plain: Callable[..., Tensor], compiled: Callable[..., Tensor], *args: Any) -> None:
+    """A module is called as it was before it was compiled in place."""
+
+    def eager(*args: Any) -> Tensor:
+        is_module = isinstance(plain, nn.Module)
+        return type(plain).forward(plain, *args) if is_module else plain(*args)
+
     wanted = [x for x in args if isinstance(x, Tensor) and x.requires_grad]
     results: list[Any] = []
     for f in (eager, compiled, compiled):

@@ -46,8 +46,8 @@ def exchange(
 
 
 def _is_part(source: Source) -> bool:
-    """Whether this is part of an object that was exchanged. Its numbers, as the number of nodes,
-    may be others, also where a module keeps it: those of modules are constants to Dynamo."""
+    """Whether this is an object that was exchanged, or part of one. Its numbers, as the number of
+    nodes, may be others: those of modules and of global variables are constants to Dynamo."""
     while isinstance(source, ChainedSource):
         if isinstance(source, AttrSource) and any(source.member == e.attribute for e in _exchanges):
             return True
@@ -61,13 +61,13 @@ def in_force() -> Generator[None]:
     plain = VariableBuilder._wrap
 
     def wrap(self: VariableBuilder, value: Any) -> Any:
+        source = self.get_source()
         for known in _exchanges:
-            if known.takes(value):
-                source = AttrSource(self.get_source(), known.attribute)
+            if known.takes(value) and not _is_part(source):
+                source = AttrSource(source, known.attribute)
                 return VariableBuilder(self.tx, source)(getattr(value, known.attribute))
-        if type(value) is int and _is_part(self.get_source()):
-            with torch._dynamo.config.patch(allow_unspec_int_on_nn_module=True):
-                return plain(self, value)
+        if type(value) is int and _is_part(source):
+            return self.wrap_symint(value)
         return plain(self, value)
 
     VariableBuilder._wrap = wrap  # type: ignore[method-assign]

@@ -103,9 +103,10 @@ class Signature:
         self.constant_sets = [s for s in arguments if s not in chosen]
         self._name_sets(program, labels, direct)
         for s in sorted(chosen, key=lambda s: (bool(direct[s.number]), s.number)):
-            maps, bindings = {}, []
+            maps, bindings, ends = {}, [], {"src", "dst"}
             for use, column in direct[s.number]:
                 label = labels[s.number][_key(use)]
+                ends |= {label} if "pair" in use.roles else set()
                 codomain = self.name_of(use.codomain)
                 maps[label] = Map(codomain)
                 axis = column.source.attrs["axis"]
@@ -113,7 +114,7 @@ class Signature:
                 bindings.append(MapBinding(label, codomain, where, axis, column.index))
             name = self.name_of(s)
             ordered = {k: maps[k] for k in sorted(maps, key=_label_order)}
-            pairs = [("rel", k) for k in ("src", "dst") if "rel" in maps and k in maps]
+            pairs = [("rel", k) for k in ordered if "rel" in maps and k in ends]
             kind = SetType.get(name, ordered, pairs=pairs)
             value = block.insert_arg(kind, len(block.args))
             value.name_hint = name

@@ -232,3 +232,12 @@ class Emitter(SetEmitter):
         mean = self.b.reduce("mean", self.on(x, over, at), Dom(name), keys)
         pairs = Dom(name, tuple(sorted(keys)))
         return self.b.reduce("sum", mean, pairs, (keys[0],)), places[0].codomain_stage
+
+    def emit_count_per_pair(self, v: Node) -> tuple[SSAValue, int]:
+        over = v.attrs["over"]
+        pairs = zip(v.args, v.attrs["codomains"], strict=True)
+        places = [self.map(over, index, codomain) for index, codomain in pairs]
+        at = max(p.stage for p in places)
+        name = set_name(self.set(over).values[at])
+        count = self.b.count(name, tuple(p.label for p in places), ELEMENTS[v.elem])
+        return self.b.widen(count, Dom(name)), at

@@ -123,9 +123,11 @@ def indices_of(v: Node) -> Iterator[tuple[Node, Set, str]]:
             yield v.args[1], v.home, "reduce"
         case "softmax":
             yield v.args[1], v.attrs["codomain"].find(), "reduce"
-        case "mean_per_pair":
-            for index, s, role in zip(v.args[1:], v.attrs["codomains"], ("reduce", "relation")):
-                yield index, s.find(), role
+        case "mean_per_pair" | "count_per_pair":
+            ends = zip(v.args[-2:], v.attrs["codomains"], strict=True)
+            for (index, s), roles in zip(ends, (("reduce", "pair"), ("relation",)), strict=True):
+                for role in roles:
+                    yield index, s.find(), role
 
 
 def nodes_of(s: Set) -> Iterator[Node]:
@@ -261,11 +263,11 @@ def named(uses: Iterable[Use], taken: Iterable[str]) -> dict[MapKey, str]:
 
     give("src", "src")
     give("dst", "dst")
+    give("rel", "relation")
     give("dst", "reduce")
     give("src", "gather")
     give("src", "reduce")
     give("dst", "gather")
-    give("rel", "relation")
     give("rel", "table")
     give("src", "table")  # nodes whose number is a constant, beside relations
     used = {*taken, *out.values()}

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._dynamo.variables import builtin
 
 from ..active import clone, is_active
@@ -41,8 +42,9 @@ def _install_functions() -> None:
 
 @functools.cache
 def _install_leaves() -> None:
-    softmax = importlib.import_module(f"{OURS}.reduce").softmax_by
-    _register(softmax, _softmax_by)
+    graphs.install_ours()
+    _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
+    _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
     _keep_the_order_of_products()
 
 
@@ -55,8 +57,12 @@ def _keep_the_order_of_products() -> None:
         swapped.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
 
 
-def _softmax_by(logits: Any, index: Any, rows: int) -> Any:
+def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
     return torch.ops.gnnc.segment_softmax(logits, index, rows)
+
+
+def _gather_mm(a: Tensor, b: Tensor, *, idx_b: Tensor) -> Tensor:
+    return torch.ops.gnnc.typed_linear(a, idx_b.long(), b, None)
 
 
 def _pairs(real: Any, ours: Any) -> Iterator[tuple[FunctionType, Callable[..., Any]]]:

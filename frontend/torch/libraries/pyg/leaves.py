@@ -138,6 +138,16 @@ def relational_sum(
     return segment_reduce(h, edge_index[1], 0, num_dst, "sum")
 
 
+@leaf(
+    "pair_count(Tensor index, Tensor types, SymInt groups, SymInt num_types, Tensor like) -> Tensor"
+)
+def pair_count(index: Tensor, types: Tensor, groups: int, num_types: int, like: Tensor) -> Tensor:
+    """For each row how many rows have its index and its type, as numbers of the type of `like`."""
+    key = index * num_types + types
+    ones = like.new_ones(index.size(0))
+    return segment_reduce(ones, key, 0, groups * num_types, "sum").index_select(0, key)
+
+
 def _remaining_loops(
     edge_index: Tensor, weight: Tensor | None, fill: float, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:

@@ -143,6 +143,15 @@ def _relational_sum(c: Call) -> Arr:
     return Arr([nodes, h.dims[1]], v)
 
 
+@rule("gnnc.pair_count")
+def _pair_count(c: Call) -> Arr:
+    index, types, elem = c.tensor("index"), c.tensor("types"), c.tensor("like").elem
+    sizes = [c.ctx.sizes.set_of(size_expr(c.arg(name))) for name in ("groups", "num_types")]
+    args, over = c.ctx.values.join([index.v, types.v])
+    v = c.ctx.values.make("count_per_pair", args, over, (), elem, over=over, codomains=tuple(sizes))
+    return Arr([over], v)
+
+
 def _of_known_type(c: Call, edges: Arr, kind: Arr, relations: int) -> tuple[Arr, Arr]:
     """The edges whose type is one of 0 .. relations - 1."""
     ctx = c.ctx
