@@ -1,6 +1,6 @@
 """Users' reduce functions: nodes of equal degree are called for together.
 
-This is the one place that makes mailboxes; a compiler that does without puts another function here.
+Shapes then depend on degrees, so `traced_mailbox` calls once for all nodes while it is traced.
 """
 
 from __future__ import annotations
@@ -13,10 +13,28 @@ from torch import Tensor
 
 from .frames import Rows
 from .reduce import counts
+from .traced_mailbox import reduce_traced
 from .udf import NodeBatch
 
 if TYPE_CHECKING:
     from .messages import Passage
+
+
+def reduce_by_user(
+    passage: Passage,
+    function: Callable[[NodeBatch], dict[str, Tensor]],
+    messages: dict[str, Tensor],
+) -> dict[str, Tensor]:
+    """The results of a user's reduce function, one row a target."""
+    if torch.compiler.is_dynamo_compiling():
+        try:
+            return reduce_traced(passage, function, messages)
+        except NotImplementedError:
+            # It is for the tracer, so that it gives the call up. Here it may have left the trace
+            # in the midst of the function and gone on without.
+            if torch.compiler.is_dynamo_compiling():
+                raise
+    return reduce_by_degree(passage, function, messages)
 
 
 def reduce_by_degree(

@@ -11,7 +11,7 @@ from torch import Tensor
 from .base import DGLError
 from .frames import Rows
 from .function import TargetCode, is_message, is_reduce
-from .mailbox import reduce_by_degree
+from .mailbox import reduce_by_user
 from .reduce import reduce_messages, without_messages
 from .topology import EType
 from .udf import EdgeBatch, NodeBatch
@@ -120,7 +120,7 @@ def message_passing(
             reduced = without_messages(reduced, passage.dst, reduce.name)
         results = {reduce.out_field: reduced}
     else:
-        results = reduce_by_degree(passage, reduce, sent)
+        results = reduce_by_user(passage, reduce, sent)
     if apply is None:
         return results
     data = dict(results)

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 _LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
 _PLACE = re.compile(r"in user code at (.+:\d+)")
 _CAUSE = re.compile(r"^(?:Graph Break Reason: )?(.+)\n\s+Explanation:", re.MULTILINE)
-_RAISED = re.compile(r"got NotImplementedError\(['\"](.+?)['\"]\)$", re.MULTILINE)
+_RAISED = re.compile(
+    r"(?:got|raised exception) NotImplementedError\(['\"](.+?)['\"]\)$", re.MULTILINE
+)
 _UNKNOWN = re.compile(
     r"^(Could not guard on data-dependent expression .+?) \(unhinted", re.MULTILINE
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._dynamo.variables import builtin
 
 from ..active import clone, is_active
 from . import graphs
@@ -43,6 +45,16 @@ def _install_leaves() -> None:
     graphs.install_ours()
     _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
     _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
+    _keep_the_order_of_products()
+
+
+def _keep_the_order_of_products() -> None:
+    """Of an object with `__torch_function__` and a tensor, Dynamo gives `object @ tensor` to the
+    tensor's operator with the operands swapped, but has no operator for that, and takes `@`."""
+    if hasattr(builtin, "populate_builtin_to_tensor_fn_map"):
+        builtin.populate_builtin_to_tensor_fn_map()
+        swapped = builtin.BUILTIN_TO_TENSOR_RFN_MAP
+        swapped.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
 
 
 def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
