@@ -227,8 +227,6 @@ def install() -> None:
     def inner(file: str) -> bool:  # what DGL's graphs do themselves
         return file.startswith(home) and not file.startswith(layers)
 
-    exchange(
-        real.DGLGraph, "_gnnc_graph", lambda g: g.device.type == "cpu", calls.stand_in, inner
-    )
+    exchange(real.DGLGraph, "_gnnc_graph", lambda g: g.device.type == "cpu", calls.stand_in, inner)
     exchange_class(real.DGLGraph, "_gnnc_class", ours.DGLGraph)
     ours.DGLError.__bases__ = (real.DGLError,)  # who expects DGL's catches it
