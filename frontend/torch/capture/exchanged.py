@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._dynamo.codegen import PyCodegen
 from torch._dynamo.exc import SkipFrame
 from torch._dynamo.source import AttrSource, ChainedSource, Source
+from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 
 
@@ -72,9 +74,23 @@ def _is_part(source: Source) -> bool:
     return False
 
 
+def _given_for(x: Any) -> Source | None:
+    """Where the object is that was exchanged for `x`, if it was: code that is not traced, between
+    two graphs or behind the last, gets that."""
+    source = x.source if isinstance(x, VariableTracker) else None
+    if isinstance(source, AttrSource) and any(source.member == e.attribute for e in _exchanges):
+        return source.base
+    return None
+
+
 @contextmanager
 def in_force() -> Generator[None]:
     """While it holds Dynamo exchanges what it finds."""
+    plain_codegen = PyCodegen.__call__
+
+    def codegen(self: PyCodegen, value: Any, allow_cache: bool = True) -> None:
+        plain_codegen(self, _given_for(value) or value, allow_cache)
+
     plain, plain_wrap = VariableBuilder.__call__, VariableBuilder._wrap
 
     def call(self: VariableBuilder, value: Any) -> Any:
@@ -95,8 +111,10 @@ def in_force() -> Generator[None]:
 
     VariableBuilder.__call__ = call  # type: ignore[method-assign]
     VariableBuilder._wrap = wrap  # type: ignore[method-assign]
+    PyCodegen.__call__ = codegen  # type: ignore[method-assign]
     try:
         yield
     finally:
         VariableBuilder.__call__ = plain  # type: ignore[method-assign]
         VariableBuilder._wrap = plain_wrap  # type: ignore[method-assign]
+        PyCodegen.__call__ = plain_codegen  # type: ignore[method-assign]

@@ -171,31 +171,38 @@ def test_nodes_can_be_removed_after_a_call() -> None:
     torch.testing.assert_close(compiled(g), g.ndata["x"] * 2)
 
 
+KEPT: list[Any] = []
+
+
 @torch._dynamo.disable
-def _untraced(g: Any) -> None:
+def _untraced() -> None:
+    (g,) = KEPT
     g.ndata["y"] = g.ndata["y"] + 1
-    g.ndata["of graph"] = g.ndata["x"] * len(g.ndata)
+    g.ndata["count"] = g.ndata["x"] * len(g.ndata)
 
 
 def test_traced_and_other_code_see_what_either_sets() -> None:
-    """The others come by the graph in another way than from the traced code."""
-    kept: dict[str, Any] = {}
-
     def f(g: Any) -> Tensor:
-        kept["graph"].ndata["y"] = g.ndata["x"] * 2
-        _untraced_of(kept)
-        return kept["graph"].ndata["y"] + g.ndata["of graph"]
-
-    @torch._dynamo.disable
-    def _untraced_of(kept: dict[str, Any]) -> None:
-        _untraced(kept["graph"])
+        g.ndata["y"] = g.ndata["x"] * 2
+        _untraced()
+        return g.ndata["y"] + g.ndata["count"]
 
     theirs, ours = graph(), graph()
-    kept["graph"] = theirs
-    expected = f(theirs)
-    kept["graph"] = ours
-    torch.testing.assert_close(gnnc.compile(f)(ours), expected)
+    results = []
+    for call, g in ((f, theirs), (gnnc.compile(f), ours)):
+        KEPT[:] = [g]
+        results.append(call(g))
+    torch.testing.assert_close(results[1], results[0])
     torch.testing.assert_close(contents(ours), contents(theirs))
+
+
+@torch._dynamo.disable
+def _of_dgl(graphs: list[Any]) -> Tensor:
+    return torch.stack([g.ndata["x"] for g in graphs if isinstance(g, dgl.DGLGraph)])
+
+
+def test_other_code_is_given_graphs_of_dgl() -> None:
+    same(lambda g: _of_dgl([g, g]) * 2 + g.ndata["x"])
 
 
 def test_a_compiled_function_in_another() -> None:
