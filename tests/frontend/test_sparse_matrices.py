@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,18 +19,7 @@ from torch_geometric.utils import add_self_loops, to_edge_index
 
 import gnnc
 
-LAYOUTS = {
-    "coo": Tensor.to_sparse_coo,
-    "csr": Tensor.to_sparse_csr,
-    "csc": Tensor.to_sparse_csc,
-}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch calls its sparse layouts a beta
-        yield
+from .layouts import LAYOUTS, quiet  # noqa: F401
 
 
 def dense(n: int, m: int, seed: int = 0) -> Tensor:

@@ -31,7 +31,11 @@ def absent(name: str) -> Callable[..., NoReturn]:
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         given = [*map(_short, args), *(f"{key}={_short(value)}" for key, value in kwargs.items())]
-        raise NotImplementedError(f"gnnc.dgl has no dgl.{name}: {name}({', '.join(given)})")
+        raise NotImplementedError(
+            f"gnnc.dgl has no dgl.{name}: {name}({', '.join(given)}). Do it with tensors "
+            "(g.edges(), gnnc.dgl.graph), or with DGL where it is installed: gnnc.dgl.to_dgl(g) "
+            "gives its graph."
+        )
 
     function.__name__ = function.__qualname__ = name
     return function

@@ -28,7 +28,10 @@ def to_block(
     `DGLError` if an edge leads to another node.
     """
     if src_nodes is not None:
-        raise NotImplementedError(f"to_block(src_nodes={src_nodes!r})")
+        raise NotImplementedError(
+            f"to_block(src_nodes={src_nodes!r}): the sources are found from the edges here. Leave "
+            "src_nodes out, and reorder rows of features by block.srcdata[dgl.NID]."
+        )
     if g.is_block:
         raise DGLError("Cannot convert a block graph to a block.")
     topology = g._topology

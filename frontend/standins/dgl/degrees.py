@@ -17,7 +17,19 @@ from torch import Tensor
 from .topology import Coverage
 
 
-class Degrees:
+class _OfTensor:
+    """What stands for a tensor, and is that for all that it does not answer itself."""
+
+    values: Tensor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.values, name)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return self.values[index]
+
+
+class Degrees(_OfTensor):
     """A tensor of degrees, of which it may be known whether all are above zero."""
 
     __hash__ = None  # as of a tensor, it is elements that are compared
@@ -60,12 +72,6 @@ class Degrees:
         if function in COMPARISONS and isinstance(args[0], Degrees) and not kwargs:
             return COMPARISONS[function](args[0], args[1])
         return _call(function, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.values, name)
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return self.values[index]
 
     def __repr__(self) -> str:
         return repr(self.values)
@@ -121,7 +127,7 @@ COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {
 """What torch's functions of the same meaning are."""
 
 
-class Comparison:
+class Comparison(_OfTensor):
     """Whether each degree is above zero (`positive`), or is zero (not `positive`)."""
 
     def __init__(self, values: Tensor, positive: bool, covered: Coverage):
@@ -153,12 +159,6 @@ class Comparison:
             if function is torch.all:
                 return args[0].all()
         return _call(function, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.values, name)
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return self.values[index]
 
     def __invert__(self) -> Comparison:
         return Comparison(~self.values, not self._positive, self._covered)

@@ -138,7 +138,10 @@ def edge_softmax(graph: DGLGraph, logits: Any, eids: Any = ALL, norm_by: str = "
             index = index.index_select(0, torch.as_tensor(eids, device=index.device).long())
         return softmax_by(logits, index, _ends(graph, etypes[0], norm_by)[1])
     if not is_all(eids):
-        raise NotImplementedError("edge_softmax(eids=..) of a graph of several edge types")
+        raise NotImplementedError(
+            "edge_softmax(eids=..) of a graph of several edge types. Call it for the edges of one "
+            "type, edge_softmax(graph[etype], logits, eids), or take an edge_subgraph first."
+        )
     logits = {graph.to_canonical_etype(etype): value for etype, value in logits.items()}
     results: dict[EType, Tensor] = {}
     for ntype in dict.fromkeys(_ends(graph, e, norm_by)[0] for e in etypes):

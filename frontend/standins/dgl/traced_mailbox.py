@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 # Importing these makes functions of torch operations.
 from . import traced_arithmetic, traced_reductions, traced_shapes  # noqa: F401
+from .frames import Rows
 from .traced_values import Inbox, Traced, unsupported
 from .udf import NodeBatch
 
@@ -39,25 +40,13 @@ def _result(value: Any) -> Tensor:
     return value.result()
 
 
-class TracedData(Mapping[str, Any]):
+class TracedData(Rows):
     """Features of the targets."""
 
     def __init__(self, frame: Mapping[str, Tensor], inbox: Inbox):
-        self._frame, self._inbox = frame, inbox
+        super().__init__(frame)
+        self._inbox = inbox
 
-    def __getitem__(self, key: str) -> Traced:
-        value = self._frame[key]
+    def __getitem__(self, key: str) -> Any:
+        value = super().__getitem__(key)
         return Traced(value, self._inbox, 1, unsafe=value.is_floating_point())
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._frame
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frame)
-
-    def __len__(self) -> int:
-        return len(self._frame)
-
-    def get(self, key: str, default: object = None) -> object:
-        """The feature, or `default` where there is none."""
-        return self[key] if key in self._frame else default

@@ -95,6 +95,8 @@ class Traced:
         """What a function does that works in place."""
         if self.viewed:
             raise unsupported("a view that is written to")
+        if (result.lead, result.dim(), result.dtype) != (self.lead, self.dim(), self.dtype):
+            raise unsupported("an operation in place that makes another tensor")
         self.raw, self.unsafe, self.zero = result.raw, result.unsafe, result.zero
 
     def spread(self) -> Traced:
@@ -229,6 +231,14 @@ def _operator(function: Callable[..., Any], swapped: bool) -> Callable[[Any, Any
     return method
 
 
+def _in_place(function: Callable[..., Any]) -> Callable[[Traced, Any], Traced]:
+    def method(self: Traced, other: Any) -> Traced:
+        self.overwrite(apply(function.__name__, function, (self, other), {}))
+        return self
+
+    return method
+
+
 for _name, _function in {
     "add": torch.add,
     "sub": torch.sub,
@@ -236,6 +246,7 @@ for _name, _function in {
     "truediv": torch.true_divide,
     "pow": torch.pow,
 }.items():
+    setattr(Traced, f"__i{_name}__", _in_place(_function))
     for _kind in (Traced, Extent):
         setattr(_kind, f"__{_name}__", _operator(_function, False))
         setattr(_kind, f"__r{_name}__", _operator(_function, True))

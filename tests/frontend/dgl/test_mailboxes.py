@@ -224,6 +224,17 @@ def inverse(p: Reduce, nodes: Any) -> Tensor:
     return p.linear(nodes.data["x"] / total + spread[:, None])
 
 
+def in_place(p: Reduce, nodes: Any) -> Tensor:
+    """Another name for the messages sees what is done to them."""
+    m = other = nodes.mailbox["m"] * 2
+    m += 1
+    m *= nodes.data["x"].unsqueeze(1)
+    m -= nodes.mailbox["e"]
+    h = other.sum(1)
+    h /= 3
+    return h
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "sum": lambda p, nodes: nodes.mailbox["m"].sum(1),
     "sum-plus-one": lambda p, nodes: nodes.mailbox["m"].sum(1) + 1,
@@ -259,6 +270,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "masked": masked,
     "numbers": numbers,
     "inverse": inverse,
+    "in-place": in_place,
 }
 
 
