@@ -88,9 +88,9 @@ for statement in (
         "which is out of its scope",
         "AttributeError module 'dgl' as gnnc.dgl has no attribute 'unknown'",
         "NotImplementedError gnnc.dgl has no dgl.metis_partition: metis_partition(Graph("
-        "num_nodes=2, num_edges=1, ndata_schemes={} edata_sc..., 3, mode='k-way'). Do it with tensors "
-        "(g.edges(), gnnc.dgl.graph), or with DGL where it is installed: gnnc.dgl.to_dgl(g) gives "
-        "its graph.",
+        "num_nodes=2, num_edges=1, ndata_schemes={} edata_sc..., 3, mode='k-way'). Do it with "
+        "tensors (g.edges(), gnnc.dgl.graph), or with DGL where it is installed: "
+        "gnnc.dgl.to_dgl(g) gives its graph.",
     ]
 
 
