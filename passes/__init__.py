@@ -27,6 +27,7 @@ _CLASSES = {
     "split-phases": ("inter.split_phases", "SplitPhasesPass"),
     "lower-to-intra": ("lowering.lower_to_intra", "LowerToIntraPass"),
     "fuse-traversals": ("intra.fuse_traversals", "FuseTraversalsPass"),
+    "pack-members": ("intra.pack_members", "PackMembersPass"),
     "split-long-rows": ("intra.split_long_rows", "SplitLongRowsPass"),
     "update-in-place": ("intra.update_in_place", "UpdateInPlacePass"),
     "schedule": ("intra.schedule", "SchedulePass"),

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     MemRefType,
     StringAttr,
+    UnitAttr,
     i32,
     i64,
 )
@@ -237,10 +238,18 @@ class NamedBuffer(BindingOp):
 @op_definition
 class InputOp(NamedBuffer):
     """Rows that the kernels read. With `gives` they are written as well: in the end they are the
-    output of that name."""
+    output of that name. `constant` ones stay as they are for many calls, so that @prepare may read
+    them. With `along` they lie in the order of the members of these groups, and are read at
+    positions of segments over the groups (pack-members)."""
 
     name = "intra.input"
     gives = opt_prop_def(StringAttr)
+    constant = opt_prop_def(UnitAttr)
+    along = opt_prop_def(ArrayAttr[StringAttr])
+
+    def is_in_order_of(self, group: GroupOp) -> bool:
+        """Whether the rows lie in the order of the members of these groups."""
+        return self.domain == group.domain and self.along == group.along
 
 
 @op_definition

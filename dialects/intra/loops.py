@@ -37,7 +37,7 @@ from .bindings import (
     root,
 )
 from .indices import FirstOp, LengthOp, LookupOp, PositionOp
-from .memory import LoadOp, StoreOp, TotalOp, need_number
+from .memory import LoadOp, StoreOp, TotalOp, in_order, need_number
 from .products import MatmulOp, OuterOp
 from .schedule import ScheduleAttr
 from .steps import Step, steps
@@ -144,12 +144,17 @@ class SegmentOp(Yielding):
 
     def check_positions(self) -> None:
         """Raises VerifyException where a position is used as a row, or with another group."""
+        offsets = self.offsets.owner
         for use in self.position.uses:
             op = use.operation
+            if isinstance(op, LoadOp) and (rows := in_order(op.buffer)) is not None:
+                ordered = isinstance(offsets, OffsetsOp) and rows.is_in_order_of(offsets)
+                need(ordered, f"the rows of {rows.buffer} lie in the order of other groups")
+                continue
             if not isinstance(op, LookupOp):
                 need(False, f"{op.name} reads a position: look it up in intra.members first")
                 return
-            table, offsets = op.table.owner, self.offsets.owner
+            table = op.table.owner
             if isinstance(table, GroupOp) and isinstance(offsets, OffsetsOp):
                 need(
                     table.same_group(offsets),

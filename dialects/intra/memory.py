@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, i1
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_operand_def,
@@ -42,6 +42,17 @@ class LoadOp(IntraOp):
         if self.otherwise is not None:
             have = self.otherwise.type
             need(have == want, f"`else` must be a row of the buffer, {want}, not {have}")
+        if (rows := in_order(self.buffer)) is not None:
+            need(
+                isinstance(self.row, BlockArgument),
+                f"the rows of {rows.buffer} lie in the order of groups: read them at a position",
+            )
+
+
+def in_order(buffer: SSAValue) -> InputOp | None:
+    """The input that a buffer is, or is a view of, where its rows lie in the order of groups."""
+    owner = root(buffer).owner
+    return owner if isinstance(owner, InputOp) and owner.along is not None else None
 
 
 @op_definition

@@ -32,9 +32,10 @@ def dense_features_seconds(target: Target, numbers: float, f: int, number_bytes:
 
 
 def sparse_features_seconds(target: Target, entries: float, f: int, number_bytes: int) -> float:
-    """The same where only so many numbers are looked at, each with a row of the matrix."""
+    """The same where only so many numbers are looked at, each with a row of the matrix: whatever
+    takes longer, to go through them or to read the rows."""
     row = line_bytes(f * number_bytes, target.caches.line) / target.speeds.near_bytes
-    return entries * (target.speeds.entry_seconds + row)
+    return entries * max(target.speeds.entry_seconds, row)
 
 
 def line_bytes(row: int, line: int) -> int:

@@ -11,7 +11,8 @@ dropout, nor an argument that the function updates.
 
 Arguments marked `inter.constant` count as invariant: input features, say, so that their aggregation
 (A X of a first layer) is done once per graph and input. What follows from these is stored only if
-it took many rows or operations, and takes no more than `room` times the memory of the inputs.
+it took many rows or operations, or is a number of each edge (its weight, normalised), and takes no
+more than `room` times the memory of the inputs.
 """
 
 from __future__ import annotations
@@ -78,15 +79,24 @@ class Invariants:
             return self._worth_keeping(op)
         if op.name in COSTLY:
             return True
-        if math.prod(op.type.dims) > self.edge_width and self.sizes.is_edges(op.type.dom):
+        if self.sizes.is_edges(op.type.dom) and not self._is_narrow(op):
             return False
+        return self._reads_more(op)
+
+    def _is_narrow(self, op: ValueOp) -> bool:
+        """Whether a pointwise value per edge takes so little that it may be stored."""
+        return math.prod(op.type.dims) <= self.edge_width
+
+    def _reads_more(self, op: ValueOp) -> bool:
+        """Whether a row is computed from more bytes than it has."""
         return sum(map(row_bytes, map(rows, self._sources(op)))) >= row_bytes(op.type)
 
     def _worth_keeping(self, op: ValueOp) -> bool:
-        """The same for what follows from inputs: what took many rows or operations, and what is
-        made of that and takes no more memory, in its place."""
+        """The same for what follows from inputs: what took many rows or operations, the numbers of
+        edges, and what is made of that and takes no more memory, in its place."""
         size = self.sizes.bytes(op.type)
-        if op.name in COSTLY:
+        edges = self.sizes.is_edges(op.type.dom) and self._is_narrow(op) and self._reads_more(op)
+        if op.name in COSTLY or edges:
             return size <= self.room * self.input_bytes
         costly = (x for x in self._sources(op) if isinstance(x.owner, Operation))
         return size <= sum(self.sizes.bytes(rows(x)) for x in costly if x not in self.of_graph)

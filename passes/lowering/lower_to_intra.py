@@ -23,6 +23,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.attributes import (
+    CONSTANT,
     COTANGENT,
     COTANGENTS,
     GRAD,
@@ -185,9 +186,9 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
         raise PassFailedException(
             f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{twice[0]}"'
         )
-    for name, arg, _ in arguments(func):
+    for name, arg, attrs in arguments(func):
         if isinstance(arg.type, RowsType):
-            low.buffers[arg] = low.host.input(name, arg.type)
+            low.buffers[arg] = low.host.input(name, arg.type, attrs.get(CONSTANT))
     for v, name in exported.items():
         low.buffers[v] = low.host.input(name, rows(v))
     done = structure_closure(func) if func.sym_name.data == "prepare" else set[Operation]()

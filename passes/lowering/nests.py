@@ -139,10 +139,10 @@ class Host:
         op = MemberMapOp.make([], [INDEX32], domain=domain, along=ArrayAttr([path]), path=path)
         return self.once(("member map", dom, along), op)
 
-    def input(self, name: str, t: RowsType) -> SSAValue:
+    def input(self, name: str, t: RowsType, constant: Attribute | None = None) -> SSAValue:
         """Rows that the caller gives."""
         kind, domain = buffer_type(t.dims, t.elem), self.attribute(self.storage(t.dom))
-        op = InputOp.make([], [kind], buffer=StringAttr(name), domain=domain)
+        op = InputOp.make([], [kind], buffer=StringAttr(name), domain=domain, constant=constant)
         return self.once(("input", name), op)
 
     def buffer(self, dom: Dom, dims: Sequence[int], elem: Attribute) -> SSAValue:

@@ -24,7 +24,7 @@ class Speeds:
     near_bytes: float
     """Bytes a second when rows are gathered from a matrix that lies in the caches: a weight."""
     entry_seconds: float
-    """What an entry of a sparse matrix takes beside the row that is gathered for it."""
+    """What an entry of a sparse matrix takes at least, however short the row that is gathered."""
 
 
 @dataclass(frozen=True)

@@ -377,6 +377,40 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: the rows of "x" lie in the order of other groups
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  %x = intra.input {buffer = "x", domain = #intra.domain<g>, along = ["src"]} : memref<?xf64>
+  %o = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  intra.traverse %i in %n {
+    %s = intra.segment %p in %o[%i] ["sum"] {
+      %c = intra.load %x[%p] : f64
+      intra.yield %c
+    } : f64
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: the rows of "x" lie in the order of groups: read them at a position
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  %x = intra.input {buffer = "x", domain = #intra.domain<g>, along = ["dst"]} : memref<?xf64>
+  %o = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %m = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  intra.traverse %i in %n {
+    %s = intra.segment %p in %o[%i] ["sum"] {
+      %e = intra.lookup %m[%p] : index
+      %c = intra.load %x[%e] : f64
+      intra.yield %c
+    } : f64
+  }
+  func.return
+}
+
+// -----
+
 // CHECK: intra.load reads a position: look it up in intra.members first
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index

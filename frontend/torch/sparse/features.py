@@ -24,7 +24,7 @@ from .operations import Entries
 
 log = logging.getLogger("gnnc")
 
-_SHARE = 0.3
+_SHARE = 0.5
 """What is not 0 in features that may be worth it, whatever they are multiplied by."""
 _LOOKED_AT = 8
 """New states of tensors that a callable may come with before it is left alone."""

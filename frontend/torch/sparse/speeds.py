@@ -28,7 +28,7 @@ from ....runtime.cpu import toolchain
 from ....runtime.cpu.threads import num_threads
 from ...targets import default_target
 
-_ROWS, _COLUMNS, _SHARE = 16_384, 1_024, 0.05
+_ROWS, _COLUMNS, _SHARE = 16_384, 1_024, 0.2
 _ROUNDS = 15
 _MEASURED = ("gemm_flops", "stream_bytes", "near_bytes", "entry_seconds")
 
@@ -56,14 +56,12 @@ def calibrate() -> Speeds:
     dense = {f: _seconds(x, f) / 2 for f in (2, 128)}
     sparse = {f: _seconds(x.to_sparse(), f) / 2 / entries for f in (16, 128)}
     record = target_named(default_target())
-    narrow, wide = (line_bytes(4 * f, record.caches.line) for f in sparse)
-    per_byte = max(sparse[128] - sparse[16], 1e-3 * sparse[128]) / (wide - narrow)
     found = replace(
         record.speeds,
         gemm_flops=2 * numbers * 128 / dense[128],
         stream_bytes=4 * numbers / dense[2],
-        near_bytes=1 / per_byte,
-        entry_seconds=max(sparse[16] - narrow * per_byte, 0.0),
+        near_bytes=line_bytes(4 * 128, record.caches.line) / sparse[128],
+        entry_seconds=sparse[16],
     )
     assert all(math.isfinite(v) for v in asdict(found).values())
     kept = {name: getattr(found, name) for name in _MEASURED}
