@@ -45,7 +45,7 @@ def _calibrate() -> None:
     from ..torch.sparse.speeds import calibrate
 
     found = calibrate()
-    _line("dense features", f"{found.gemm_flops / 1e9:.0f} GFLOP/s, or as they are read")
+    _line("dense features", f"{found.gemm_flops / 1e9:.0f} GFLOP/s, and as they are read")
     _line("reading them", f"{found.stream_bytes / 1e9:.1f} GB/s")
     near, entry = found.near_bytes / 1e9, found.entry_seconds * 1e9
     _line("sparse features", f"{entry:.2f} ns an entry, and its row of a weight at {near:.0f} GB/s")

@@ -58,7 +58,7 @@ def calibrate() -> Speeds:
     record = target_named(default_target())
     found = replace(
         record.speeds,
-        gemm_flops=2 * numbers * 128 / dense[128],
+        gemm_flops=2 * numbers * (128 - 2) / max(dense[128] - dense[2], 1e-3 * dense[128]),
         stream_bytes=4 * numbers / dense[2],
         near_bytes=line_bytes(4 * 128, record.caches.line) / sparse[128],
         entry_seconds=sparse[16],
@@ -88,7 +88,7 @@ def _key(record: Target) -> str:
     """What the speeds are of."""
     found = toolchain.compiler()
     machine = (_processor(), num_threads(), record.name, found.target)
-    return "\0".join(["speeds of features", *map(str, machine)])
+    return "\0".join(["speeds of features by entries in their order", *map(str, machine)])
 
 
 def _processor() -> str:
