@@ -64,6 +64,10 @@ SAVE = "inter.save"
 RECOMPUTE = "inter.recompute"
 """A second copy of an op, which the backward half computes for itself (plan-saves)."""
 
+KEPT = "inter.kept"
+"""A choice between rows of a value and zeros: what share of the rows it is expected to keep
+(restrict-rows)."""
+
 STATS = "inter.stats"
 """The sizes that a function expects: sets, and pairs of maps of one, by name."""
 SEEDED = "inter.seeded"
@@ -96,7 +100,7 @@ RESULTS: Known = {
     **dict.fromkeys((DETACHED, SAVED), UnitAttr),
     **dict.fromkeys((NAME, UPDATE, GRAD), StringAttr),
 }
-OPS: Known = dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr)
+OPS: Known = {**dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr), KEPT: FloatAttr}
 ENTRIES: Known = {
     STATS: (IntegerAttr, FloatAttr),
     **dict.fromkeys((GRADIENTS, COTANGENTS, UPDATES), StringAttr),

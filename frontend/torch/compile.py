@@ -16,6 +16,7 @@ from ...passes.driver.runner import PassCrash
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .calls.bound_program import BoundProgram
+from .calls.first_masks import note_masks
 from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
@@ -203,6 +204,7 @@ def imported_graph(
     sizes = first_sizes(imported, examples) if sizes is None else sizes
     note_sizes(imported.function, sizes)
     note_subsets(imported.function, first_shares(imported, examples, sizes))
+    note_masks(imported, examples)
     if constants:
         mark_constants(imported, examples)
     return imported

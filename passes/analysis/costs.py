@@ -145,14 +145,23 @@ def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
     find nearly all rows are left out: they will be full in another graph.
     """
     sizes = Sizes.of(func, SetEnv.of(func))
-    attr = func.attributes.get(STATS)
-    stats = dict(attr.data) if isinstance(attr, DictionaryAttr) else {}
     for name, share in shares.items():
-        if share > 0 and (steps := round(math.log2(share))) < 0:
+        if 0 < (step := in_steps(share)) < 1:
             found = max(sizes.set(m.codomain) for m in sizes.env.info(name).maps.values())
-            stats[name] = IntegerAttr(max(1, round(found * 2.0**steps)), i64)
-    if stats:
-        func.attributes[STATS] = DictionaryAttr(stats)
+            note_size(func, name, found * step)
+
+
+def in_steps(share: float) -> float:
+    """The nearest power of 2, or 0."""
+    return 2.0 ** round(math.log2(share)) if share > 0 else 0.0
+
+
+def note_size(func: FuncOp, name: str, size: float) -> None:
+    """Writes down the size of one set of `func`."""
+    attr = func.attributes.get(STATS)
+    known = dict(attr.data) if isinstance(attr, DictionaryAttr) else {}
+    known[name] = IntegerAttr(max(1, round(size)), i64)
+    func.attributes[STATS] = DictionaryAttr(known)
 
 
 def _constant_sizes(func: FuncOp) -> dict[str, float]:

@@ -73,8 +73,10 @@ class Facts:
         return op.has_trait(Total) or isinstance(op, ReduceOp | SoftmaxOp | CountOp)
 
     def smooth(self, op: Operation) -> bool:
-        """Finite operands give a finite result with a finite derivative: of every Total op, and of
-        others on operands that are away from 0."""
+        """Finite operands give a finite result with a finite derivative: of every Total op, of exp
+        below the greatest, and of others on operands that are away from 0."""
+        if op.name == "inter.exp" and _below_greatest(op.operands[0]):
+            return True
         if isinstance(op, PointwiseOp) and op.SPEC.smooth_above_zero is not None:
             x = op.operands[op.SPEC.smooth_above_zero]
             return self.positive(x) and all(self.finite(y) for y in _values(op))

@@ -8,6 +8,9 @@ is computed at these:
   map to the rows of the subset attached;
 - what such edges read at their other end is needed at these ends only: the next subset.
 
+A choice between rows of a value and zeros, `where(mask, %v, 0)` or a factor of 0 and 1, is written
+by a subset where it keeps few (restricting/choices.py), so losses may leave rows out in any way.
+
 So layer by layer, as long as it pays: `share` of the rows of a set and more are taken for all, by
 the sizes of `inter.stats`, where the front end notes how many rows a mask keeps
 (analysis/costs.py); a subset of unknown size is taken to have `fraction` of the rows. A value with
@@ -32,6 +35,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.attributes import KEPT
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import sets_of
@@ -40,6 +44,7 @@ from ...dialects.signature import body_ops, return_of
 from ..analysis.costs import SHARE, Sizes
 from ..analysis.dependence import has_backward
 from ..function_pass import FunctionPass
+from .restricting import choices
 from .restricting.needs import Needs
 from .restricting.subsets import Subsets
 from .verify_sets import verify_sets
@@ -51,7 +56,14 @@ def restrict_rows(func: FuncOp, share: float = SHARE, fraction: float = 1.0) -> 
     env = verify_sets(func)
     if has_backward(func):
         return 0
+    written = choices.Subsets(func, env, share).written()
     needs = Needs(func, env, Sizes.of(func, env), share, fraction)
+    if vain := [w for w in written if needs.of(w.x) is None]:
+        for w in vain:
+            w.undo()
+        needs = Needs(func, env, Sizes.of(func, env), share, fraction)
+    for op in body_ops(func):
+        op.attributes.pop(KEPT, None)
     restricted = needs.restricted()
     if not restricted:
         return 0

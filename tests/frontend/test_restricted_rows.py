@@ -69,6 +69,31 @@ def rows_of(how: str, count: int = 12) -> Tensor:
     return mask if how == "mask" else mask.nonzero().view(-1)
 
 
+def each(out, y):
+    return F.cross_entropy(out, y, reduction="none")
+
+
+FORMS = {
+    "compared": lambda out, y, m: F.cross_entropy(out[m.long() == 1], y[m.long() == 1]),
+    "of two masks": lambda out, y, m: F.cross_entropy(out[m & (y > 0)], y[m & (y > 0)]),
+    "ignored": lambda out, y, m: F.cross_entropy(out, torch.where(m, y, -100)),
+    "where": lambda out, y, m: torch.where(m, each(out, y), 0.0).sum() / m.sum(),
+    "where not": lambda out, y, m: torch.where(~m, 0.0, each(out, y)).sum(),
+    "masked_fill": lambda out, y, m: each(out, y).masked_fill(~m, 0.0).sum(),
+    "rows of where": lambda out, y, m: torch.where(m.unsqueeze(1), out, 0.0).square().sum(),
+    "times": lambda out, y, m: (each(out, y) * m).sum() / m.sum(),
+    "times numbers": lambda out, y, m: (m.to(out.dtype) * each(out, y)).sum(),
+    "selected later": lambda out, y, m: each(out, y)[m].mean(),
+    "masked_select": lambda out, y, m: torch.masked_select(each(out, y), m).mean(),
+    "numbers of rows": lambda out, y, m: out[m.nonzero().view(-1)].square().mean(),
+    "gathered": lambda out, y, m: -out.log_softmax(1)[m].gather(1, y[m].unsqueeze(1)).mean(),
+    "paired": lambda out, y, m: -out.log_softmax(1)[m.nonzero().view(-1), y[m]].mean(),
+    "both": lambda out, y, m: torch.where(m, torch.where(y > 0, each(out, y), 0.0), 0.0).sum(),
+    "two losses": lambda out, y, m: (each(out, y) * m).sum() + out[m].square().sum(),
+}
+"""Losses on the rows of a mask, as they are written."""
+
+
 def loss_of(how: str) -> type[Masked]:
     return Prefix if how == "prefix" else Masked
 
@@ -201,3 +226,40 @@ def test_inference(restricted):
     with torch.no_grad():
         torch.testing.assert_close(gnnc.compile(model, fullgraph=True)(*args), model(*args))
     assert restricted[0] > 5
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(form, restricted):
+    """Values and gradients, of a mask that later keeps more, fewer and all."""
+    torch.manual_seed(0)
+    eager = Net(GCNConv).double()
+    ours = copy.deepcopy(eager)
+    compiled = gnnc.compile(lambda x, e, y, m: FORMS[form](ours(x, e), y, m), fullgraph=True)
+    x, edges, y = data()
+    for count in (12, 30, 3, N):
+        rows = rows_of("mask", count)
+        eager.zero_grad()
+        ours.zero_grad()
+        a, b = FORMS[form](eager(x, edges), y, rows), compiled(x, edges, y, rows)
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+        a.backward()
+        b.backward()
+        assert_same(eager, ours)
+    assert restricted[0] > 5
+
+
+def test_rows_that_may_not_be_finite_stay(restricted):
+    """Infinity times 0 is no number: rows that may hold it are not left out."""
+    torch.manual_seed(0)
+    eager = Net(GCNConv).double()
+    ours = copy.deepcopy(eager)
+
+    def loss(model, x, e, m):
+        return ((1e5 * model(x, e).sum(1)).exp() * m).sum()
+
+    compiled = gnnc.compile(lambda *args: loss(ours, *args), fullgraph=True)
+    x, edges, _ = data()
+    rows = rows_of("mask")
+    a, b = loss(eager, x, edges, rows), compiled(x, edges, rows)
+    assert a.isnan() and b.isnan()
+    assert restricted == [0]

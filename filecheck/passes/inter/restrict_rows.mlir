@@ -150,3 +150,21 @@ func.func @index(%N : !inter.set<N>, %S : !inter.set<S>, %i : !inter.set<i, of: 
   %l = inter.reduce sum %o over %i along to : !inter.rows<S, f32>
   func.return %l : !inter.rows<S, f32>
 }
+
+// A choice that keeps few rows, as a loss has it that ignores a class, is written by their subset.
+// CHECK-LABEL: func.func @choice
+func.func @choice(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %k : !inter.rows<N, i1>, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, f32> {
+  // CHECK: %N_kept = inter.filter %N, %k : !inter.set<N_kept, parent: N mono>
+  // CHECK: %h = inter.reduce sum %{{.*}} over %g_needed_rows along row : !inter.rows<N_kept, 4xf32>
+  // CHECK-NEXT: [[s:%.*]] = inter.row_reduce sum %h [0] : !inter.rows<N_kept, f32>
+  // CHECK-NEXT: %c = inter.reduce sum [[s]] over %N_kept along parent : !inter.rows<N, f32>
+  // CHECK-NEXT: %l = inter.reduce sum %c over %N along () : !inter.rows<unit, f32>
+  // CHECK-NOT: inter.where
+  %0 = inter.const 0.0 : !inter.rows<unit, f32>
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  %s = inter.row_reduce sum %h [0] : !inter.rows<N, f32>
+  %c = inter.where %k, %s, %0 {inter.kept = 0.0625 : f64} : !inter.rows<N, f32>
+  %l = inter.reduce sum %c over %N along () : !inter.rows<unit, f32>
+  func.return %l : !inter.rows<unit, f32>
+}

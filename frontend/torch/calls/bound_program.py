@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from numpy.typing import NDArray
 from torch import Tensor, fx
 
 from ....runtime.autograd import TORCH, prepare, run_phase
@@ -167,7 +168,7 @@ class BoundProgram:
         except (IndexError, ValueError) as refused:
             return self.in_torch(args, refused)
         given, args = args, self.apart(args) if self.in_place else args
-        rows = [self.rows_of(r, args) for r in self.passed_rows]
+        rows = [rows_of(r, args) for r in self.passed_rows]
         if self.copied or self.kept:
             pairs = zip(self.passed_rows, rows, strict=True)
             rows = [self.kept_for_backward(r, x) for r, x in pairs]
@@ -192,7 +193,7 @@ class BoundProgram:
         if self.replay is None:
             raise refused
         keys = [r for r in self.passed_rows if isinstance(r.source, DropoutKey)]
-        key = self.rows_of(keys[0], args) if keys else None
+        key = rows_of(keys[0], args) if keys else None
         try:
             out = self.replay.outputs(args, key)
         except (IndexError, RuntimeError, ValueError) as error:
@@ -293,32 +294,35 @@ class BoundProgram:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         names = [argument_name(p) for p in self.imported.placeholders]
         sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
-        rows = {r.name: self.with_row_axis(r, args).numpy() for r in self.structure_rows}
+        rows = {r.name: structure_rows(r, args) for r in self.structure_rows}
         graph = self.program.on_graph(sets, rows)
         with torch.no_grad():
-            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+            prepare(graph, {r.name: rows_of(r, args).detach() for r in self.early_rows})
         self.new_graph(count)
         return graph
 
-    def with_row_axis(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
-        """An argument as the steps of the structure take it, a single row with an axis as well."""
-        x = self.rows_of(r, args).detach()
-        single = isinstance(r.source, FromTensor) and r.source.row_axis is None
-        return x.unsqueeze(0) if single else x
 
-    # ------------------------------------------------------------ rows
+# ---------------------------------------------------------------- what a call gives
 
-    def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
-        """An argument with its row axis in front, if it has one."""
-        source = r.source
-        if isinstance(source, FromTensor):
-            x: Tensor = args[source.placeholder]
-            x = x.movedim(source.row_axis, 0) if source.row_axis else x
-            return x.contiguous()
-        if isinstance(source, FromSize):
-            return torch.tensor([source.size(args)], dtype=TORCH[r.elem])
-        assert isinstance(source, DropoutKey)
-        return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+
+def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
+    """An argument as the steps of the structure take it, a single row with an axis as well."""
+    x = rows_of(r, args).detach()
+    single = isinstance(r.source, FromTensor) and r.source.row_axis is None
+    return (x.unsqueeze(0) if single else x).numpy()
+
+
+def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
+    """An argument with its row axis in front, if it has one."""
+    source = r.source
+    if isinstance(source, FromTensor):
+        x: Tensor = args[source.placeholder]
+        x = x.movedim(source.row_axis, 0) if source.row_axis else x
+        return x.contiguous()
+    if isinstance(source, FromSize):
+        return torch.tensor([source.size(args)], dtype=TORCH[r.elem])
+    assert isinstance(source, DropoutKey)
+    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
 
 
 def set_data(

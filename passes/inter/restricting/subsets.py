@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from ....dialects.attributes import STATS
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder, MapSpec
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
 from ....dialects.inter.structure import PARENT, FilterOp
 from ....dialects.inter.types import UNIT, Dom, is_bool, rows, set_name
 from ....dialects.inter.values import AtOp
+from ...analysis.costs import note_size
 from .needs import BY_ROW, Image, Need, Needs, Pull, only_pull, sources
 
 Place = tuple[str, Need | None]
@@ -206,11 +206,7 @@ class Subsets:
 
     def _note(self, made: SSAValue, name: str, need: Need) -> None:
         """Tells later passes how large a new set is."""
-        size = max(1, round(self.needs.rows(name, need)))
-        attr = self.needs.func.attributes.get(STATS)
-        known = dict(attr.data) if isinstance(attr, DictionaryAttr) else {}
-        known[set_name(made)] = IntegerAttr(size, i64)
-        self.needs.func.attributes[STATS] = DictionaryAttr(known)
+        note_size(self.needs.func, set_name(made), self.needs.rows(name, need))
 
     # ------------------------------------------------------------ values
 

@@ -176,3 +176,35 @@ func.func @f({GRAPH}, {MASK}, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, 4
     before = str(module)
     assert restrict_rows(func) == restricted
     assert restricted or str(module) == before
+
+
+CHOICE = f"""
+func.func @f({GRAPH}, {MASK}, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<N, 4xf32>)
+    -> (!inter.rows<unit, 4xf32>, !inter.rows<N, 4xf32>) {{{{
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %m = inter.reshape %k : !inter.rows<N, 1xi1>
+  %s = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %h = inter.reduce sum %s over %g along dst : !inter.rows<N, 4xf32>
+  %o = {{choice}} : !inter.rows<N, 4xf32>
+  %t = inter.at %g[src], %o : !inter.rows<g, 4xf32>
+  %i = inter.reduce sum %t over %g along dst : !inter.rows<N, 4xf32>
+  %j = inter.add %i, %y : !inter.rows<N, 4xf32>
+  %p = inter.where %m, %j, %zero {{{{inter.kept = 0.0625 : f64}}}} : !inter.rows<N, 4xf32>
+  %l = inter.reduce sum %p over %N along () : !inter.rows<unit, 4xf32>
+  func.return %l, {{second}} : !inter.rows<unit, 4xf32>, !inter.rows<N, 4xf32>
+}}}}"""
+"""Two layers with a choice behind each; of the first one the whole may be wanted."""
+KEPT = "{inter.kept = 0.125 : f64}"
+
+
+@pytest.mark.parametrize("second", ["%o", "%h", "%y"])
+@pytest.mark.parametrize(
+    "choice", [f"inter.where %m, %h, %zero {KEPT}", f"inter.where %m, %zero, %h {KEPT}"]
+)
+def test_choices(choice, second):
+    """Also where a choice reads another one, and where the rows of one are wanted all the same."""
+    text = CHOICE.format(choice=choice, second=second)
+    module = unchanged(text, RestrictRowsPass())
+    assert "inter.kept" not in str(module)
+    subsets = str(module).count("inter.filter %N")
+    assert subsets >= (2 if "%zero, %h" in choice and second != "%h" else 1)

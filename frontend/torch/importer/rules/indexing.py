@@ -88,6 +88,14 @@ def _index_select(c: Call) -> Arr:
     return c.ctx.gather(c.x, c.dim(), c.tensor("index"))
 
 
+@rule("masked_select")
+def _masked_select(c: Call) -> Arr:
+    """`x[mask]` of one number a row."""
+    if c.x.rank != 1 or c.x.axis != 0:
+        raise NoRule("a mask over columns (a result of data-dependent width)")
+    return c.ctx.keep(c.x, c.tensor("mask"), expression(c.out.shape[0]))
+
+
 @rule("nonzero", "argwhere")
 def _nonzero(c: Call) -> Any:
     """The numbers of the rows where a mask is true: with `as_tuple` alone, else as a column."""

@@ -17,6 +17,9 @@ from .context import Context
 from .nodes import Node, Set, behind
 from .tensors import Arr
 
+_COMPARED = 256
+"""So many columns are compared with an index, to find the one that it tells."""
+
 
 @dataclass(frozen=True)
 class Pick:
@@ -61,7 +64,24 @@ class Pick:
             case "row_reduce":
                 return self._of_reduced(v, dim)
             case _:
-                raise NoRule("an index tensor for the rows of a set beside one for their columns")
+                return self._chosen(v, dim)
+
+    def _chosen(self, v: Node, dim: int) -> Node:
+        """One of columns that are there together: a sum in which all others are 0."""
+        size = v.shape[dim]
+        if size > _COMPARED or v.elem == "i1":
+            raise NoRule(
+                "an index tensor for the rows of a set beside one for their columns, which are "
+                f"{size} of {v.elem}"
+            )
+        values, shape = self.ctx.values, [1] * len(v.shape)
+        shape[dim] = size
+        numbers = values.reshape(values.count_up(size, self.place.elem), shape)
+        here = values.pointwise("eq", [self.place, numbers], "i1")
+        zero = values.const(0, v.elem)
+        return values.row_reduce(
+            "sum", values.pointwise("where", [here, self.whole(v), zero], v.elem), [dim]
+        )
 
     def _is_table(self, v: Node) -> bool:
         return v.set is None

@@ -8,14 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from xdsl.ir import SSAValue
 
-from .....dialects.inter.structure import FilterOp, IntervalOp
+from .....dialects.inter.structure import IntervalOp
 from .....dialects.inter.types import set_name
 from .....dialects.inter.values import ConstOp
 from .....dialects.signature import arguments, body_ops
-from ..binding import FromSize, FromTensor, Imported
+from ..binding import FromSize, Imported
 
 
 def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
@@ -28,9 +27,8 @@ def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
 def first_shares(
     imported: Imported, examples: Sequence[Any], typical: Mapping[str, float]
 ) -> dict[str, float]:
-    """What part of the rows of a set argument a mask among the example arguments keeps, an interval
-    between numbers that are known, or an index where sets have `typical` rows; by the name of the
-    set that has these rows."""
+    """What part of the rows of a set argument an interval between numbers that are known keeps, or
+    an index where sets have `typical` rows; by the name of the set that has these rows."""
     known = [_hinted(x) for x in examples]
     sizes = first_sizes(imported, examples)
     of_names = {r.name: r.source for r in imported.rows}
@@ -48,16 +46,11 @@ def first_shares(
         if found and max(found):
             shares[s.name] = typical[s.name] / max(found)
     for op in body_ops(imported.function):
-        if not isinstance(op, FilterOp | IntervalOp) or not (n := sizes.get(set_name(op.set))):
+        if not isinstance(op, IntervalOp) or not (n := sizes.get(set_name(op.set))):
             continue
-        if isinstance(op, IntervalOp):
-            lo, hi = number(op.lo), number(op.hi)
-            if lo is not None and hi is not None:
-                shares[set_name(op.results[0])] = len(range(n)[lo:hi]) / n
-        elif op.mask is not None and isinstance(source := sources.get(op.mask), FromTensor):
-            mask = examples[source.placeholder]
-            if isinstance(mask, Tensor) and not isinstance(mask, FakeTensor) and mask.numel():
-                shares[set_name(op.results[0])] = int(mask.count_nonzero()) / mask.numel()
+        lo, hi = number(op.lo), number(op.hi)
+        if lo is not None and hi is not None:
+            shares[set_name(op.results[0])] = len(range(n)[lo:hi]) / n
     return shares
 
 

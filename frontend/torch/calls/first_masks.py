@@ -1,0 +1,93 @@
+"""How many rows masks keep in the first call: those of filters, and of choices between rows of a
+value and zeros. What a program computes masks from, sets and integers, is computed for that by the
+steps that make its sets later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch._subclasses.fake_tensor import FakeTensor
+from xdsl.dialects.builtin import FloatAttr, f64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import PassFailedException
+
+from ....codegen.common.structure_plan import StructurePlan
+from ....dialects.attributes import KEPT
+from ....dialects.inter.sets import SetEnv
+from ....dialects.inter.structure import FilterOp
+from ....dialects.inter.types import set_name, sets_of
+from ....dialects.signature import arguments, body_ops
+from ....passes.analysis.costs import in_steps, note_subsets
+from ....passes.analysis.dependence import ancestors, closure, invariant_arguments
+from ....passes.inter.restricting.choices import choices
+from ....runtime.sets.structure import Step, run_plan
+from ..importer import Imported
+from ..importer.emit.arguments import argument_name
+from .bound_program import set_data, structure_rows
+
+
+def note_masks(imported: Imported, examples: Sequence[Any]) -> None:
+    """Writes down what shares of the rows are kept, in powers of 2, for restrict-rows: the sizes of
+    filters, and `inter.kept` of choices."""
+    func = imported.function
+    fixed = closure(body_ops(func), invariant_arguments(func, inputs=False, units=True))
+    filters = {
+        set_name(op.results[0]): op.mask
+        for op in body_ops(func)
+        if isinstance(op, FilterOp) and op.mask is not None and op.mask in fixed
+    }
+    found = choices(func)
+    masks = dict.fromkeys([*filters.values(), *(c.mask for c in found)])
+    shares = _shares(imported, list(masks), examples)
+    note_subsets(func, {name: shares[m] for name, m in filters.items() if m in shares})
+    for c in found:
+        if c.mask in shares:
+            kept = 1 - shares[c.mask] if c.not_ else shares[c.mask]
+            c.op.attributes[KEPT] = FloatAttr(in_steps(kept), f64)
+
+
+def _shares(
+    imported: Imported, masks: Sequence[SSAValue], examples: Sequence[Any]
+) -> dict[SSAValue, float]:
+    """The part of its rows where each mask is true; nothing where only a call would tell."""
+    if not masks or any(isinstance(x, FakeTensor) for x in examples):
+        return {}
+    func, copies = _computing(imported.function, masks)
+    try:
+        plan = StructurePlan(func, [name for name, _, _ in arguments(func)])
+    except PassFailedException:  # read in a way that the steps of sets do not know
+        return {}
+    steps = [Step(name, tuple(i), tuple(o), a) for name, i, o, a in plan.steps]
+    made = {m: plan.names[copies[m]] for m in masks}
+    read = {name for step in steps for name in step.inputs} | set(made.values())
+    names = [argument_name(p) for p in imported.placeholders]
+    count = {s.name: s.size(examples) for s in imported.sets}
+    values: dict[str, Any] = {
+        **{s.name: set_data(s, count, examples, names) for s in imported.sets if s.name in read},
+        **{r.name: structure_rows(r, examples) for r in imported.rows if r.name in read},
+    }
+    done = run_plan(steps, values)
+    found = {m: done[name] for m, name in made.items()}
+    return {m: float(np.mean(x)) for m, x in found.items() if isinstance(x, np.ndarray) and x.size}
+
+
+def _computing(
+    func: FuncOp, masks: Sequence[SSAValue]
+) -> tuple[FuncOp, Mapping[SSAValue, SSAValue]]:
+    """A copy of a function with the ops that masks are computed by, and its values."""
+    env = SetEnv.of(func)
+    todo, wanted = list(masks), set[Operation]()
+    while todo:
+        new = ancestors(todo) - wanted
+        wanted |= new
+        todo = [env.value(name) for op in new for r in op.results for name in sets_of(r.type)]
+    copies: dict[SSAValue, SSAValue] = {}
+    copy = func.clone(copies)
+    for old, op in reversed([*zip(body_ops(func), body_ops(copy), strict=True)]):
+        if old not in wanted:
+            Rewriter.erase_op(op, safe_erase=False)
+    return copy, copies
