@@ -1,14 +1,10 @@
-"""Canonicalization: what never costs more and never changes a number beyond rounding of constants.
-
-Each rule takes an op and either gives a value that is equal to its result, or None. The value may
-live on a coarser domain than the result's type says, as long as every reader can take it there.
-"""
+"""Canonicalization: what never costs more and never changes a number beyond rounding of constants."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -19,20 +15,21 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import VerifyException
 
 from ..pointwise import PointwiseSpec
-from .base import InterOp, Operands, Row, ValueOp
+from .base import InterOp, Row, ValueOp
 from .pointwise import POINTWISE_OPS, PointwiseOp
 from .reduce import CountOp, DropoutOp, ReduceOp
+from .rewrite import Rewrite, Rule, constant, producer
 from .sets import SetEnv
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
 from .structure import RangeOp
-from .syntax import ints, number
-from .types import ONE, Dom, RowsType, is_bool, is_float, is_integer, rows, set_type
+from .syntax import ints
+from .types import ONE, is_bool, is_float, is_integer, rows, set_type
+from .unit_dims import UNIT_DIM_RULES
 from .values import (
     AsRowsOp,
     AsUnitOp,
     AtOp,
     CastOp,
-    ConstOp,
     IndexOp,
     IotaOp,
     PartOp,
@@ -41,49 +38,6 @@ from .values import (
     StopOp,
 )
 from .zeros import is_neutral
-
-OpT = TypeVar("OpT", bound=ValueOp)
-
-
-class Rewrite:
-    """What a rule may use: makes ops that go in front of the rewritten one, if it is rewritten."""
-
-    def __init__(self, op: ValueOp):
-        self._op = op
-        self.made: list[ValueOp] = []
-
-    def make(
-        self,
-        cls: type[ValueOp],
-        operands: Operands,
-        props: dict[str, Any],
-        row: Row,
-        dom: Dom | None = None,
-    ) -> SSAValue:
-        """A new op; on the domain of the old one unless `dom` says another."""
-        made = cls.make(operands, props, RowsType.get(dom or self._op.type.dom, *row))
-        self.made.append(made)
-        return made.results[0]
-
-    def const(self, value: float | int | bool) -> SSAValue:
-        """A constant row like the op's result."""
-        t = self._op.type
-        exact = float(value) if is_float(t.elem) else int(value)
-        return self.make(ConstOp, [], {"value": number(exact)}, Row(t.dims, t.elem), ONE)
-
-
-Rule = Callable[[Any, Rewrite], SSAValue | None]
-
-
-def constant(v: SSAValue) -> float | int | None:
-    """The number that every entry of a value has; None where that is not known."""
-    return v.owner.number if isinstance(v.owner, ConstOp) else None
-
-
-def producer(v: SSAValue, cls: type[OpT]) -> OpT | None:
-    """The op of a class that made the value."""
-    return v.owner if isinstance(v.owner, cls) else None
-
 
 # ---------------------------------------------------------------- pointwise
 
@@ -343,6 +297,8 @@ _RULES: dict[type[Operation], tuple[Rule, ...]] = {
     ReduceOp: (_count_ones, _reduce_of_read),
 }
 _RULES.update({cls: pointwise_rules(cls.SPEC) for cls in POINTWISE_OPS.values()})
+for _cls, _rules in UNIT_DIM_RULES.items():
+    _RULES[_cls] = (*_RULES.get(_cls, ()), *_rules)
 
 
 # ---------------------------------------------------------------- applying
