@@ -16,7 +16,7 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.types import ONE, UNIT, Dom, rows, set_name, set_type
 from ...dialects.intra import rows as intra
 from ...dialects.intra.syntax import IntraOp, row_dims, row_type
-from .context import INLINE, Lowering
+from .context import INLINE, Lowering, is_view
 from .contractions import lower_contract
 from .nests import Nest, fn_params
 from .reductions import lower_count, lower_dropout, lower_reduce, lower_softmax
@@ -164,6 +164,15 @@ def lower_row_wise(low: Lowering, op: Operation) -> None:
     low.rowwise(op, lambda nest: row(nest, op, [low.read(nest, x) for x in op.operands]))
 
 
+def is_made_anew(v: SSAValue) -> bool:
+    """Whether no buffer holds a result as it is to lie: it is made where it is read, or is another
+    shape of a row whose nest makes this shape as well."""
+    if is_view(v):
+        (x,) = v.owner.operands
+        return type(x.owner) in ROW_WISE
+    return isinstance(v.owner, INLINE)
+
+
 RULES: Mapping[type[Operation], Rule] = {
     **dict.fromkeys(ROW_WISE, lower_row_wise),
     values.StopOp: lower_stop,
@@ -188,7 +197,7 @@ def lower(low: Lowering, ops: list[Operation]) -> None:
         PassFailedException: an op has no rule, or reads rows in a way no nest can.
     """
     for op in ops:
-        if isinstance(op, INLINE):
+        if isinstance(op, INLINE) or is_view(op.results[0]):
             continue
         rule = RULES.get(type(op))
         if rule is None:
