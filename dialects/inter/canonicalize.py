@@ -85,6 +85,14 @@ def _equal_operands(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
     return op.xs[0] if op.xs[0] is op.xs[1] else None
 
 
+def _short_first(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
+    """Of operands that may change places, the one of fewer numbers comes first."""
+    a, b = op.xs
+    if math.prod(rows(a).dims) <= math.prod(rows(b).dims):
+        return None
+    return rw.again([b, a], op.type.dims)
+
+
 def _decided(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
     """where of a known condition, or of two equal values."""
     condition, a, b = op.xs
@@ -105,6 +113,8 @@ def pointwise_rules(spec: PointwiseSpec) -> tuple[Rule, ...]:
         rules.append(_idempotent)
     if spec.selective:
         rules.append(_equal_operands)
+    if spec.commutative:
+        rules.append(_short_first)
     if spec.operands == "where":
         rules.append(_decided)
     return tuple(rules)
@@ -130,6 +140,31 @@ def _nested(op: ReshapeOp | BroadcastOp, rw: Rewrite) -> SSAValue | None:
     if inner is None:
         return None
     return rw.make(type(op), [inner.x], {}, Row(op.type.dims, op.type.elem))
+
+
+def _meets(op: ReshapeOp, rw: Rewrite) -> SSAValue | None:
+    """A reshape behind a function goes in front of it, where it meets more of them there than it
+    makes; not to a shape with ones, which unit_dims.py takes the other way."""
+    inner = producer(op.x, PointwiseOp)
+    if inner is None or 1 in op.type.dims or not op.x.has_one_use():
+        return None
+    if rows(op.x).dom != op.type.dom:
+        return None
+    new: list[SSAValue] = []
+    gain = 1
+    for x in inner.xs:
+        before = producer(x, ReshapeOp)
+        if not rows(x).dims:
+            new.append(x)
+        elif rows(x).dims != inner.type.dims:
+            return None
+        elif before is not None and rows(before.x).dims == op.type.dims:
+            new.append(before.x)
+            gain += 1
+        else:
+            new.append(rw.reshape(x, op.type.dims))
+            gain -= 1
+    return rw.again(new, op.type.dims, inner) if gain > 0 else None
 
 
 def _transpose(op: TransposeOp, rw: Rewrite) -> SSAValue | None:
@@ -279,7 +314,7 @@ def _reduce_of_read(op: ReduceOp, rw: Rewrite) -> SSAValue | None:
 
 
 _RULES: dict[type[Operation], tuple[Rule, ...]] = {
-    ReshapeOp: (_same_shape, _const_view, _nested),
+    ReshapeOp: (_same_shape, _const_view, _nested, _meets),
     BroadcastOp: (_same_shape, _const_view, _nested),
     TransposeOp: (_transpose, _const_view),
     SliceOp: (_same_shape, _const_view),

@@ -37,9 +37,11 @@ class Rewrite:
         self.made.append(made)
         return made.results[0]
 
-    def again(self, operands: Sequence[SSAValue], dims: Sequence[int]) -> SSAValue:
-        """The rewritten op with other operands, and rows of another shape."""
-        made = self._op.clone()
+    def again(
+        self, operands: Sequence[SSAValue], dims: Sequence[int], op: ValueOp | None = None
+    ) -> SSAValue:
+        """The rewritten op, or `op`, with other operands and rows of another shape."""
+        made = (op or self._op).clone()
         made.operands = operands
         old = made.type
         new = RowsType.get(old.dom, tuple(dims), old.elem)
