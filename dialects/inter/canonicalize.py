@@ -1,4 +1,4 @@
-"""Canonicalization: what never costs more and never changes a number beyond rounding of constants."""
+"""Canonicalization: what costs no more and changes no number beyond rounding of constants."""
 
 from __future__ import annotations
 
