@@ -164,7 +164,7 @@ def _meets(op: ReshapeOp, rw: Rewrite) -> SSAValue | None:
         else:
             new.append(rw.reshape(x, op.type.dims))
             gain -= 1
-    return rw.again(new, op.type.dims, inner) if gain > 0 else None
+    return rw.alike(inner, new, op.type.dims) if gain > 0 else None
 
 
 def _transpose(op: TransposeOp, rw: Rewrite) -> SSAValue | None:

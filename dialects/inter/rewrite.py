@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
 from .base import Operands, Row, ValueOp
@@ -38,13 +38,19 @@ class Rewrite:
         return made.results[0]
 
     def again(
-        self, operands: Sequence[SSAValue], dims: Sequence[int], op: ValueOp | None = None
+        self, operands: Sequence[SSAValue], dims: Sequence[int], **props: Attribute
     ) -> SSAValue:
-        """The rewritten op, or `op`, with other operands and rows of another shape."""
-        made = (op or self._op).clone()
+        """The rewritten op with other operands, rows of another shape, and other properties."""
+        return self.alike(self._op, operands, dims, **props)
+
+    def alike(
+        self, op: ValueOp, operands: Sequence[SSAValue], dims: Sequence[int], **props: Attribute
+    ) -> SSAValue:
+        """`op` with other operands, rows of another shape, and other properties."""
+        made = op.clone()
         made.operands = operands
-        old = made.type
-        new = RowsType.get(old.dom, tuple(dims), old.elem)
+        made.properties.update(props)
+        new = RowsType.get(op.type.dom, tuple(dims), op.type.elem)
         Rewriter.replace_value_with_new_type(made.results[0], new)
         self.made.append(made)
         return made.results[0]

@@ -149,9 +149,7 @@ def _along(op: SliceOp | ConcatOp, rw: Rewrite) -> SSAValue | None:
         return None
     operands = [rw.reshape(x, _without(rows(x).dims, gone)) for x in op.operands]
     place = IntegerAttr(_place(dim, gone), i64)
-    made = rw.again(operands, _without(dims, gone))
-    made.owner.properties["dim"] = place
-    return rw.reshape(made, dims)
+    return rw.reshape(rw.again(operands, _without(dims, gone), dim=place), dims)
 
 
 def _broadcast(op: BroadcastOp, rw: Rewrite) -> SSAValue | None:

@@ -19,10 +19,12 @@ INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
 """Values that are made where they are read, and need no buffer."""
 
 
-def is_view(v: SSAValue) -> bool:
-    """Whether a value is a single row in another shape, so the memory of that row."""
+def viewed(v: SSAValue) -> SSAValue | None:
+    """The single row of which a value is another shape, and so the same memory."""
     op = v.owner
-    return isinstance(op, shapes.ReshapeOp) and op.type.dom == ONE == rows(op.x).dom
+    if not isinstance(op, shapes.ReshapeOp) or not op.type.dom == ONE == rows(op.x).dom:
+        return None
+    return op.x
 
 
 class Lowering:
@@ -39,8 +41,7 @@ class Lowering:
 
     def buffer(self, v: SSAValue) -> SSAValue:
         """The buffer of a value; inline values get one here, and views."""
-        if v not in self.buffers and is_view(v):
-            (x,) = v.owner.operands
+        if v not in self.buffers and (x := viewed(v)) is not None:
             self.buffers[v] = self.host.view(self.buffer(x), ONE, rows(v).dims)
         if v not in self.buffers:
             if not isinstance(v.owner, INLINE):
@@ -55,8 +56,7 @@ class Lowering:
         t = rows(v)
         if isinstance(v.owner, INLINE):
             return self.inline(nest, v.owner)
-        if is_view(v):
-            (x,) = v.owner.operands
+        if (x := viewed(v)) is not None:
             return nest.reshape(self.read(nest, x), t.dims)
         return nest.load(self.buffer(v), nest.index(t.dom))
 
