@@ -1,14 +1,10 @@
-"""Canonicalization: what never costs more and never changes a number beyond rounding of constants.
-
-Each rule takes an op and either gives a value that is equal to its result, or None. The value may
-live on a coarser domain than the result's type says, as long as every reader can take it there.
-"""
+"""Canonicalization: what costs no more and changes no number beyond rounding of constants."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -19,20 +15,21 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import VerifyException
 
 from ..pointwise import PointwiseSpec
-from .base import InterOp, Operands, Row, ValueOp
+from .base import InterOp, Row, ValueOp
 from .pointwise import POINTWISE_OPS, PointwiseOp
 from .reduce import CountOp, DropoutOp, ReduceOp
+from .rewrite import Rewrite, Rule, constant, producer
 from .sets import SetEnv
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
 from .structure import RangeOp
-from .syntax import ints, number
-from .types import ONE, Dom, RowsType, is_bool, is_float, is_integer, rows, set_type
+from .syntax import ints
+from .types import ONE, is_bool, is_float, is_integer, rows, set_type
+from .unit_dims import UNIT_DIM_RULES
 from .values import (
     AsRowsOp,
     AsUnitOp,
     AtOp,
     CastOp,
-    ConstOp,
     IndexOp,
     IotaOp,
     PartOp,
@@ -41,49 +38,6 @@ from .values import (
     StopOp,
 )
 from .zeros import is_neutral
-
-OpT = TypeVar("OpT", bound=ValueOp)
-
-
-class Rewrite:
-    """What a rule may use: makes ops that go in front of the rewritten one, if it is rewritten."""
-
-    def __init__(self, op: ValueOp):
-        self._op = op
-        self.made: list[ValueOp] = []
-
-    def make(
-        self,
-        cls: type[ValueOp],
-        operands: Operands,
-        props: dict[str, Any],
-        row: Row,
-        dom: Dom | None = None,
-    ) -> SSAValue:
-        """A new op; on the domain of the old one unless `dom` says another."""
-        made = cls.make(operands, props, RowsType.get(dom or self._op.type.dom, *row))
-        self.made.append(made)
-        return made.results[0]
-
-    def const(self, value: float | int | bool) -> SSAValue:
-        """A constant row like the op's result."""
-        t = self._op.type
-        exact = float(value) if is_float(t.elem) else int(value)
-        return self.make(ConstOp, [], {"value": number(exact)}, Row(t.dims, t.elem), ONE)
-
-
-Rule = Callable[[Any, Rewrite], SSAValue | None]
-
-
-def constant(v: SSAValue) -> float | int | None:
-    """The number that every entry of a value has; None where that is not known."""
-    return v.owner.number if isinstance(v.owner, ConstOp) else None
-
-
-def producer(v: SSAValue, cls: type[OpT]) -> OpT | None:
-    """The op of a class that made the value."""
-    return v.owner if isinstance(v.owner, cls) else None
-
 
 # ---------------------------------------------------------------- pointwise
 
@@ -131,6 +85,14 @@ def _equal_operands(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
     return op.xs[0] if op.xs[0] is op.xs[1] else None
 
 
+def _short_first(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
+    """Of operands that may change places, the one of fewer numbers comes first."""
+    a, b = op.xs
+    if math.prod(rows(a).dims) <= math.prod(rows(b).dims):
+        return None
+    return rw.again([b, a], op.type.dims)
+
+
 def _decided(op: PointwiseOp, rw: Rewrite) -> SSAValue | None:
     """where of a known condition, or of two equal values."""
     condition, a, b = op.xs
@@ -151,6 +113,8 @@ def pointwise_rules(spec: PointwiseSpec) -> tuple[Rule, ...]:
         rules.append(_idempotent)
     if spec.selective:
         rules.append(_equal_operands)
+    if spec.commutative:
+        rules.append(_short_first)
     if spec.operands == "where":
         rules.append(_decided)
     return tuple(rules)
@@ -176,6 +140,31 @@ def _nested(op: ReshapeOp | BroadcastOp, rw: Rewrite) -> SSAValue | None:
     if inner is None:
         return None
     return rw.make(type(op), [inner.x], {}, Row(op.type.dims, op.type.elem))
+
+
+def _meets(op: ReshapeOp, rw: Rewrite) -> SSAValue | None:
+    """A reshape behind a function goes in front of it, where it meets more of them there than it
+    makes; not to a shape with ones, which unit_dims.py takes the other way."""
+    inner = producer(op.x, PointwiseOp)
+    if inner is None or 1 in op.type.dims or not op.x.has_one_use():
+        return None
+    if rows(op.x).dom != op.type.dom:
+        return None
+    new: list[SSAValue] = []
+    gain = 1
+    for x in inner.xs:
+        before = producer(x, ReshapeOp)
+        if not rows(x).dims:
+            new.append(x)
+        elif rows(x).dims != inner.type.dims:
+            return None
+        elif before is not None and rows(before.x).dims == op.type.dims:
+            new.append(before.x)
+            gain += 1
+        else:
+            new.append(rw.reshape(x, op.type.dims))
+            gain -= 1
+    return rw.alike(inner, new, op.type.dims) if gain > 0 else None
 
 
 def _transpose(op: TransposeOp, rw: Rewrite) -> SSAValue | None:
@@ -325,7 +314,7 @@ def _reduce_of_read(op: ReduceOp, rw: Rewrite) -> SSAValue | None:
 
 
 _RULES: dict[type[Operation], tuple[Rule, ...]] = {
-    ReshapeOp: (_same_shape, _const_view, _nested),
+    ReshapeOp: (_same_shape, _const_view, _nested, _meets),
     BroadcastOp: (_same_shape, _const_view, _nested),
     TransposeOp: (_transpose, _const_view),
     SliceOp: (_same_shape, _const_view),
@@ -343,6 +332,8 @@ _RULES: dict[type[Operation], tuple[Rule, ...]] = {
     ReduceOp: (_count_ones, _reduce_of_read),
 }
 _RULES.update({cls: pointwise_rules(cls.SPEC) for cls in POINTWISE_OPS.values()})
+for _cls, _rules in UNIT_DIM_RULES.items():
+    _RULES[_cls] = (*_RULES.get(_cls, ()), *_rules)
 
 
 # ---------------------------------------------------------------- applying

@@ -92,6 +92,7 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         of_booleans="logical_or",
         zero="all",
         sign="kept",
+        commutative=True,
         neutral=(-0.0, -0.0),
         signs=(1, 1),
     ),
@@ -116,6 +117,7 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         of_booleans="logical_and",
         zero="any",
         sign="kept",
+        commutative=True,
         neutral=(1, 1),
     ),
     PointwiseSpec(

@@ -51,10 +51,10 @@ class PointwiseSpec:
     where operand `smooth_above_zero` is bounded away from 0 from above; with `finite_at_zero` it
     is finite, if not smooth, at 0 as well. `heavy`: it takes some ten times what an addition does.
 
-    Algebra: `neutral` has for each of two operands the number with which the result is the other
-    one. `signs` says of a function that adds its operands which are subtracted (-1). `idempotent`:
-    f(f(x)) is f(x). `involution`: f(f(x)) is x. `selective`: f(x, x) is x,
-    and has no slopes (twice those of a maximum, at NaN, are not 1).
+    Algebra: `commutative`: the two operands may change places. `neutral` has for each of two
+    operands the number with which the result is the other one. `signs` says of a function that adds
+    its operands which are subtracted (-1). `idempotent`: f(f(x)) is f(x). `involution`: f(f(x)) is
+    x. `selective`: f(x, x) is x, and has no slopes (twice those of a maximum, at NaN, are not 1).
     """
 
     name: str
@@ -72,6 +72,7 @@ class PointwiseSpec:
     heavy: bool = False
     zero: ZeroRule = "never"
     sign: SignRule = "any"
+    commutative: bool = False
     neutral: tuple[float | None, float | None] = (None, None)
     signs: tuple[int, ...] | None = None
     idempotent: bool = False

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.inter import values
-from ...dialects.inter.types import Dom, RowsType, rows, set_name
+from ...dialects.inter import shapes, values
+from ...dialects.inter.types import ONE, Dom, RowsType, rows, set_name
 from ...dialects.intra import rows as intra
 from ..analysis.costs import Sizes
 from ..targets import Target
@@ -17,6 +17,14 @@ from .nests import Host, Nest
 
 INLINE = (values.ConstOp, values.IotaOp, values.IndexOp, values.SizeOp)
 """Values that are made where they are read, and need no buffer."""
+
+
+def viewed(v: SSAValue) -> SSAValue | None:
+    """The single row of which a value is another shape, and so the same memory."""
+    op = v.owner
+    if not isinstance(op, shapes.ReshapeOp) or not op.type.dom == ONE == rows(op.x).dom:
+        return None
+    return op.x
 
 
 class Lowering:
@@ -32,7 +40,9 @@ class Lowering:
     # ------------------------------------------------------------ reading values
 
     def buffer(self, v: SSAValue) -> SSAValue:
-        """The buffer of a value; inline values get one here."""
+        """The buffer of a value; inline values get one here, and views."""
+        if v not in self.buffers and (x := viewed(v)) is not None:
+            self.buffers[v] = self.host.view(self.buffer(x), ONE, rows(v).dims)
         if v not in self.buffers:
             if not isinstance(v.owner, INLINE):
                 raise PassFailedException(
@@ -46,6 +56,8 @@ class Lowering:
         t = rows(v)
         if isinstance(v.owner, INLINE):
             return self.inline(nest, v.owner)
+        if (x := viewed(v)) is not None:
+            return nest.reshape(self.read(nest, x), t.dims)
         return nest.load(self.buffer(v), nest.index(t.dom))
 
     def inline(self, nest: Nest, op: Operation) -> SSAValue:

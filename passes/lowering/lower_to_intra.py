@@ -52,7 +52,7 @@ from ..analysis.costs import Sizes
 from ..targets import DEFAULT, Target, target_of
 from .context import INLINE, Lowering
 from .nests import Host
-from .rules import lower
+from .rules import is_made_anew, lower
 
 STRUCTURE = "structure"
 
@@ -223,7 +223,7 @@ def bind_results(func: FuncOp, low: Lowering) -> None:
             continue
         t = rows(v)
         out = low.host.output(name, t.dom, t.dims, t.elem)
-        buffer = None if isinstance(v.owner, INLINE) else low.buffer(v)
+        buffer = None if is_made_anew(v) else low.buffer(v)
         alloc = None if buffer is None else allocation(buffer)
         if buffer is None or alloc is None or root(buffer) in bound:
             nest = low.host.nest(t.dom)

@@ -16,7 +16,7 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.types import ONE, UNIT, Dom, rows, set_name, set_type
 from ...dialects.intra import rows as intra
 from ...dialects.intra.syntax import IntraOp, row_dims, row_type
-from .context import INLINE, Lowering
+from .context import INLINE, Lowering, viewed
 from .contractions import lower_contract
 from .nests import Nest, fn_params
 from .reductions import lower_count, lower_dropout, lower_reduce, lower_softmax
@@ -164,6 +164,13 @@ def lower_row_wise(low: Lowering, op: Operation) -> None:
     low.rowwise(op, lambda nest: row(nest, op, [low.read(nest, x) for x in op.operands]))
 
 
+def is_made_anew(v: SSAValue) -> bool:
+    """Whether no buffer holds a result as it is to lie: it is made where it is read, or is another
+    shape of a row whose nest makes this shape as well."""
+    x = viewed(v)
+    return isinstance(v.owner, INLINE) if x is None else type(x.owner) in ROW_WISE
+
+
 RULES: Mapping[type[Operation], Rule] = {
     **dict.fromkeys(ROW_WISE, lower_row_wise),
     values.StopOp: lower_stop,
@@ -188,7 +195,7 @@ def lower(low: Lowering, ops: list[Operation]) -> None:
         PassFailedException: an op has no rule, or reads rows in a way no nest can.
     """
     for op in ops:
-        if isinstance(op, INLINE):
+        if isinstance(op, INLINE) or viewed(op.results[0]) is not None:
             continue
         rule = RULES.get(type(op))
         if rule is None:

@@ -36,7 +36,7 @@ func.func @zero(%N : !inter.set<N>, %g : !inter.set<g, dst: N>, %x : !inter.rows
 // Not neutral: 0 - x, and a broadcast that widens the row.
 // CHECK-LABEL: func.func @not_neutral
 // CHECK: %a = inter.sub %zero, %x
-// CHECK-NEXT: %b = inter.mul %x, %ones : !inter.rows<N, 2x4xf32>
+// CHECK-NEXT: %b = inter.mul %ones, %x : !inter.rows<N, 2x4xf32>
 func.func @not_neutral(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 2x4xf32>) {
   %ones = inter.const 1.0 : !inter.rows<unit, 2x1xf32>
   %zero = inter.const 0.0 : !inter.rows<unit, f32>
@@ -53,15 +53,16 @@ func.func @constants(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>) -> (!inter.
   %three = inter.const 3 : !inter.rows<unit, i64>
   %t = inter.cast %three : !inter.rows<unit, f32>
   %r = inter.reshape %t : !inter.rows<unit, 1xf32>
-  // CHECK-NEXT: %p = inter.const 9.0 : !inter.rows<unit, 1xf32>
   %p = inter.pow %r, %two : !inter.rows<unit, 1xf32>
-  // CHECK-NEXT: %a = inter.mul %x, %p : !inter.rows<N, 4xf32>
+  // CHECK-NEXT: %[[P:.*]] = inter.const 9.0 : !inter.rows<unit, f32>
+  // CHECK-NEXT: %[[A:.*]] = inter.mul %[[P]], %x : !inter.rows<N, 4xf32>
   %a = inter.mul %x, %p : !inter.rows<N, 4xf32>
-  // CHECK-NEXT: %c = inter.gt %x, %p : !inter.rows<N, 4xi1>
+  // CHECK-NEXT: %[[Q:.*]] = inter.const 9.0 : !inter.rows<unit, f32>
+  // CHECK-NEXT: %[[C:.*]] = inter.gt %x, %[[Q]] : !inter.rows<N, 4xi1>
   %c = inter.gt %x, %p : !inter.rows<N, 4xi1>
   %n = inter.logical_not %c : !inter.rows<N, 4xi1>
   %nn = inter.logical_not %n : !inter.rows<N, 4xi1>
-  // CHECK-NEXT: func.return %a, %c
+  // CHECK-NEXT: func.return %[[A]], %[[C]]
   func.return %a, %nn : !inter.rows<N, 4xf32>, !inter.rows<N, 4xi1>
 }
 
@@ -166,4 +167,43 @@ func.func @sized(%N : !inter.set<N>, %batch : !inter.rows<N, i64>, %x : !inter.r
   %y = inter.at %M[parent], %x : !inter.rows<M, f32>
   %o = inter.reduce sum %y over %M along batch : !inter.rows<B, f32>
   func.return %o : !inter.rows<B, f32>
+}
+
+// -----
+
+// Of operands that may change places the shorter one comes first.
+// CHECK-LABEL: func.func @order
+// CHECK-NEXT: %a = inter.mul %w, %x
+// CHECK-NEXT: %b = inter.add %x, %y
+// CHECK-NEXT: %c = inter.sub %x, %w
+// CHECK-NEXT: func.return %a, %b, %c
+func.func @order(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<N, 4xf32>, %w : !inter.rows<N, f32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>) {
+  %a = inter.mul %x, %w : !inter.rows<N, 4xf32>
+  %b = inter.add %x, %y : !inter.rows<N, 4xf32>
+  %c = inter.sub %x, %w : !inter.rows<N, 4xf32>
+  func.return %a, %b, %c : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// A reshape behind a function meets those in front of it, if that leaves fewer and the function has
+// no other reader.
+// CHECK-LABEL: func.func @meets
+// CHECK-NEXT: %[[X:.*]] = inter.reshape %x : !inter.rows<N, 8xf32>
+// CHECK-NEXT: %[[A:.*]] = inter.add %[[X]], %b : !inter.rows<N, 8xf32>
+// CHECK-NEXT: %[[B:.*]] = inter.reshape %b : !inter.rows<unit, 2x4xf32>
+// CHECK-NEXT: %twice = inter.add %x, %[[B]] : !inter.rows<N, 2x4xf32>
+// CHECK-NEXT: %c = inter.reshape %twice : !inter.rows<N, 8xf32>
+// CHECK-NEXT: %sum = inter.add %x, %y : !inter.rows<N, 2x4xf32>
+// CHECK-NEXT: %d = inter.reshape %sum : !inter.rows<N, 8xf32>
+func.func @meets(%N : !inter.set<N>, %x : !inter.rows<N, 2x4xf32>, %y : !inter.rows<N, 2x4xf32>, %b : !inter.rows<unit, 8xf32>) -> (!inter.rows<N, 8xf32>, !inter.rows<N, 2x4xf32>, !inter.rows<N, 8xf32>, !inter.rows<N, 8xf32>) {
+  %heads = inter.reshape %b : !inter.rows<unit, 2x4xf32>
+  %once = inter.add %x, %heads : !inter.rows<N, 2x4xf32>
+  %a = inter.reshape %once : !inter.rows<N, 8xf32>
+  %again = inter.reshape %b : !inter.rows<unit, 2x4xf32>
+  %twice = inter.add %x, %again : !inter.rows<N, 2x4xf32>
+  %c = inter.reshape %twice : !inter.rows<N, 8xf32>
+  %sum = inter.add %x, %y : !inter.rows<N, 2x4xf32>
+  %d = inter.reshape %sum : !inter.rows<N, 8xf32>
+  func.return %a, %twice, %c, %d : !inter.rows<N, 8xf32>, !inter.rows<N, 2x4xf32>, !inter.rows<N, 8xf32>, !inter.rows<N, 8xf32>
 }

@@ -80,3 +80,30 @@ func.func @neutral(%N : !inter.set<N>, %x : !inter.rows<N, f32>, %u : !inter.row
   %w = inter.mul %u, %one : !inter.rows<N, f32>
   func.return %d, %w : !inter.rows<N, f32>, !inter.rows<N, f32>
 }
+
+// -----
+
+// Also over a count of integers, clamped as torch clamps them; not where it is clamped to another
+// number, or compared with another one.
+// CHECK-LABEL: func.func @integer_means
+// CHECK: %m = inter.reduce mean %x over %g along dst : !inter.rows<N, 4xf32>
+// CHECK: %a = inter.div %s, %twoc
+// CHECK: %b = inter.div %s, %oddc
+func.func @integer_means(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>) {
+  %one = inter.const 1 : !inter.rows<unit, i64>
+  %two = inter.const 2 : !inter.rows<unit, i64>
+  %n = inter.count over %g along dst : !inter.rows<N, i64>
+  %none = inter.lt %n, %one : !inter.rows<N, i1>
+  %few = inter.lt %n, %two : !inter.rows<N, i1>
+  %clamped = inter.where %none, %one, %n : !inter.rows<N, i64>
+  %twos = inter.where %few, %two, %n : !inter.rows<N, i64>
+  %odd = inter.where %few, %one, %n : !inter.rows<N, i64>
+  %c = inter.cast %clamped : !inter.rows<N, f32>
+  %twoc = inter.cast %twos : !inter.rows<N, f32>
+  %oddc = inter.cast %odd : !inter.rows<N, f32>
+  %s = inter.reduce sum %x over %g along dst : !inter.rows<N, 4xf32>
+  %m = inter.div %s, %c : !inter.rows<N, 4xf32>
+  %a = inter.div %s, %twoc : !inter.rows<N, 4xf32>
+  %b = inter.div %s, %oddc : !inter.rows<N, 4xf32>
+  func.return %m, %a, %b : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}

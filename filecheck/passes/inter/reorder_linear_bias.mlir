@@ -23,8 +23,7 @@ func.func @score(%N : !inter.set<N>, %x : !inter.rows<N, 6xf32>, %W : !inter.row
 // CHECK-NEXT: %[[H:.*]] = inter.contract "k,kf->f" %[[M]], %W : !inter.rows<N, 8xf32>
 // CHECK-NEXT: %[[ONE:.*]] = inter.const 1.0
 // CHECK-NEXT: %[[ANY:.*]] = inter.reduce mean %[[ONE]] over %g along dst : !inter.rows<N, f32>
-// CHECK-NEXT: %[[R:.*]] = inter.reshape %[[ANY]] : !inter.rows<N, 1xf32>
-// CHECK-NEXT: %[[B:.*]] = inter.mul %[[R]], %b : !inter.rows<N, 8xf32>
+// CHECK-NEXT: %[[B:.*]] = inter.mul %[[ANY]], %b : !inter.rows<N, 8xf32>
 // CHECK-NEXT: %a = inter.add %[[H]], %[[B]] : !inter.rows<N, 8xf32>
 func.func @mean(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 2xf32>, %W : !inter.rows<unit, 2x8xf32>, %b : !inter.rows<unit, 8xf32>) -> !inter.rows<N, 8xf32> {
   %h = inter.contract "k,kf->f" %x, %W : !inter.rows<N, 8xf32>

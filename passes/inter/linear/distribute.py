@@ -17,9 +17,9 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import ConcatOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
+from ....dialects.inter.unit_dims import only_ones
 from ...analysis.costs import element_bytes
 from ...analysis.seconds import gather_seconds, product_seconds
-from .factors import only_ones
 from .function import LinearFunction, signed_sum, weight_of, width
 
 MARGIN = 0.95

@@ -13,6 +13,7 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
+from ....dialects.inter.unit_dims import only_ones
 from ....dialects.inter.values import ConstOp
 
 Place = tuple[int | None, ...]
@@ -97,13 +98,6 @@ def _no_sum(op: ContractOp) -> bool:
     """Whether a contraction only multiplies: all letters are in its result."""
     left, right, out = op.letters()
     return {*left, *right} <= {*out}
-
-
-def only_ones(op: ReshapeOp) -> bool:
-    """Whether a reshape adds and drops dimensions of 1 only. One that changes nothing stores the
-    value on another domain: reading through it is right as well."""
-    inner = [n for n in rows(op.x).dims if n != 1]
-    return inner == [n for n in op.type.dims if n != 1]
 
 
 def without_ones(v: SSAValue) -> SSAValue:

@@ -26,6 +26,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import BroadcastOp, ContractOp, ReshapeOp
 from ....dialects.inter.types import rows
+from ....dialects.inter.unit_dims import only_ones
 from ...analysis.costs import element_bytes
 from ...analysis.seconds import gather_seconds, stream_seconds
 from .factors import (
@@ -34,7 +35,6 @@ from .factors import (
     aligned,
     factorise,
     multiply,
-    only_ones,
     placed,
     through_ones,
     without_ones,

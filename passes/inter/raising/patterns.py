@@ -17,6 +17,7 @@ from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.reduce import CountOp
 from ....dialects.inter.shapes import ConcatOp, RowReduceOp
 from ....dialects.inter.types import is_float, rows
+from ....dialects.inter.values import CastOp
 from ..linear.factors import factorise, placed
 from ..linear.function import LinearFunction, is_unit, linear_reduce, pointwise
 from .constants import constant
@@ -90,12 +91,21 @@ def mean_of_sum(fn: LinearFunction, op: ValueOp) -> bool:
 
 
 def _clamped_count(v: SSAValue) -> CountOp | None:
-    """The count in `maximum(count, 1)`."""
-    clamp = pointwise(v, "maximum")
-    if clamp is None:
+    """The count in `maximum(count, 1)` or `where(count < 1, 1, count)`, also of a count of integers
+    that is made a float then."""
+    if isinstance(v.owner, CastOp):
+        v = v.owner.x
+    if (clamp := pointwise(v, "maximum")) is not None:
+        choices = list(clamp.operands)
+    elif (chosen := pointwise(v, "where")) is not None:
+        condition, *choices = chosen.operands
+        below = pointwise(condition, "lt")
+        if below is None or list(below.operands) != choices[::-1]:
+            return None
+    else:
         return None
-    counts = [x.owner for x in clamp.operands if isinstance(x.owner, CountOp)]
-    ones = [x for x in clamp.operands if constant(x) == 1]
+    counts = [x.owner for x in choices if isinstance(x.owner, CountOp)]
+    ones = [x for x in choices if constant(x) == 1]
     return counts[0] if len(counts) == 1 and len(ones) == 1 else None
 
 

@@ -148,6 +148,31 @@ def pair_count(index: Tensor, types: Tensor, groups: int, num_types: int, like: 
     return segment_reduce(ones, key, 0, groups * num_types, "sum").index_select(0, key)
 
 
+@leaf(
+    "dense_batch(Tensor x, Tensor batch, float fill, SymInt max_nodes, SymInt batch_size) "
+    "-> (Tensor, Tensor)"
+)
+def dense_batch(
+    x: Tensor, batch: Tensor, fill: float, max_nodes: int, batch_size: int
+) -> tuple[Tensor, Tensor]:
+    """PyG's `to_dense_batch`: the first `max_nodes` rows of each of `batch_size` groups side by
+    side, batch_size x max_nodes x F, filled up with `fill`, and a mask of the places that have a
+    row. `batch` does not decrease.
+    """
+    count = batch.new_zeros(batch_size).scatter_add_(0, batch, torch.ones_like(batch))
+    begin = count.cumsum(0) - count
+    place = torch.arange(batch.size(0), device=batch.device) - begin.index_select(0, batch)
+    places = batch_size * max_nodes
+    slot = torch.where(place < max_nodes, batch * max_nodes + place, places)  # the last is dropped
+    shape = x.shape[1:]
+    rows = x.new_full((places + 1, *shape), fill).index_put((slot,), x)
+    mask = slot.new_zeros(places + 1, dtype=torch.bool).index_fill(0, slot, True)
+    return (
+        rows[:places].view(batch_size, max_nodes, *shape),
+        mask[:places].view(batch_size, max_nodes),
+    )
+
+
 def _remaining_loops(
     edge_index: Tensor, weight: Tensor | None, fill: float, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:

@@ -111,6 +111,13 @@ def _remaining_loops(
     return Arr([2, union], edge_v), Arr([union], weight_v)
 
 
+@rule("gnnc.dense_batch")
+def _dense_batch(c: Call) -> Arr:
+    raise NoRule(
+        "to_dense_batch, whose rows are counted by two dimensions, the group and the place"
+    )
+
+
 @rule("gnnc.relational_sum")
 def _relational_sum(c: Call) -> Arr:
     x, edges, kind = c.optional("x"), c.tensor("edge_index"), c.tensor("edge_type")

@@ -38,6 +38,7 @@ def install() -> None:
         ("torch_geometric.utils._scatter", "scatter", _scatter),
         ("torch_geometric.utils._softmax", "softmax", _softmax),
         ("torch_geometric.utils.loop", "remove_self_loops", _remove_self_loops),
+        ("torch_geometric.utils._to_dense_batch", "to_dense_batch", _to_dense_batch),
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
@@ -90,6 +91,18 @@ def _remove_self_loops(original: Callable) -> Callable:
         return torch.ops.gnnc.remove_self_loops(edge_index, edge_attr)
 
     return remove_self_loops
+
+
+def _to_dense_batch(original: Callable) -> Callable:
+    def to_dense_batch(x, batch=None, fill_value=0.0, max_num_nodes=None, batch_size=None):
+        # sizes that are read from data do not come out of a leaf
+        given = batch is not None and max_num_nodes is not None and batch_size is not None
+        plain = x.is_floating_point() and isinstance(fill_value, int | float)
+        if not is_active() or not given or not plain:
+            return original(x, batch, fill_value, max_num_nodes, batch_size)
+        return torch.ops.gnnc.dense_batch(x, batch, fill_value, max_num_nodes, batch_size)
+
+    return to_dense_batch
 
 
 def _gcn_norm(original: Callable) -> Callable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ....utils import expand_as_pair
 from ..helpers import aggregate_edges, relu_gain
 from ..linear import TypedLinear
 
@@ -60,7 +61,7 @@ class RelGraphConv(nn.Module):
         if self.bias:
             out = out + self.h_bias
         if self.self_loop:
-            out = out + feat[: g.num_dst_nodes()] @ self.loop_weight
+            out = out + expand_as_pair(feat, g)[1] @ self.loop_weight
         if self.activation is not None:
             out = self.activation(out)
         return self.dropout(out)

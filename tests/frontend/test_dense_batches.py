@@ -1,0 +1,107 @@
+"""`to_dense_batch` in a compiled model: one part in torch where its sizes are given, the numbers of
+eager in all forms; and aggregations that are made of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv, GPSConv, aggr
+from torch_geometric.utils import to_dense_batch
+
+import gnnc
+
+BATCH = torch.tensor([0, 0, 1, 3, 3, 3, 3])  # graph 2 has no nodes
+GRAPHS, WIDTH = 5, 4
+
+
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+class Dense(nn.Module):
+    """Sums of the dense rows behind a layer, the mask, and the rows."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, 3), nn.Linear(3, 2)
+        self.options = options
+
+    def forward(self, x: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        rows, mask = to_dense_batch(self.first(x).tanh(), batch, **self.options)
+        return self.second(rows).tanh().sum(1), mask, rows
+
+
+def check(model: nn.Module, *args: Any) -> Any:
+    """The compiled model has eager's results and gradients. Returns the report."""
+    eager, compiled = copy.deepcopy(model), gnnc.compile(model)
+    found: list[list[Tensor]] = []
+    for m in (eager, compiled):
+        x = torch.randn(*args[0], generator=torch.Generator().manual_seed(1)).requires_grad_()
+        results = m(x, *args[1:])
+        results = results if isinstance(results, tuple) else (results,)
+        loss = sum((y * y.detach().cos()).sum() for y in results if y.is_floating_point())
+        grads = torch.autograd.grad(loss, [x, *m.parameters()], allow_unused=True)  # pyright: ignore
+        found.append([*results, *(g for g in grads if g is not None)])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12)
+    return gnnc.explain(compiled)
+
+
+@pytest.mark.parametrize("fill", [0.0, 1.5])
+@pytest.mark.parametrize("places", [2, 4, 6])
+def test_sizes_that_are_given(places: int, fill: float) -> None:
+    model = Dense(max_num_nodes=places, batch_size=GRAPHS, fill_value=fill)
+    report = check(model, (7, WIDTH), BATCH)
+    assert report.graphs >= 1
+    assert [r for r in report.fallbacks if "dense_batch" in r]
+    assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": GRAPHS}, {"max_num_nodes": 3}])
+def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
+    check(Dense(**options), (7, WIDTH), BATCH)
+
+
+AGGREGATIONS = {
+    "sort": (lambda: aggr.SortAggregation(3), 3 * WIDTH),
+    "gru": (lambda: aggr.GRUAggregation(WIDTH, WIDTH), WIDTH),
+    "lstm": (lambda: aggr.LSTMAggregation(WIDTH, WIDTH), WIDTH),
+    "set-transformer": (lambda: aggr.SetTransformerAggregation(WIDTH, heads=2), WIDTH),
+    "multiset-transformer": (lambda: aggr.GraphMultisetTransformer(WIDTH, 2, heads=2), WIDTH),
+}
+
+
+class Readout(nn.Module):
+    """A layer, an aggregation of each graph's nodes, a layer."""
+
+    def __init__(self, aggregation: nn.Module, width: int) -> None:
+        super().__init__()
+        self.conv, self.aggregation = GCNConv(WIDTH, WIDTH), aggregation
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        h = self.conv(x, edge_index).relu()
+        return self.out(self.aggregation(h, batch, dim_size=3).flatten(1))
+
+
+EDGES = torch.tensor([[0, 1, 3, 4, 5, 2], [1, 0, 4, 5, 6, 2]])
+
+
+@pytest.mark.parametrize("name", AGGREGATIONS)
+def test_aggregations(name: str) -> None:
+    make, width = AGGREGATIONS[name]
+    report = check(Readout(make(), width).eval(), (7, WIDTH), EDGES, BATCH.clamp(max=2))
+    assert report.graphs >= 2  # what stands before and behind it
+
+
+def test_global_attention() -> None:
+    model = GPSConv(WIDTH, GCNConv(WIDTH, WIDTH), heads=2).eval()
+    assert check(model, (7, WIDTH), EDGES, BATCH.clamp(max=2)).graphs >= 1
