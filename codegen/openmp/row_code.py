@@ -302,13 +302,16 @@ class RowCode:
 
     def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
         """The gathers of the segment whose rows are asked for some edges before: where its edges
-        are those of the nest's own row, and later ones those of later rows.
+        are those of the nest's own row, and later ones those of later rows. The longest first: the
+        other way round a backward pass of attention (rows of 64 numbers, and three of 4) took 29 ms
+        instead of 18.
         """
         stage = op.parent_op()
         nest = stage.parent_op() if isinstance(stage, rows.StageOp) else None
         if not self.prefetch or not isinstance(nest, rows.TraverseOp) or op.row is not nest.row:
             return []
-        return gathered_at(op.body.block.args[0], op.body.block.ops)
+        found = gathered_at(op.body.block.args[0], op.body.block.ops)
+        return sorted(found, key=lambda g: -length(g[0].result))
 
     def prefetch_rows(
         self, op: rows.SegmentOp, p: str, base: str, width: Callable[[rows.LoadOp], int]
