@@ -20,7 +20,7 @@ from .cpu import threads, toolchain
 from .cpu.pool import SMALL, take
 from .sets import structure
 from .sets.sets import SetData
-from .sets.tables import Tables, contiguous
+from .sets.tables import Tables, contiguous, counts_up
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
@@ -112,7 +112,8 @@ class PhaseOnGraph:
                 continue
             array = self.literal(b) if b["kind"] == "table" else contiguous(tables.table(b))
             self.keep.append(array)
-            self.fixed[k] = array.ctypes.data
+            if b["kind"] != "members" or not counts_up(array):
+                self.fixed[k] = array.ctypes.data
         scratch = phase.workspace
         self.small: list[tuple[int, int]] = []
         self.large: dict[Any, list[int]] = {}

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
+from ...dialects.intra.bindings import MembersOp
 from ...dialects.intra.syntax import element
 from ...dialects.pointwise import POINTWISE
 from ...dialects.pointwise.folds import FOLDS
@@ -33,6 +34,14 @@ def number(x: float, c: CType) -> str:
     if x in (float("inf"), float("-inf")):
         return "INFINITY" if x > 0 else "(-INFINITY)"
     return f"{float(x)!r}{c.suffix}" if c.suffix else repr(float(x))
+
+
+def looked_up(table: SSAValue, name: str, at: str) -> str:
+    """What a table has at a place. Rows that lie in the order of their groups are their own
+    members: their table may be null."""
+    if not isinstance(table.owner, MembersOp):
+        return f"{name}[{at}]"
+    return f"({name} ? (int64_t){name}[{at}] : {at})"
 
 
 def start_text(value: float, c: CType) -> str:

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
-from ..common.scalars import START, ctype_of, start_text
+from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter, table_of
 from .products import Operand, ProductCode
@@ -406,7 +406,8 @@ class KernelCode:
         ahead = self.out.name("i")
         self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
         for op, table in gathers:
-            code.prefetch_row(op, f"{code.text(table)}[{ahead}]", "0", length(op.result))
+            row = looked_up(table, code.text(table), ahead)
+            code.prefetch_row(op, row, "0", length(op.result))
 
 
 def with_makers(segment: rows.SegmentOp) -> list[Operation]:

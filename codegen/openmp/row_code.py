@@ -19,7 +19,15 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import buffer_dims, length
 from ..common.c_types import CType, Piece, ctype, pieces
-from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text
+from ..common.scalars import (
+    START,
+    const_value,
+    ctype_of,
+    looked_up,
+    number,
+    scalar,
+    start_text,
+)
 from ..common.writer import Writer
 from . import lane_reductions, memory_rows
 from .lane_groups import featurewise, float_type, repeated
@@ -232,7 +240,8 @@ class RowCode:
         """Print one op that is no member of a group."""
         match op:
             case rows.LookupOp():
-                self.scalar(op.result, f"{self.text(op.table)}[{self.text(op.row)}]")
+                table = self.text(op.table)
+                self.scalar(op.result, looked_up(op.table, table, self.text(op.row)))
             case rows.LengthOp():
                 at = self.text(op.row)
                 self.scalar(
@@ -318,7 +327,8 @@ class RowCode:
     ) -> None:
         """Ask for the rows that a later edge will gather, `width` numbers from `base` on."""
         for o, table in self.gathers_ahead(op):
-            self.prefetch_row(o, f"{self.text(table)}[{p} + {p}_ahead]", base, width(o))
+            row = looked_up(table, self.text(table), f"({p} + {p}_ahead)")
+            self.prefetch_row(o, row, base, width(o))
 
     def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
         """Ask for `width` numbers of a row from `base` on."""

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import root
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.scalars import START, ctype_of, start_text
+from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
 from . import row_ops
 
@@ -105,7 +105,8 @@ class NestCode:
             case rows.FirstOp():
                 self.text[op.result] = "0"
             case rows.LookupOp():
-                self.index(op.result, f"{self.text[op.table]}[{self.text[op.row]}]")
+                table = self.text[op.table]
+                self.index(op.result, looked_up(op.table, table, self.text[op.row]))
             case rows.LengthOp():
                 offsets, row = self.text[op.offsets], self.text[op.row]
                 self.index(op.result, f"{offsets}[{row} + 1] - {offsets}[{row}]")

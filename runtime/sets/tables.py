@@ -119,3 +119,12 @@ class Tables:
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:
     """The array as C code reads it."""
     return np.ascontiguousarray(array)
+
+
+def counts_up(members: NDArray[Any]) -> bool:
+    """Whether a table of members is 0, 1, 2, ..: the rows lie in the order of their groups, as
+    nodes in that of their graphs and entries of a CSR matrix in that of its rows. Kernels are then
+    given no table (codegen/common/scalars.py), and read none."""
+    n = len(members)
+    ends = n == 0 or (members[0] == 0 and members[-1] == n - 1)
+    return bool(ends) and bool(np.array_equal(members, np.arange(n, dtype=members.dtype)))
