@@ -47,7 +47,7 @@ def choices(func: FuncOp) -> list[Choice]:
     sets and integers alone."""
     ops = body_ops(func)
     fixed = closure(ops, invariant_arguments(func, inputs=False, units=True))
-    sums = {op.results[0] for op in ops if isinstance(op, ReduceOp | SoftmaxOp)}
+    sums: set[SSAValue] = {op.results[0] for op in ops if isinstance(op, ReduceOp | SoftmaxOp)}
     deep = dependants(ops, sums - fixed)
     facts = Facts()
     found = (_choice(op, facts) for op in ops if isinstance(op, ValueOp))
