@@ -4,7 +4,7 @@ steps that make its sets later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,15 +64,24 @@ def _shares(
     steps = [Step(name, tuple(i), tuple(o), a) for name, i, o, a in plan.steps]
     made = {m: plan.names[copies[m]] for m in masks}
     read = {name for step in steps for name in step.inputs} | set(made.values())
-    names = [argument_name(p) for p in imported.placeholders]
-    count = {s.name: s.size(examples) for s in imported.sets}
-    values: dict[str, Any] = {
-        **{s.name: set_data(s, count, examples, names) for s in imported.sets if s.name in read},
-        **{r.name: structure_rows(r, examples) for r in imported.rows if r.name in read},
-    }
-    done = run_plan(steps, values)
+    try:
+        done = run_plan(steps, _given(imported, examples, read))
+    except (IndexError, ValueError):  # the call itself tells what is wrong with its arguments
+        return {}
     found = {m: done[name] for m, name in made.items()}
     return {m: float(np.mean(x)) for m, x in found.items() if isinstance(x, np.ndarray) and x.size}
+
+
+def _given(imported: Imported, examples: Sequence[Any], read: Collection[str]) -> dict[str, Any]:
+    """The arguments of these names, as steps take them."""
+    names = [argument_name(p) for p in imported.placeholders]
+    count = {s.name: s.size(examples) for s in imported.sets}
+    sets = [s for s in imported.sets if s.name in read]
+    rows = [r for r in imported.rows if r.name in read]
+    return {
+        **{s.name: set_data(s, count, examples, names) for s in sets},
+        **{r.name: structure_rows(r, examples) for r in rows},
+    }
 
 
 def _computing(

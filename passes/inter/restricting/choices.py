@@ -20,13 +20,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.attributes import KEPT
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder
+from ....dialects.inter.reduce import ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.structure import PARENT
 from ....dialects.inter.types import UNIT, Dom, RowsType, is_bool, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp, ConstOp
 from ....dialects.signature import body_ops
 from ...analysis.costs import Sizes, note_size
-from ...analysis.dependence import closure, invariant_arguments
+from ...analysis.dependence import closure, dependants, invariant_arguments
 from ...analysis.value_facts import Facts
 
 _SAME = frozenset({"inter.reshape", "inter.broadcast", "inter.cast"})
@@ -42,12 +43,15 @@ class Choice(NamedTuple):
 
 
 def choices(func: FuncOp) -> list[Choice]:
-    """The choices of a function whose masks depend on sets and integers alone."""
+    """The choices of a function between rows that took sums over others, by masks that depend on
+    sets and integers alone."""
     ops = body_ops(func)
     fixed = closure(ops, invariant_arguments(func, inputs=False, units=True))
+    sums: set[SSAValue] = {op.results[0] for op in ops if isinstance(op, ReduceOp | SoftmaxOp)}
+    deep = dependants(ops, sums - fixed)
     facts = Facts()
     found = (_choice(op, facts) for op in ops if isinstance(op, ValueOp))
-    return [c for c in found if c is not None and c.mask in fixed and c.x not in fixed]
+    return [c for c in found if c is not None and c.mask in fixed and c.x in deep]
 
 
 def _choice(op: ValueOp, facts: Facts) -> Choice | None:
