@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch import SymInt
 from torch._subclasses.fake_tensor import FakeTensor
 from xdsl.dialects.builtin import FloatAttr, f64
 from xdsl.dialects.func import FuncOp
@@ -27,6 +28,7 @@ from ....passes.inter.restricting.choices import choices
 from ....runtime.sets.structure import Step, run_plan
 from ..importer import Imported
 from ..importer.emit.arguments import argument_name
+from ..importer.values.size_hints import hinted_number
 from .bound_program import set_data, structure_rows
 
 
@@ -56,6 +58,7 @@ def _shares(
     """The part of its rows where each mask is true; nothing where only a call would tell."""
     if not masks or any(isinstance(x, FakeTensor) for x in examples):
         return {}
+    examples = [hinted_number(x) if isinstance(x, SymInt) else x for x in examples]
     func, copies = _computing(imported.function, masks)
     try:
         plan = StructurePlan(func, [name for name, _, _ in arguments(func)])

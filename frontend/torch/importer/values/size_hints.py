@@ -57,10 +57,11 @@ def first_shares(
 def _hinted(x: Any) -> Any:
     """What a size expression reads of an argument, with numbers in place of symbols."""
     if isinstance(x, Tensor):
-        return SimpleNamespace(shape=[_number(n) for n in x.shape])
-    return _number(x) if isinstance(x, torch.SymInt) else x
+        return SimpleNamespace(shape=[hinted_number(n) for n in x.shape])
+    return hinted_number(x) if isinstance(x, torch.SymInt) else x
 
 
-def _number(n: int | torch.SymInt) -> int:
+def hinted_number(n: int | torch.SymInt) -> int:
+    """A size in the first call, of which no guard is made; 0 where only running it would tell."""
     hint = n.node.hint if isinstance(n, torch.SymInt) else n
     return 0 if hint is None else int(hint)
