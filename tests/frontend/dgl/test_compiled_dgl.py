@@ -13,15 +13,11 @@ from torch import Tensor, nn
 
 import gnnc
 import gnnc.dgl
-from gnnc.bench.dgl_shim import install
 
 from ..train_steps import in_one_program, train_any
+from .compiled import batch, block, check, dgl, eager, graph, relations, run
 
-install()
-dgl = pytest.importorskip("dgl", reason="dgl has no wheel for this Python or machine")
 fn, conv = dgl.function, dgl.nn.pytorch
-
-SIZES = ((30, 18, 200), (45, 25, 330), (12, 7, 90))
 
 
 @pytest.fixture(autouse=True)
@@ -30,75 +26,6 @@ def double():
     torch.manual_seed(0)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-def ends(n: int, m: int, e: int) -> tuple[Tensor, Tensor]:
-    return torch.randint(n, (e,)), torch.randint(m, (e,))
-
-
-def graph(n: int, e: int, loops: bool = True) -> Any:
-    """Parallel edges, and with `loops` no node that none leads to."""
-    g = dgl.graph(ends(n, n, e), num_nodes=n)
-    return dgl.add_self_loop(g) if loops else g
-
-
-def relations(n: int, m: int, e: int, last: int = 40) -> Any:
-    data = {
-        ("user", "follows", "user"): ends(n, n, e),
-        ("user", "plays", "game"): ends(n, m, e),
-        ("game", "liked", "user"): ends(m, n, last),
-    }
-    return dgl.heterograph(data, num_nodes_dict={"user": n, "game": m})
-
-
-def block(n: int, m: int, e: int) -> Any:
-    return dgl.create_block(ends(n, m, e), num_src_nodes=n, num_dst_nodes=m)
-
-
-def batch(n: int, m: int, e: int) -> Any:
-    return dgl.batch([graph(n, e), graph(m, e // 2), graph(3, 4)])
-
-
-def leaves(x: Any) -> Any:
-    if isinstance(x, Tensor):
-        return x.detach().clone().requires_grad_() if x.is_floating_point() else x
-    return {k: leaves(v) for k, v in x.items()} if isinstance(x, dict) else x
-
-
-def tensors(x: Any) -> list[Tensor]:
-    if isinstance(x, Tensor):
-        return [x]
-    if isinstance(x, dict):
-        x = x.values()
-    return [t for v in x for t in tensors(v)] if not hasattr(x, "ndata") else []
-
-
-def run(f: Callable[..., Any], model: nn.Module, args: tuple[Any, ...]) -> list[Tensor]:
-    """The results, and the gradients of all arguments and parameters."""
-    args = tuple(leaves(x) for x in args)
-    results = tensors(f(*args))
-    wanted = [x for a in args for x in tensors(a if not isinstance(a, list) else [])]
-    wanted = [x for x in wanted if x.requires_grad] + list(model.parameters())
-    loss = sum(x.sin().sum() for x in results)
-    grads = torch.autograd.grad(loss, wanted, allow_unused=True)  # pyright: ignore
-    zeros = [torch.zeros_like(x) if g is None else g for x, g in zip(wanted, grads, strict=True)]
-    return [x.detach() for x in results] + zeros
-
-
-def eager(model: nn.Module) -> Callable[..., Any]:
-    """A module as it was before it was compiled in place."""
-    return lambda *args: type(model).forward(model, *args)
-
-
-def check(model: nn.Module, make: Callable[..., tuple[Any, ...]], programs: int = 1) -> None:
-    compiled = gnnc.compile(model)
-    for sizes in SIZES:
-        args = make(*sizes)
-        expected, found = run(eager(model), model, args), run(compiled, model, args)
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
-    report = gnnc.explain(compiled)
-    assert report.fallbacks == []
-    assert len(report.programs) == programs
 
 
 def mlp(a: int, b: int) -> nn.Module:
@@ -269,8 +196,8 @@ class Sampled(nn.Module):
         self.layers = nn.ModuleList([conv.SAGEConv(8, 6, "mean"), conv.SAGEConv(6, 3, "mean")])
 
     def forward(self, blocks: list[Any], x: Tensor) -> Tensor:
-        for layer, block in zip(self.layers, blocks, strict=True):
-            x = layer(block, (x, x[: block.num_dst_nodes()])).tanh()
+        for layer, part in zip(self.layers, blocks, strict=True):
+            x = layer(part, (x, x[: part.num_dst_nodes()])).tanh()
         return x
 
 
