@@ -142,7 +142,7 @@ def test_infinities_that_are_overwritten() -> None:
 
     again, more = torch.tensor([3, 2, 4, 4, 3, 7]), torch.zeros(6, WIDTH, dtype=torch.float64)
     more[0], more[2] = math.inf, math.nan
-    check(put, drawn(6, WIDTH), again, drawn(NODES, WIDTH, seed=1), more)
+    check(put, drawn(6, WIDTH).detach(), again, drawn(NODES, WIDTH, seed=1), more)
 
 
 def test_counts() -> None:

@@ -96,7 +96,7 @@ def _assigned_rows(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:
 
 def _last(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:
     """Rows that are written, with zeros for those that a later one overwrites. These keep their
-    gradient: torch gives all rows the one of the place that they name."""
+    gradient where they are finite: torch gives all rows the one of the place that they name."""
     number = ctx.values.make("iota", [], index.home, (), "i64")
     place = Arr([index.home], ctx.values.cast(number, "f64"))
     highest = ctx.scattered(Arr([base.dims[0]], base.v), place, index, 0, "max")
@@ -106,5 +106,5 @@ def _last(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:
     if value.elem not in FLOATS:
         return ctx.where(last, value, 0, elem=value.elem)
     zero = ctx.binary("sub", value, ctx.flat(value))
-    zero = ctx.where(ctx.compare("eq", zero, zero), zero, 0, elem=value.elem)  # of infinities too
+    zero = ctx.where(ctx.compare("eq", zero, zero), zero, 0, elem=value.elem)  # not of infinities
     return ctx.where(last, value, zero)
