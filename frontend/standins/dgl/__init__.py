@@ -7,13 +7,14 @@ error that names it. It answers as DGL does, but for these:
 - apply functions of `update_all` see zeros where DGL's see infinities: after max and min, at nodes
   that no edge leads to;
 - equal maxima share the gradient, where DGL gives it to one of them;
-- `adj` gives a sparse tensor of torch, `formats` and `create_formats_` do nothing;
+- `pull` and `push` count a node that is given twice once;
+- `formats` and `create_formats_` do nothing;
 - random graphs are others for the same seed.
 """
 
 from typing import Any
 
-from . import function, mpops, nn, ops, utils
+from . import function, mpops, nn, ops, sparse, utils
 from .absent import FUNCTIONS, MODULES, absent
 from .base import ALL, EID, ETYPE, NID, NTYPE, DGLError, DGLWarning
 from .batch import batch, merge, slice_batch, unbatch
@@ -163,6 +164,7 @@ __all__ = [
     "slice_batch",
     "softmax_edges",
     "softmax_nodes",
+    "sparse",
     "sum_edges",
     "sum_nodes",
     "to_bidirected",

@@ -21,7 +21,7 @@ FUNCTIONS = frozenset(
 """Functions of `dgl`."""
 
 MODULES = frozenset(
-    "cuda data dataloading distributed geometry graphbolt optim sampling sparse storages".split()
+    "cuda data dataloading distributed geometry graphbolt optim sampling storages".split()
 )
 """Modules of `dgl`."""
 

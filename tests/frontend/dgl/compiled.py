@@ -54,11 +54,11 @@ def leaves(x: Any) -> Any:
 
 
 def tensors(x: Any) -> list[Tensor]:
+    """The tensors in dicts and lists; graphs and sparse matrices have none of their own."""
     if isinstance(x, Tensor):
         return [x]
-    if isinstance(x, dict):
-        x = x.values()
-    return [t for v in x for t in tensors(v)] if not hasattr(x, "ndata") else []
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
+    return [t for v in parts for t in tensors(v)]
 
 
 def run(f: Callable[..., Any], model: Any, args: tuple[Any, ...]) -> list[Tensor]:

@@ -46,6 +46,7 @@ def _install_leaves() -> None:
     _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
     _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
     _keep_the_order_of_products()
+    _know_products_of_objects()
 
 
 def _keep_the_order_of_products() -> None:
@@ -55,6 +56,15 @@ def _keep_the_order_of_products() -> None:
         builtin.populate_builtin_to_tensor_fn_map()
         swapped = builtin.BUILTIN_TO_TENSOR_RFN_MAP
         swapped.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
+
+
+def _know_products_of_objects() -> None:
+    """Of the operators of two objects that are no tensors, Dynamo lacks `@`."""
+    if hasattr(builtin.BuiltinVariable, "_binops"):
+        names = ["__matmul__", "__rmatmul__", "__imatmul__"]
+        known = builtin.BuiltinVariable._binops()
+        known.setdefault(operator.matmul, (names, operator.imatmul))
+        builtin.BuiltinVariable._binop_handlers.cache_clear()
 
 
 def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
