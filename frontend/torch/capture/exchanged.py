@@ -106,7 +106,10 @@ def in_force() -> Generator[None]:
 
     def wrap(self: VariableBuilder, value: Any) -> Any:
         if type(value) is int and _is_part(self.get_source()):
-            return self.wrap_symint(value)
+            number = self.wrap_symint(value)
+            if value >= 0 and hasattr(number, "sym_num"):
+                torch._check(number.sym_num >= 0)  # it counts: `x[:number]` is from the front
+            return number
         return plain_wrap(self, value)
 
     VariableBuilder.__call__ = call  # type: ignore[method-assign]
