@@ -85,9 +85,7 @@ def _side_by_side(graphs: list[DGLGraph]) -> Topology:
     return Topology(relations, counts, None, first.idtype, first.device)
 
 
-def _owners(
-    graphs: list[DGLGraph], sizes: list[int], known: list[Tensor | None]
-) -> Tensor | None:
+def _owners(graphs: list[DGLGraph], sizes: list[int], known: list[Tensor | None]) -> Tensor | None:
     """Which graph of a batch each row is of; `sizes` are the rows of each graph, `known` what those
     that are batches themselves have. None where one of these does not know."""
     parts: list[Tensor] = []
