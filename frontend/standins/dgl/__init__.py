@@ -4,8 +4,6 @@
 error that names it. It answers as DGL does, but for these:
 
 - ids that are negative or out of range are errors, also where DGL takes them;
-- apply functions of `update_all` see zeros where DGL's see infinities: after max and min, at nodes
-  that no edge leads to;
 - equal maxima share the gradient, where DGL gives it to one of them;
 - `pull` and `push` count a node that is given twice once;
 - `formats` and `create_formats_` do nothing;

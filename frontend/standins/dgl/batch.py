@@ -96,6 +96,7 @@ def _owners(graphs: list[DGLGraph], sizes: list[int], known: list[Tensor | None]
         elif own is None:
             return None
         else:
+            torch._check(own.shape[0] == rows)
             parts.append(own + first)
         first += g.batch_size
     return torch.cat(parts)

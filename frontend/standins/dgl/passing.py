@@ -41,7 +41,11 @@ class Passing:
             return
         found = self._find_etype(etype)
         passage = self._passage(found)
-        results = message_passing(passage, message_func, reduce_func, apply_node_func)
+        # DGL's apply functions see infinities, of which the first of their results has none left.
+        infinite = apply_node_func is not None and getattr(reduce_func, "name", None) in INFINITY
+        results = message_passing(passage, message_func, reduce_func, apply_node_func, infinite)
+        for key in list(results)[: int(infinite)]:
+            results[key] = results[key].masked_fill(results[key].isinf(), 0)
         self._write_targets(found, None, results)
 
     def multi_update_all(

@@ -95,11 +95,11 @@ def in_force() -> Generator[None]:
 
     def call(self: VariableBuilder, value: Any) -> Any:
         # Before Dynamo looks whether it knows the object from elsewhere, so it compares the others.
-        source = self.get_source()
+        source, root = self.get_source(), self.tx.output.root_tx.f_code.co_filename
+        if any(known.not_in(root) for known in _exchanges):
+            raise SkipFrame("it is what an object that is exchanged does itself")
         for known in _exchanges:
             if known.takes(value) and not _is_part(source):
-                if known.not_in(self.tx.output.root_tx.f_code.co_filename):
-                    raise SkipFrame("it is about an object that is exchanged")
                 part = AttrSource(source, known.attribute)
                 return plain(VariableBuilder(self.tx, part), getattr(value, known.attribute))
         return plain(self, value)

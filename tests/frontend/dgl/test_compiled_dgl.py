@@ -62,6 +62,7 @@ def test_layers(name: str) -> None:
 
 
 OF_EDGES: dict[str, tuple[Callable[[], nn.Module], int]] = {
+    "gmm": (lambda: conv.GMMConv(8, 4, 2, 3, "mean", residual=True), 2),
     "cf": (lambda: conv.CFConv(8, 5, 6, 4), 5),
     "egat": (lambda: conv.EGATConv(8, 5, 4, 3, 2), 5),
     "gated-gcn": (lambda: conv.GatedGCNConv(8, 5, 4), 5),
@@ -155,6 +156,8 @@ def test_a_relation_without_edges() -> None:
     for last in (40, 0, 30):
         args = relations(30, 18, 200, last), {k: torch.randn(n, 8) for k, n in WIDE.items()}
         torch.testing.assert_close(run(compiled, model, args), run(eager(model), model, args))
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and len(report.programs) == 2
 
 
 WIDE = {"user": 30, "game": 18}
@@ -208,6 +211,25 @@ def test_blocks() -> None:
     check(Sampled(), args)
 
 
+ON_BLOCKS: dict[str, Callable[[], nn.Module]] = {
+    "gat-residual": lambda: conv.GATConv(8, 4, 3, residual=True),
+    "gat-identity": lambda: conv.GATConv(8, 8, 3, residual=True),
+    "gatv2-residual": lambda: conv.GATv2Conv(8, 4, 3, residual=True),
+    "sage-gcn": lambda: conv.SAGEConv(8, 5, "gcn"),
+    "sage-mean": lambda: conv.SAGEConv(8, 5, "mean"),
+    "graph": lambda: conv.GraphConv(8, 5),
+}
+
+
+@pytest.mark.parametrize("name", ON_BLOCKS)
+def test_layers_that_find_the_targets_among_the_sources(name: str) -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        src, dst = torch.randint(n, (e,)), torch.arange(e) % m
+        return dgl.create_block((src, dst), n, m), torch.randn(n, 8)
+
+    check(ON_BLOCKS[name](), args)
+
+
 class Links(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -257,6 +279,68 @@ def test_readouts_of_a_batch(name: str) -> None:
         return g, torch.randn(g.num_nodes(), 8)
 
     check(Pooled(getattr(dgl, name)), args)
+
+
+class Batched(nn.Module):
+    """A batch that is made in the call, of graphs of which one is a batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = conv.GraphConv(8, 6)
+
+    def forward(self, graphs: list[Any], x: Tensor) -> Tensor:
+        g = dgl.batch(graphs)
+        with g.local_scope():
+            g.ndata["h"] = self.layer(g, x).tanh()
+            g.edata["e"] = dgl.ops.u_add_v(g, g.ndata["h"], g.ndata["h"])
+            return dgl.mean_nodes(g, "h") + dgl.sum_edges(g, "e") + dgl.max_nodes(g, "h")
+
+
+def test_a_batch_that_is_made() -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        graphs = [graph(n, e), batch(n, m, e), graph(m, e)]
+        return graphs, torch.randn(sum(g.num_nodes() for g in graphs), 8)
+
+    check(Batched(), args)
+
+
+def test_apply_functions_see_infinities() -> None:
+    """Where no edge leads, after a maximum; of their results the first has zeros there."""
+
+    def call(g: Any, x: Tensor) -> Tensor:
+        def finish(nodes: Any) -> dict[str, Tensor]:
+            return {"first": nodes.data["h"] * 2, "second": nodes.data["h"].exp()}
+
+        with g.local_scope():
+            g.ndata["x"] = x
+            g.update_all(fn.copy_u("x", "m"), fn.max("m", "h"), finish)
+            return torch.cat([g.ndata["first"], g.ndata["second"]], 1)
+
+    check(call, lambda n, m, e: (graph(n, n, loops=False), torch.randn(n, 4)))
+    for n in (7, 12):
+        real, x = graph(n, n, loops=False), torch.randn(n, 4)
+        torch.testing.assert_close(call(gnnc.dgl.from_dgl(real), x), call(real, x))
+
+
+def test_what_dgl_does_itself_is_no_program() -> None:
+    """A check of values ends the trace. What follows is in torch, and not traced bit by bit."""
+
+    class Normalised(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.layer = conv.EdgeWeightNorm("both"), conv.GraphConv(8, 5, norm="none")
+
+        def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+            return self.layer(g, x, edge_weight=self.norm(g, w))
+
+    model = Normalised()
+    compiled = gnnc.compile(model)
+    for n, e in ((20, 60), (31, 90)):
+        g = graph(n, e)
+        args = g, torch.randn(n, 8), torch.rand(g.num_edges()) + 0.5
+        torch.testing.assert_close(run(compiled, model, args), run(eager(model), model, args))
+    report = gnnc.explain(compiled)
+    assert report.fallbacks and not any("/dgl/backend/" in told for told in report.fallbacks)
 
 
 class Kept(nn.Module):
