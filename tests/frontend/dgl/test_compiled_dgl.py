@@ -281,6 +281,29 @@ def test_readouts_of_a_batch(name: str) -> None:
     check(Pooled(getattr(dgl, name)), args)
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_layers_that_run_over_the_graphs_of_a_batch(asked: bool) -> None:
+    """Of a graph that is no batch they get its number of nodes, whether DGL was asked for it or
+    not."""
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        assert not asked or g.batch_num_nodes().tolist() == [n]
+        return g, torch.randn(n, 8), None, torch.randn(n, 1)
+
+    pna = conv.PNAConv(8, 6, ["mean", "max", "std"], ["identity"], 2.5, num_towers=2)
+    check(pna, lambda n, m, e: args(n, m, e)[:2])
+    check(conv.DGNConv(8, 6, ["dir1-av", "dir1-dx", "sum"], ["identity"], 2.5), args)
+
+
+def test_numbers_of_nodes_as_tensors() -> None:
+    def call(g: Any, x: Tensor) -> list[Tensor]:
+        n = g.batch_num_nodes()
+        return [x / n + x * n.double().sqrt() + n.max() - (1 - n), torch.cat([n, n]) * x.sum()]
+
+    check(call, lambda n, m, e: (graph(n, e), torch.randn(n, 4)))
+
+
 class Batched(nn.Module):
     """A batch that is made in the call, of graphs of which one is a batch."""
 
