@@ -121,16 +121,28 @@ def test_rows_by_kind(edit: Callable[..., None]) -> None:
     check(edited, drawn(EDGES, WIDTH), index(below=7))
 
 
-def test_rows_by_numbers_that_may_come_again_are_left_to_torch() -> None:
-    def put(x: Tensor, i: Tensor) -> Tensor:
-        y = x * 2
-        y[i] = 1.0
-        return y
+def test_rows_by_numbers_that_come_again() -> None:
+    """The last stays, and all get the gradient of the row, as in torch."""
 
-    compiled = gnnc.compile(put)
-    x, i = drawn(NODES, WIDTH), index()
-    assert torch.equal(compiled(x, i), put(x, i))
-    assert any("nonzero" in told for told in gnnc.explain(compiled).fallbacks)
+    def put(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        y, line, flags = nodes.sin(), nodes[:, 0] * 2, nodes > 0
+        y[i] = x * 2
+        line.index_copy_(0, i, x[:, 1])
+        flags[i] = x[:, :1] > 0
+        whole = (nodes.detach() * 9).long().index_copy(0, i, (x.detach() * 9).long())
+        return [y, line, nodes.index_fill(0, i, 3.0), flags.double(), whole.double()]
+
+    assert index().unique().numel() < EDGES
+    check(put, drawn(EDGES, WIDTH), index(), drawn(NODES, WIDTH, seed=1))
+
+
+def test_infinities_that_are_overwritten() -> None:
+    def put(x: Tensor, i: Tensor, nodes: Tensor, more: Tensor) -> list[Tensor]:
+        return [nodes.index_copy(0, i, x + more)]
+
+    again, more = torch.tensor([3, 2, 4, 4, 3, 7]), torch.zeros(6, WIDTH, dtype=torch.float64)
+    more[0], more[2] = math.inf, math.nan
+    check(put, drawn(6, WIDTH).detach(), again, drawn(NODES, WIDTH, seed=1), more)
 
 
 def test_counts() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -81,3 +82,18 @@ def gradient(y: Tensor, x: Tensor) -> Tensor:
     if not y.requires_grad:
         return torch.zeros(())
     return torch.autograd.grad(y.square().sum(), x)[0]
+
+
+def test_numpy_of_sizes() -> None:
+    """Dynamo takes the size for a constant there, so another one is another program."""
+
+    def scaled(x: Tensor) -> Tensor:
+        return x * np.sqrt(x.shape[0]) + x / np.log(x.shape[0] + 1)
+
+    compiled = gnnc.compile(scaled)
+    for dtype in (torch.float32, torch.float64):
+        x = torch.randn(7, 3, dtype=dtype)
+        found, wanted = compiled(x), scaled(x)
+        assert found.dtype == wanted.dtype
+        torch.testing.assert_close(found, wanted)
+    assert gnnc.explain(compiled).fallbacks == []

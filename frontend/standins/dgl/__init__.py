@@ -4,16 +4,15 @@
 error that names it. It answers as DGL does, but for these:
 
 - ids that are negative or out of range are errors, also where DGL takes them;
-- apply functions of `update_all` see zeros where DGL's see infinities: after max and min, at nodes
-  that no edge leads to;
 - equal maxima share the gradient, where DGL gives it to one of them;
-- `adj` gives a sparse tensor of torch, `formats` and `create_formats_` do nothing;
+- `pull` and `push` count a node that is given twice once;
+- `formats` and `create_formats_` do nothing;
 - random graphs are others for the same seed.
 """
 
 from typing import Any
 
-from . import function, mpops, nn, ops, utils
+from . import function, mpops, nn, ops, sparse, transforms, utils
 from .absent import FUNCTIONS, MODULES, absent
 from .base import ALL, EID, ETYPE, NID, NTYPE, DGLError, DGLWarning
 from .batch import batch, merge, slice_batch, unbatch
@@ -26,7 +25,6 @@ from .convert import (
     to_networkx,
 )
 from .create import block_to_graph, create_block, graph, heterograph, rand_bipartite, rand_graph
-from .geometry import knn_graph, radius_graph, segmented_knn_graph
 from .graph import DGLGraph
 from .graph import DGLGraph as DGLHeteroGraph
 from .homogeneous import to_heterogeneous, to_homogeneous
@@ -61,21 +59,8 @@ from .subgraphs import (
     node_type_subgraph,
     out_subgraph,
 )
-from .transforms import (
-    add_edges,
-    add_nodes,
-    add_reverse_edges,
-    add_self_loop,
-    line_graph,
-    norm_by_dst,
-    remove_edges,
-    remove_nodes,
-    remove_self_loop,
-    reverse,
-    to_bidirected,
-    to_simple,
-    to_simple_graph,
-)
+from .transforms import *  # noqa: F403
+from .transforms import __all__ as _transforms
 from .traversal import (
     bfs_edges_generator,
     bfs_nodes_generator,
@@ -101,10 +86,6 @@ __all__ = [
     "NID",
     "NTYPE",
     "__version__",
-    "add_edges",
-    "add_nodes",
-    "add_reverse_edges",
-    "add_self_loop",
     "apply_each",
     "backend_name",
     "batch",
@@ -131,8 +112,6 @@ __all__ = [
     "install",
     "khop_in_subgraph",
     "khop_out_subgraph",
-    "knn_graph",
-    "line_graph",
     "max_edges",
     "max_nodes",
     "mean_edges",
@@ -142,30 +121,23 @@ __all__ = [
     "nn",
     "node_subgraph",
     "node_type_subgraph",
-    "norm_by_dst",
     "ops",
     "out_subgraph",
     "prop_edges",
     "prop_nodes",
     "prop_nodes_bfs",
     "prop_nodes_topo",
-    "radius_graph",
     "rand_bipartite",
     "rand_graph",
     "readout_edges",
     "readout_nodes",
-    "remove_edges",
-    "remove_nodes",
-    "remove_self_loop",
-    "reverse",
     "seed",
-    "segmented_knn_graph",
     "slice_batch",
     "softmax_edges",
     "softmax_nodes",
+    "sparse",
     "sum_edges",
     "sum_nodes",
-    "to_bidirected",
     "to_block",
     "to_dgl",
     "to_heterogeneous",
@@ -173,11 +145,10 @@ __all__ = [
     "to_networkx",
     "to_pyg",
     "to_scipy",
-    "to_simple",
-    "to_simple_graph",
     "topk_edges",
     "topk_nodes",
     "topological_nodes_generator",
+    "transforms",
     "u_add_v",
     "u_div_v",
     "u_dot_v",
@@ -185,6 +156,7 @@ __all__ = [
     "u_sub_v",
     "unbatch",
     "utils",
+    *_transforms,
 ]
 
 

@@ -7,21 +7,19 @@ from typing import Any, NoReturn
 
 FUNCTIONS = frozenset(
     """
-    adj_product_graph adj_sum_graph adjusted_homophily compact_graphs dfs_edges_generator
-    dfs_labeled_edges_generator double_radius_node_labeling edge_homophily
-    edge_label_informativeness from_cugraph hetero_from_shared_memory khop_adj khop_graph lap_pe
-    laplacian_lambda_max laplacian_pe linkx_homophily load_graphs metapath_reachable_graph
-    metis_partition metis_partition_assignment node_homophily node_label_informativeness
-    partition_graph_with_halo prop_edges_dfs random_walk_pe reorder_graph save_graphs
-    set_dst_lazy_features set_edge_lazy_features set_node_lazy_features set_src_lazy_features
-    shortest_dist sort_csc_by_tag sort_csr_by_tag svd_pe to_bfloat16 to_cugraph to_double to_float
-    to_half
+    adj_product_graph adj_sum_graph adjusted_homophily dfs_edges_generator
+    dfs_labeled_edges_generator edge_homophily edge_label_informativeness from_cugraph
+    hetero_from_shared_memory linkx_homophily load_graphs metis_partition
+    metis_partition_assignment node_homophily node_label_informativeness
+    partition_graph_with_halo prop_edges_dfs reorder_graph save_graphs set_dst_lazy_features
+    set_edge_lazy_features set_node_lazy_features set_src_lazy_features sort_csc_by_tag
+    sort_csr_by_tag to_bfloat16 to_cugraph
     """.split()
 )
 """Functions of `dgl`."""
 
 MODULES = frozenset(
-    "cuda data dataloading distributed geometry graphbolt optim sampling sparse storages".split()
+    "cuda data dataloading distributed geometry graphbolt optim sampling storages".split()
 )
 """Modules of `dgl`."""
 

@@ -12,7 +12,7 @@ from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Frame
 from .graph import DGLGraph
 from .schemes import schemes
-from .topology import Coverage, EType, Relation, Topology, relation
+from .topology import EType, Joined, Relation, Topology, relation
 
 
 def batch(graphs: Sequence[DGLGraph], ndata: Any = ALL, edata: Any = ALL) -> DGLGraph:
@@ -38,6 +38,8 @@ def batch(graphs: Sequence[DGLGraph], ndata: Any = ALL, edata: Any = ALL) -> DGL
     made._batch_edges = {
         e: torch.cat([g.batch_num_edges(e) for g in graphs]) for e in first.canonical_etypes
     }
+    if torch.compiler.is_dynamo_compiling():
+        _tell_owners(made, graphs)
     if ndata is not None:
         for ntype, frame in made._source_frames.items():
             parts = [(g._source_frames[ntype], g.num_nodes(ntype)) for g in graphs]
@@ -47,6 +49,20 @@ def batch(graphs: Sequence[DGLGraph], ndata: Any = ALL, edata: Any = ALL) -> DGL
             parts = [(g._edge_frames[etype], g.num_edges(etype)) for g in graphs]
             frame.update(_joined(parts, edata, f"edges[{etype}].data"))
     return made
+
+
+def _tell_owners(made: DGLGraph, graphs: list[DGLGraph]) -> None:
+    """A tracer cannot find them by the numbers of rows, which it does not know."""
+    for ntype in made.ntypes:
+        rows = [g.num_nodes(ntype) for g in graphs]
+        found = _owners(graphs, rows, [g._node_owners.get(ntype) for g in graphs])
+        if found is not None:
+            made._node_owners[ntype] = found
+    for etype in made.canonical_etypes:
+        rows = [g.num_edges(etype) for g in graphs]
+        found = _owners(graphs, rows, [g._edge_owners.get(etype) for g in graphs])
+        if found is not None:
+            made._edge_owners[etype] = found
 
 
 def _side_by_side(graphs: list[DGLGraph]) -> Topology:
@@ -60,20 +76,30 @@ def _side_by_side(graphs: list[DGLGraph]) -> Topology:
     relations: dict[EType, Relation] = {}
     for etype in first.relations:
         parts = [g._topology.relations[etype] for g in graphs]
+        for r in parts:  # a tracer does not know it, and of joined tensors cannot find out
+            torch._check(r.src.shape[0] == r.dst.shape[0])
         src = [r.src + start[etype[0]] for r, start in zip(parts, starts, strict=True)]
         dst = [r.dst + start[etype[2]] for r, start in zip(parts, starts, strict=True)]
-        reached, left = _all([r.reached for r in parts]), _all([r.left for r in parts])
+        reached, left = Joined([r.reached for r in parts]), Joined([r.left for r in parts])
         relations[etype] = Relation(torch.cat(src), torch.cat(dst), reached, left)
     return Topology(relations, counts, None, first.idtype, first.device)
 
 
-def _all(parts: list[Coverage]) -> Coverage:
-    if torch.compiler.is_dynamo_compiling():
-        return Coverage(None)
-    answers = [part.whole for part in parts]
-    if False in answers:
-        return Coverage(False)
-    return Coverage(None if None in answers else True)
+def _owners(graphs: list[DGLGraph], sizes: list[int], known: list[Tensor | None]) -> Tensor | None:
+    """Which graph of a batch each row is of; `sizes` are the rows of each graph, `known` what those
+    that are batches themselves have. None where one of these does not know."""
+    parts: list[Tensor] = []
+    first = 0
+    for g, rows, own in zip(graphs, sizes, known, strict=True):
+        if g._batch_nodes is None:
+            parts.append(torch.full((rows,), first, device=g.device))
+        elif own is None:
+            return None
+        else:
+            torch._check(own.shape[0] == rows)
+            parts.append(own + first)
+        first += g.batch_size
+    return torch.cat(parts)
 
 
 def _joined(parts: list[tuple[Frame, int]], keys: Any, what: str) -> Frame:

@@ -8,7 +8,7 @@ Outside of tracing, degrees are tensors.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -114,6 +114,18 @@ class Degrees(_OfTensor):
 
     def __rtruediv__(self, other: Any) -> Tensor:
         return other / self.values
+
+
+class OneCount(Degrees):
+    """The number of rows of a graph that is no batch, as a tensor of one element: what runs over
+    it gets the number, which is known."""
+
+    def __init__(self, values: Tensor, count: int):
+        super().__init__(values, Coverage(None))
+        self._count = count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([self._count])
 
 
 COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {

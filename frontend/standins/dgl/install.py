@@ -26,11 +26,13 @@ def install(always: bool = False) -> bool:
     """Puts `gnnc.dgl` in the place of `dgl` unless that can be imported; tells whether it did so.
 
     With `always` also if it can, unless it has been imported already. To be called before the first
-    `import dgl`.
+    `import dgl`. Where DGL can be imported but `dgl.sparse` cannot, which needs a library for each
+    version of torch, that is `gnnc.dgl.sparse`.
     """
     if "dgl" in sys.modules:
         return sys.modules["dgl"] is sys.modules[HERE]
-    if not always and _imports():
+    if not always and _imports("dgl"):
+        _lend_sparse()
         return False
     sys.modules["dgl"] = sys.modules[HERE]
     sys.meta_path.insert(0, Finder())
@@ -40,14 +42,21 @@ def install(always: bool = False) -> bool:
     return True
 
 
-def _imports() -> bool:
+def _lend_sparse() -> None:
+    real = sys.modules["dgl"]
+    if hasattr(real, "DGLGraph") and not _imports("dgl.sparse"):
+        sys.modules["dgl.sparse"] = importlib.import_module(f"{HERE}.sparse")
+        setattr(real, "sparse", sys.modules["dgl.sparse"])
+
+
+def _imports(module: str) -> bool:
     # Without this DGL asks for a backend, and writes the answer to the home directory.
     os.environ.setdefault("DGLBACKEND", "pytorch")
     before = set(sys.modules)
     try:
-        importlib.import_module("dgl")
+        importlib.import_module(module)
     except Exception as error:  # DGL fails in many ways: missing files, symbols, modules, ..
-        log.info("dgl does not import (%s: %s)", type(error).__name__, error)
+        log.info("%s does not import (%s: %s)", module, type(error).__name__, error)
         for name in set(sys.modules) - before:
             if name.split(".")[0] == "dgl":
                 del sys.modules[name]

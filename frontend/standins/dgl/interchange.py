@@ -34,8 +34,8 @@ def from_dgl(g: Any) -> DGLGraph:
     for etype in g.canonical_etypes:
         made._edge_frames[etype].update(g.edges[etype].data)
     # Where nobody has told or asked yet, to ask would note an answer for nodes only, at which DGL's
-    # `remove_nodes` fails.
-    if not g.is_block and g._batch_num_nodes is not None:
+    # `remove_nodes` fails. A batch of one graph is as if nobody had.
+    if not g.is_block and g._batch_num_nodes is not None and g.batch_size > 1:
         made.set_batch_num_nodes({t: g.batch_num_nodes(t) for t in g.ntypes})
         made.set_batch_num_edges({e: g.batch_num_edges(e) for e in g.canonical_etypes})
     return made

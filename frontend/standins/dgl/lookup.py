@@ -14,10 +14,10 @@ def grouped(ends: Tensor, rows: int, ids: Tensor) -> Tensor:
     by_end = ends.argsort(stable=True)
     degrees = counts(ends, rows)
     starts = (degrees.cumsum(0) - degrees)[ids]
-    return by_end[_ranges(starts, degrees[ids])]
+    return by_end[ranges(starts, degrees[ids])]
 
 
-def _ranges(starts: Tensor, lengths: Tensor) -> Tensor:
+def ranges(starts: Tensor, lengths: Tensor) -> Tensor:
     """`starts[0], .., starts[0] + lengths[0] - 1, starts[1], ..`."""
     before = lengths.cumsum(0) - lengths
     total = int(lengths.sum())
@@ -42,4 +42,4 @@ def edges_between(relation: Relation, num_dst: int, src: Tensor, dst: Tensor) ->
     wanted = src * num_dst + dst
     starts = torch.searchsorted(keys, wanted)
     ends = torch.searchsorted(keys, wanted, right=True)
-    return order[_ranges(starts, ends - starts)]
+    return order[ranges(starts, ends - starts)]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .base import DGLError
 from .reduce import counts
+from .sparse import SparseMatrix, from_coo
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
 class Matrices:
     """Methods of a graph that give it as a matrix, with a row a source and a column a target."""
 
-    def adj(self: DGLGraph, etype: Any = None, eweight_name: str | None = None) -> Tensor:
-        """The adjacency of a type as a sparse tensor of torch, `(sources, targets)`, not coalesced.
+    def adj(self: DGLGraph, etype: Any = None, eweight_name: str | None = None) -> SparseMatrix:
+        """The adjacency of a type as a matrix of `gnnc.dgl.sparse`, `(sources, targets)`.
 
-        Values are ones, or the feature `eweight_name`, in the order of edges. DGL gives a matrix of
-        `dgl.sparse` here.
+        Values are ones, or the feature `eweight_name`, `(edges,)` or `(edges, D)`, in the order of
+        edges.
         """
         found = self._find_etype(etype)
-        frame = self._edge_frames[found]
-        values = None if eweight_name is None else frame[eweight_name]
-        return self._sparse(found, False, values)
+        values = None if eweight_name is None else self._edge_frames[found][eweight_name]
+        topology, r = self._topology, self._topology.relations[found]
+        shape = topology.sources[found[0]], topology.targets[found[2]]
+        return from_coo(r.src, r.dst, values, shape)
 
     def adj_external(
         self: DGLGraph,
@@ -43,7 +45,7 @@ class Matrices:
         """
         found = self._find_etype(etype)
         if scipy_fmt is None:
-            return self._sparse(found, transpose, None).to(ctx)
+            return self._sparse(found, transpose).to(ctx)
         return to_scipy(self[found], transpose=transpose, scipy_fmt=scipy_fmt)
 
     def adj_tensors(self: DGLGraph, fmt: str, etype: Any = None) -> tuple[Tensor, ...]:
@@ -64,15 +66,14 @@ class Matrices:
         starts = torch.cat([owner.new_zeros(1), counts(owner, rows).cumsum(0)])
         return self._typed(starts, other[order], order)
 
-    def _sparse(self: DGLGraph, etype: Any, transpose: bool, values: Tensor | None) -> Tensor:
+    def _sparse(self: DGLGraph, etype: Any, transpose: bool) -> Tensor:
         topology = self._topology
         r = topology.relations[etype]
         index = torch.stack([r.dst, r.src] if transpose else [r.src, r.dst])
         shape = topology.sources[etype[0]], topology.targets[etype[2]]
-        if values is None:
-            values = torch.ones(index.shape[1], device=self.device)
-        size = (*(shape[::-1] if transpose else shape), *values.shape[1:])
+        values = torch.ones(index.shape[1], device=self.device)
         # Its indices are within range, so torch need not look.
+        size = shape[::-1] if transpose else shape
         return torch.sparse_coo_tensor(index, values, size, check_invariants=False)
 
     def metagraph(self: DGLGraph) -> Any:

@@ -24,7 +24,8 @@ class Passage:
 
     `src` has rows of the frame `sources`. Results have `num_dst` rows: `dst` has those, `targets`
     their features. `nodes` (the ids of the targets) and `ids` (sources, targets and ids of the
-    edges) are what users' functions are told, made when they ask.
+    edges) are what users' functions are told, made when they ask. While a call is traced, how many
+    edges there are is a question only if `counted`.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Passage:
         self.etype, self.src, self.dst, self.num_dst = etype, src, dst, num_dst
         self.sources, self.targets, self.edges = sources, targets, edges
         self.nodes, self.ids = nodes, ids
+        self.counted = True
 
     def operand(self, target: int, field: str) -> Tensor:
         """A feature as one row an edge."""
@@ -121,6 +123,11 @@ def message_passing(
         results = {reduce.out_field: reduced}
     else:
         results = reduce_by_user(passage, reduce, sent)
+    return applied(passage, apply, results)
+
+
+def applied(passage: Passage, apply: Any, results: dict[str, Tensor]) -> dict[str, Tensor]:
+    """What a user's function makes of results at the targets and of their other features."""
     if apply is None:
         return results
     data = dict(results)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .base import DGLError
+from .degrees import OneCount
 from .segments import segment_ids
 from .topology import EType
 
@@ -115,8 +116,9 @@ class Moving:
             return self._batch_edges[found]
         return self._one_count(self.num_edges(found))
 
-    def _one_count(self: DGLGraph, count: int) -> Tensor:
-        return torch.full((1,), count, dtype=self.idtype, device=self.device)
+    def _one_count(self: DGLGraph, count: int) -> Any:
+        found = torch.full((1,), count, dtype=self.idtype, device=self.device)
+        return OneCount(found, count) if torch.compiler.is_dynamo_compiling() else found
 
     def set_batch_num_nodes(self: DGLGraph, val: Any) -> None:
         """Says how many nodes each graph has: `(batch_size,)`, or a dict of these by type."""

@@ -11,8 +11,8 @@ from torch import Tensor
 from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Rows, checked, write_rows
 from .function import is_message, is_reduce
-from .messages import Passage, cross_reduce, message_passing, messages
-from .reduce import INFINITY, reduce_messages
+from .messages import Passage, applied, cross_reduce, message_passing, messages
+from .reduce import INFINITY, counts, reduce_messages
 from .topology import EType
 from .udf import NodeBatch
 from .views import Column
@@ -41,7 +41,11 @@ class Passing:
             return
         found = self._find_etype(etype)
         passage = self._passage(found)
-        results = message_passing(passage, message_func, reduce_func, apply_node_func)
+        # DGL's apply functions see infinities, of which the first of their results has none left.
+        infinite = apply_node_func is not None and getattr(reduce_func, "name", None) in INFINITY
+        results = message_passing(passage, message_func, reduce_func, apply_node_func, infinite)
+        for key in list(results)[: int(infinite)]:
+            results[key] = results[key].masked_fill(results[key].isinf(), 0)
         self._write_targets(found, None, results)
 
     def multi_update_all(
@@ -114,8 +118,7 @@ class Passing:
         ids = self._edge_ids(edges, found)
         if ids.shape[0] == 0:
             return
-        nodes = self._topology.relations[found].dst.index_select(0, ids).unique()
-        self._receive(found, ids, nodes, (message_func, reduce_func, apply_node_func))
+        self._send(self._part(found, ids), (message_func, reduce_func, apply_node_func))
 
     def pull(
         self: DGLGraph,
@@ -130,13 +133,13 @@ class Passing:
         Those without an edge get zeros, but infinities of max and min.
         """
         found = self._find_etype(etype)
-        nodes = self._ids(v, "v").unique()
+        nodes = self._ids(v, "v", self._topology.targets[found[2]])
         if nodes.shape[0] == 0:
             return
-        wanted = torch.zeros(self._topology.targets[found[2]], dtype=torch.bool, device=self.device)
-        wanted[nodes] = True
-        ids = wanted[self._topology.relations[found].dst].nonzero().flatten()
-        self._receive(found, ids, nodes, (message_func, reduce_func, apply_node_func))
+        wanted = counts(nodes, self._topology.targets[found[2]]) > 0
+        part = self._part(found, _edges_at(self._topology.relations[found].dst, wanted))
+        part.counted = False
+        self._receive(part, wanted, (message_func, reduce_func, apply_node_func))
 
     def push(
         self: DGLGraph,
@@ -147,8 +150,17 @@ class Passing:
         etype: Any = None,
     ) -> None:
         """`send_and_recv` along the edges that leave the nodes `u`."""
-        edges = self.out_edges(u, "eid", etype)
-        self.send_and_recv(edges, message_func, reduce_func, apply_node_func, etype)
+        found = self._find_etype(etype)
+        nodes = self._ids(u, "u", self._topology.sources[found[0]])
+        if nodes.shape[0] == 0:
+            return
+        sending = counts(nodes, self._topology.sources[found[0]]) > 0
+        ids = _edges_at(self._topology.relations[found].src, sending)
+        if not torch.compiler.is_dynamo_compiling() and ids.shape[0] == 0:
+            return
+        part = self._part(found, ids)
+        part.counted = False
+        self._send(part, (message_func, reduce_func, apply_node_func))
 
     def prop_nodes(
         self: DGLGraph,
@@ -212,17 +224,19 @@ class Passing:
             lambda: self._typed(src, dst, eids),
         )
 
-    def _receive(
-        self: DGLGraph, etype: EType, eids: Tensor, nodes: Tensor, functions: tuple[Any, ...]
-    ) -> None:
-        """Message passing along some edges, whose targets are all among `nodes`, sorted ids."""
-        part = self._part(etype, eids)
-        part.dst = torch.searchsorted(nodes, part.dst)
-        part.num_dst = nodes.shape[0]
-        part.targets = Rows(part.targets, nodes)
-        part.nodes = lambda: self._typed(nodes)[0]
-        results = message_passing(part, *functions, infinite=True)
-        self._write_targets(etype, nodes, results)
+    def _send(self: DGLGraph, part: Passage, functions: tuple[Any, ...]) -> None:
+        """Message passing along some edges, for all of their targets."""
+        self._receive(part, counts(part.dst, part.num_dst) > 0, functions)
+
+    def _receive(self: DGLGraph, part: Passage, wanted: Tensor, functions: tuple[Any, ...]) -> None:
+        """Message passing along some edges, whose targets are all among those that `wanted`, a
+        bool a node, says; only these are given to the apply function and written."""
+        message, reduce, apply = functions
+        reduced = message_passing(part, message, reduce, infinite=True)
+        nodes = wanted.nonzero().flatten()
+        results = {key: value.index_select(0, nodes) for key, value in reduced.items()}
+        part.targets, part.nodes = Rows(part.targets, nodes), lambda: self._typed(nodes)[0]
+        self._write_targets(part.etype, nodes, applied(part, apply, results))
 
     def _apply_to_edges(self: DGLGraph, func: Any, etype: EType, eids: Tensor | None) -> None:
         if eids is None:
@@ -285,3 +299,8 @@ class Passing:
                 frame[key] = value
             else:
                 write_rows(frame, key, ids, value, rows)
+
+
+def _edges_at(ends: Tensor, nodes: Tensor) -> Tensor:
+    """Ids of the edges whose end is one that `nodes`, a bool a node, says, in ascending order."""
+    return nodes.index_select(0, ends).nonzero().flatten()

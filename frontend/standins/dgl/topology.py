@@ -24,7 +24,30 @@ class Coverage:
     """
 
     def __init__(self, whole: bool | None):
-        self.whole = whole
+        self._whole = whole
+
+    @property
+    def whole(self) -> bool | None:
+        """The answer."""
+        return self._whole
+
+
+class Joined(Coverage):
+    """The answer for several graphs side by side, asked of them when it is asked for."""
+
+    def __init__(self, parts: list[Coverage]):
+        self._parts = parts
+
+    @property
+    def whole(self) -> bool | None:
+        """The answer."""
+        return _all([part.whole for part in self._parts])
+
+
+def _all(answers: list[bool | None]) -> bool | None:
+    if False in answers:
+        return False
+    return None if None in answers else True
 
 
 class Relation:

@@ -24,7 +24,7 @@ def reduce_traced(
 
     Raises `NotImplementedError` where a function does what is not known to.
     """
-    if passage.src.shape[0] == 0:
+    if passage.counted and passage.src.shape[0] == 0:
         return {}
     inbox = Inbox(passage.dst, passage.num_dst)
     mail = {key: Traced(value, inbox, 2) for key, value in messages.items()}

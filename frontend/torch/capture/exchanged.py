@@ -95,18 +95,21 @@ def in_force() -> Generator[None]:
 
     def call(self: VariableBuilder, value: Any) -> Any:
         # Before Dynamo looks whether it knows the object from elsewhere, so it compares the others.
-        source = self.get_source()
+        source, root = self.get_source(), self.tx.output.root_tx.f_code.co_filename
+        if any(known.not_in(root) for known in _exchanges):
+            raise SkipFrame("it is what an object that is exchanged does itself")
         for known in _exchanges:
             if known.takes(value) and not _is_part(source):
-                if known.not_in(self.tx.output.root_tx.f_code.co_filename):
-                    raise SkipFrame("it is about an object that is exchanged")
                 part = AttrSource(source, known.attribute)
                 return plain(VariableBuilder(self.tx, part), getattr(value, known.attribute))
         return plain(self, value)
 
     def wrap(self: VariableBuilder, value: Any) -> Any:
         if type(value) is int and _is_part(self.get_source()):
-            return self.wrap_symint(value)
+            number = self.wrap_symint(value)
+            if value >= 0 and hasattr(number, "sym_num"):
+                torch._check(number.sym_num >= 0)  # it counts: `x[:number]` is from the front
+            return number
         return plain_wrap(self, value)
 
     VariableBuilder.__call__ = call  # type: ignore[method-assign]

@@ -34,6 +34,7 @@ from .memory.history import GradModes, is_unrecorded_view, reason_to_keep, takes
 from .parts.live import live_nodes
 from .rules import RULES, Call
 from .values.context import Context
+from .values.elements import FLOATS
 from .values.held import Held
 from .values.nodes import Set
 from .values.sizes import Sizes, example, expression, tensors_in
@@ -348,10 +349,13 @@ class Walk:
         sets = [i for i, d in enumerate(dims) if isinstance(d, Set)]
         if len(sets) > 1:
             raise NoRule("a tensor with two dimensions that count rows")
-        if any(d == 0 for d in dims if isinstance(d, int)):
-            raise NoRule("a tensor with a dimension of size 0")
-        axis = sets[0] if sets else None
         elem = elem_of(value.dtype)
+        if any(d == 0 for d in dims if isinstance(d, int)):
+            if sets or elem in FLOATS:
+                raise NoRule("a tensor with a dimension of size 0")
+            # an index that names nothing, without a gradient that somebody may ask for
+            return Arr(list(dims), self.context.values.const(0, elem, numbers(dims)))
+        axis = sets[0] if sets else None
         home = None if axis is None else dims[axis]
         attrs = {"source": node.name, "item": item, "axis": axis}
         attrs |= {} if edit is None else {"edit": edit.name}

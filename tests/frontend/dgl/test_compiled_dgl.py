@@ -13,15 +13,11 @@ from torch import Tensor, nn
 
 import gnnc
 import gnnc.dgl
-from gnnc.bench.dgl_shim import install
 
 from ..train_steps import in_one_program, train_any
+from .compiled import batch, block, check, dgl, eager, graph, relations, run
 
-install()
-dgl = pytest.importorskip("dgl", reason="dgl has no wheel for this Python or machine")
 fn, conv = dgl.function, dgl.nn.pytorch
-
-SIZES = ((30, 18, 200), (45, 25, 330), (12, 7, 90))
 
 
 @pytest.fixture(autouse=True)
@@ -30,75 +26,6 @@ def double():
     torch.manual_seed(0)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-def ends(n: int, m: int, e: int) -> tuple[Tensor, Tensor]:
-    return torch.randint(n, (e,)), torch.randint(m, (e,))
-
-
-def graph(n: int, e: int, loops: bool = True) -> Any:
-    """Parallel edges, and with `loops` no node that none leads to."""
-    g = dgl.graph(ends(n, n, e), num_nodes=n)
-    return dgl.add_self_loop(g) if loops else g
-
-
-def relations(n: int, m: int, e: int, last: int = 40) -> Any:
-    data = {
-        ("user", "follows", "user"): ends(n, n, e),
-        ("user", "plays", "game"): ends(n, m, e),
-        ("game", "liked", "user"): ends(m, n, last),
-    }
-    return dgl.heterograph(data, num_nodes_dict={"user": n, "game": m})
-
-
-def block(n: int, m: int, e: int) -> Any:
-    return dgl.create_block(ends(n, m, e), num_src_nodes=n, num_dst_nodes=m)
-
-
-def batch(n: int, m: int, e: int) -> Any:
-    return dgl.batch([graph(n, e), graph(m, e // 2), graph(3, 4)])
-
-
-def leaves(x: Any) -> Any:
-    if isinstance(x, Tensor):
-        return x.detach().clone().requires_grad_() if x.is_floating_point() else x
-    return {k: leaves(v) for k, v in x.items()} if isinstance(x, dict) else x
-
-
-def tensors(x: Any) -> list[Tensor]:
-    if isinstance(x, Tensor):
-        return [x]
-    if isinstance(x, dict):
-        x = x.values()
-    return [t for v in x for t in tensors(v)] if not hasattr(x, "ndata") else []
-
-
-def run(f: Callable[..., Any], model: nn.Module, args: tuple[Any, ...]) -> list[Tensor]:
-    """The results, and the gradients of all arguments and parameters."""
-    args = tuple(leaves(x) for x in args)
-    results = tensors(f(*args))
-    wanted = [x for a in args for x in tensors(a if not isinstance(a, list) else [])]
-    wanted = [x for x in wanted if x.requires_grad] + list(model.parameters())
-    loss = sum(x.sin().sum() for x in results)
-    grads = torch.autograd.grad(loss, wanted, allow_unused=True)  # pyright: ignore
-    zeros = [torch.zeros_like(x) if g is None else g for x, g in zip(wanted, grads, strict=True)]
-    return [x.detach() for x in results] + zeros
-
-
-def eager(model: nn.Module) -> Callable[..., Any]:
-    """A module as it was before it was compiled in place."""
-    return lambda *args: type(model).forward(model, *args)
-
-
-def check(model: nn.Module, make: Callable[..., tuple[Any, ...]], programs: int = 1) -> None:
-    compiled = gnnc.compile(model)
-    for sizes in SIZES:
-        args = make(*sizes)
-        expected, found = run(eager(model), model, args), run(compiled, model, args)
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
-    report = gnnc.explain(compiled)
-    assert report.fallbacks == []
-    assert len(report.programs) == programs
 
 
 def mlp(a: int, b: int) -> nn.Module:
@@ -135,6 +62,7 @@ def test_layers(name: str) -> None:
 
 
 OF_EDGES: dict[str, tuple[Callable[[], nn.Module], int]] = {
+    "gmm": (lambda: conv.GMMConv(8, 4, 2, 3, "mean", residual=True), 2),
     "cf": (lambda: conv.CFConv(8, 5, 6, 4), 5),
     "egat": (lambda: conv.EGATConv(8, 5, 4, 3, 2), 5),
     "gated-gcn": (lambda: conv.GatedGCNConv(8, 5, 4), 5),
@@ -228,6 +156,8 @@ def test_a_relation_without_edges() -> None:
     for last in (40, 0, 30):
         args = relations(30, 18, 200, last), {k: torch.randn(n, 8) for k, n in WIDE.items()}
         torch.testing.assert_close(run(compiled, model, args), run(eager(model), model, args))
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and len(report.programs) == 2
 
 
 WIDE = {"user": 30, "game": 18}
@@ -269,8 +199,8 @@ class Sampled(nn.Module):
         self.layers = nn.ModuleList([conv.SAGEConv(8, 6, "mean"), conv.SAGEConv(6, 3, "mean")])
 
     def forward(self, blocks: list[Any], x: Tensor) -> Tensor:
-        for layer, block in zip(self.layers, blocks, strict=True):
-            x = layer(block, (x, x[: block.num_dst_nodes()])).tanh()
+        for layer, part in zip(self.layers, blocks, strict=True):
+            x = layer(part, (x, x[: part.num_dst_nodes()])).tanh()
         return x
 
 
@@ -279,6 +209,25 @@ def test_blocks() -> None:
         return [block(n, m, e), block(m, m // 2, e // 2)], torch.randn(n, 8)
 
     check(Sampled(), args)
+
+
+ON_BLOCKS: dict[str, Callable[[], nn.Module]] = {
+    "gat-residual": lambda: conv.GATConv(8, 4, 3, residual=True),
+    "gat-identity": lambda: conv.GATConv(8, 8, 3, residual=True),
+    "gatv2-residual": lambda: conv.GATv2Conv(8, 4, 3, residual=True),
+    "sage-gcn": lambda: conv.SAGEConv(8, 5, "gcn"),
+    "sage-mean": lambda: conv.SAGEConv(8, 5, "mean"),
+    "graph": lambda: conv.GraphConv(8, 5),
+}
+
+
+@pytest.mark.parametrize("name", ON_BLOCKS)
+def test_layers_that_find_the_targets_among_the_sources(name: str) -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        src, dst = torch.randint(n, (e,)), torch.arange(e) % m
+        return dgl.create_block((src, dst), n, m), torch.randn(n, 8)
+
+    check(ON_BLOCKS[name](), args)
 
 
 class Links(nn.Module):
@@ -330,6 +279,91 @@ def test_readouts_of_a_batch(name: str) -> None:
         return g, torch.randn(g.num_nodes(), 8)
 
     check(Pooled(getattr(dgl, name)), args)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_layers_that_run_over_the_graphs_of_a_batch(asked: bool) -> None:
+    """Of a graph that is no batch they get its number of nodes, whether DGL was asked for it or
+    not."""
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        assert not asked or g.batch_num_nodes().tolist() == [n]
+        return g, torch.randn(n, 8), None, torch.randn(n, 1)
+
+    pna = conv.PNAConv(8, 6, ["mean", "max", "std"], ["identity"], 2.5, num_towers=2)
+    check(pna, lambda n, m, e: args(n, m, e)[:2])
+    check(conv.DGNConv(8, 6, ["dir1-av", "dir1-dx", "sum"], ["identity"], 2.5), args)
+
+
+def test_numbers_of_nodes_as_tensors() -> None:
+    def call(g: Any, x: Tensor) -> list[Tensor]:
+        n = g.batch_num_nodes()
+        return [x / n + x * n.double().sqrt() + n.max() - (1 - n), torch.cat([n, n]) * x.sum()]
+
+    check(call, lambda n, m, e: (graph(n, e), torch.randn(n, 4)))
+
+
+class Batched(nn.Module):
+    """A batch that is made in the call, of graphs of which one is a batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = conv.GraphConv(8, 6)
+
+    def forward(self, graphs: list[Any], x: Tensor) -> Tensor:
+        g = dgl.batch(graphs)
+        with g.local_scope():
+            g.ndata["h"] = self.layer(g, x).tanh()
+            g.edata["e"] = dgl.ops.u_add_v(g, g.ndata["h"], g.ndata["h"])
+            return dgl.mean_nodes(g, "h") + dgl.sum_edges(g, "e") + dgl.max_nodes(g, "h")
+
+
+def test_a_batch_that_is_made() -> None:
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        graphs = [graph(n, e), batch(n, m, e), graph(m, e)]
+        return graphs, torch.randn(sum(g.num_nodes() for g in graphs), 8)
+
+    check(Batched(), args)
+
+
+def test_apply_functions_see_infinities() -> None:
+    """Where no edge leads, after a maximum; of their results the first has zeros there."""
+
+    def call(g: Any, x: Tensor) -> Tensor:
+        def finish(nodes: Any) -> dict[str, Tensor]:
+            return {"first": nodes.data["h"] * 2, "second": nodes.data["h"].exp()}
+
+        with g.local_scope():
+            g.ndata["x"] = x
+            g.update_all(fn.copy_u("x", "m"), fn.max("m", "h"), finish)
+            return torch.cat([g.ndata["first"], g.ndata["second"]], 1)
+
+    check(call, lambda n, m, e: (graph(n, n, loops=False), torch.randn(n, 4)))
+    for n in (7, 12):
+        real, x = graph(n, n, loops=False), torch.randn(n, 4)
+        torch.testing.assert_close(call(gnnc.dgl.from_dgl(real), x), call(real, x))
+
+
+def test_what_dgl_does_itself_is_no_program() -> None:
+    """A check of values ends the trace. What follows is in torch, and not traced bit by bit."""
+
+    class Normalised(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.layer = conv.EdgeWeightNorm("both"), conv.GraphConv(8, 5, norm="none")
+
+        def forward(self, g: Any, x: Tensor, w: Tensor) -> Tensor:
+            return self.layer(g, x, edge_weight=self.norm(g, w))
+
+    model = Normalised()
+    compiled = gnnc.compile(model)
+    for n, e in ((20, 60), (31, 90)):
+        g = graph(n, e)
+        args = g, torch.randn(n, 8), torch.rand(g.num_edges()) + 0.5
+        torch.testing.assert_close(run(compiled, model, args), run(eager(model), model, args))
+    report = gnnc.explain(compiled)
+    assert report.fallbacks and not any("/dgl/backend/" in told for told in report.fallbacks)
 
 
 class Kept(nn.Module):

@@ -95,6 +95,9 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
     name = getattr(target, "__name__", str(target))
     if isinstance(target, numpy_to_tensor_wrapper) and _all_numbers(node):
         return _bound("tensor", name, {"data": target(*node.args, **node.kwargs).item()}, {}, ())
+    if isinstance(target, numpy_to_tensor_wrapper) and _is_of_a_size(node):
+        function = name.removeprefix("wrapped_")
+        return _bound(f"numpy.{function}", f"np.{function}", {"input": node.args[0]}, {}, ())
     if name == "_get_data_attr":  # Dynamo's `x.data`
         return _of_builtin("detach", "Tensor.data", node)
     module = getattr(target, "__module__", None) or ""
@@ -115,6 +118,12 @@ def _all_numbers(node: fx.Node) -> bool:
     """Whether a function of NumPy is of numbers alone: Dynamo leaves it in the graph, and what it
     gives is a tensor of torch."""
     return all(type(x) in (int, float, bool) for x in (*node.args, *node.kwargs.values()))
+
+
+def _is_of_a_size(node: fx.Node) -> bool:
+    """Whether a function of NumPy is of one number, which may be another in the next call."""
+    number = _example(node.args[0]) if len(node.args) == 1 and not node.kwargs else None
+    return isinstance(number, torch.SymInt | torch.SymFloat)
 
 
 def _is_torch(module: str) -> bool:

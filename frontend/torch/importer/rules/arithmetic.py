@@ -20,6 +20,12 @@ def _unary(c: Call) -> Arr:
     return c.ctx.unary(c.op, c.x)
 
 
+@rule(*[f"numpy.{name}" for name in "exp expm1 log log1p log2 sqrt sin cos tanh".split()])
+def _of_a_size(c: Call) -> Arr:
+    """A function of NumPy of a number that is no constant, which Dynamo makes a tensor."""
+    return c.ctx.unary(c.op.removeprefix("numpy."), c.ctx.lift(c.arg("input"), c.elem))
+
+
 formulas(
     reciprocal=lambda f, x: f.binary("div", 1.0, x),
     floor=lambda f, x: f.unary("floor", x) if x.elem in FLOATS else x,

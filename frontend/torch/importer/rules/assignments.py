@@ -4,6 +4,7 @@ from typing import Any
 
 from ..errors import NoRule
 from ..values.context import Context
+from ..values.elements import FLOATS
 from ..values.nodes import Filter, Set
 from ..values.tensors import Arr
 from ..values.views import fitted, put, spelled_out
@@ -75,14 +76,35 @@ def _assigned_mask(ctx: Context, base: Arr, mask: Arr, value: Arr) -> Arr:
 
 
 def _assigned_rows(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:
-    """Rows by their numbers, as nonzero gives those of a mask: each once, so that a sum of what is
-    written there is what is written last."""
+    """Rows by their numbers, of which the last that names a row stays."""
     home = index.home
-    if home is None or index.v.op != "parent" or index.v.args[0].op != "iota":
-        raise NoRule("an assignment to rows of a set by numbers that nonzero has not given")
-    assert isinstance(home.origin, Filter)
-    if home.origin.set.find() is base.home:
+    if home is None:
+        raise NoRule("an assignment to rows of a set by an index of constant size")
+    once = index.v.op == "parent" and index.v.args[0].op == "iota"
+    if once and isinstance(home.origin, Filter) and home.origin.set.find() is base.home:
         return _assigned_mask(ctx, base, Arr([base.home], home.origin.mask), value)
+    if base.elem == "i1":
+        base, value = (ctx.cast(x, "i64") for x in (base, value))
+        return ctx.compare("ne", _assigned_rows(ctx, base, index, value), 0)
+    if value.home is not None and value.rank == base.rank:
+        home = ctx.sizes.unify(home, value.home)
     value = ctx.expand(value, [home, *base.dims[1:]])
-    placed = ctx.scattered(base, value, index, 0, "sum")
+    written = value if once else _last(ctx, base, index, value)
+    placed = ctx.scattered(base, written, index, 0, "sum")
     return ctx.where(ctx.compare("gt", ctx.counts(index, placed), 0), placed, base)
+
+
+def _last(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:
+    """Rows that are written, with zeros for those that a later one overwrites. These keep their
+    gradient where they are finite: torch gives all rows the one of the place that they name."""
+    number = ctx.values.make("iota", [], index.home, (), "i64")
+    place = Arr([index.home], ctx.values.cast(number, "f64"))
+    highest = ctx.scattered(Arr([base.dims[0]], base.v), place, index, 0, "max")
+    last = ctx.compare("eq", ctx.gather(highest, 0, index), place)
+    for _ in range(value.rank - 1):
+        last = ctx.unsqueeze(last, last.rank)
+    if value.elem not in FLOATS:
+        return ctx.where(last, value, 0, elem=value.elem)
+    zero = ctx.binary("sub", value, ctx.flat(value))
+    zero = ctx.where(ctx.compare("eq", zero, zero), zero, 0, elem=value.elem)  # not of infinities
+    return ctx.where(last, value, zero)

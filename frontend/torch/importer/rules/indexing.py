@@ -9,6 +9,7 @@ from ..values.nodes import Set
 from ..values.sizes import expression
 from ..values.tensors import Arr, Sym
 from ..values.views import bounds, part, spelled_out
+from .constants import filled
 from .registry import Call, rule
 
 
@@ -85,7 +86,11 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
 
 @rule("index_select")
 def _index_select(c: Call) -> Arr:
-    return c.ctx.gather(c.x, c.dim(), c.tensor("index"))
+    index = c.tensor("index")
+    if index.dims == [0]:
+        c.seen_in_result("dim")
+        return filled(c, 0)
+    return c.ctx.gather(c.x, c.dim(), index)
 
 
 @rule("masked_select")

@@ -26,6 +26,8 @@ def _scatter(c: Call) -> Arr:
 def _index_add(c: Call) -> Arr:
     dim, index, source = c.dim(), c.tensor("index"), c.tensor("src")
     scale = c.arg("alpha", 1)
+    if 0 in index.dims:
+        return c.x
     if scale != 1:
         source = c.ctx.binary("mul", source, scale)
     index = _one_index(c, index, source, dim)

@@ -7,12 +7,15 @@ symbols of tensors that met, the importer merges what meets by provenance.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import sympy
 import torch
 from torch import Tensor, fx
+from torch.utils._sympy.functions import Min
 
 from ..calls.canonical import canonical
 from ..errors import NoRule
@@ -147,7 +150,7 @@ class Sizes:
 
     def __init__(self, graph: fx.Graph, rows: AbstractSet[str] = frozenset()) -> None:
         self.rows = row_symbols(graph) | rows
-        self.told = _told(graph)
+        self.told, self.env = _told(graph), _environment(graph)
         self.by_size: dict[str, Set] = {}
         self.by_origin: dict[object, Set] = {}
         self.aliases: dict[sympy.Symbol, sympy.Expr] = {}
@@ -161,6 +164,8 @@ class Sizes:
 
     def canonical(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with symbols of sets found equal replaced."""
+        if expr.has(Min):
+            expr = self._with_least(expr)
         return expr.subs(self.aliases) if self.aliases and expr.free_symbols else expr
 
     def set_of(self, expr: sympy.Expr) -> Set:
@@ -214,6 +219,43 @@ class Sizes:
         if none:
             raise NoRule("the extremum of no rows")
         return True
+
+    def found_equal(self, expr: sympy.Expr, rows: sympy.Expr) -> bool:
+        """Whether a size is another one in every call of the program (a guard), as the number of
+        edges that a graph tells and the rows of a tensor are. They are one from then on."""
+        if not (self.is_rows(expr) and self.is_rows(rows)) or not self._holds(sympy.Eq(expr, rows)):
+            return False
+        one = self.env.replace(rows)  # the guard may have made one symbol of two
+        for old in (expr, rows):
+            if old.is_Symbol and old != one:
+                self.aliases[old] = one
+        known = [self.by_size[str(x)].find() for x in (rows, expr) if str(x) in self.by_size]
+        for s in known:
+            s.expr = one
+        self.by_size[str(one)] = functools.reduce(self.unify, known) if known else Set(one)
+        return True
+
+    def _holds(self, relation: sympy.Basic) -> bool:
+        """Whether a relation of sizes holds in the first call, and if so in every call of the
+        program (a guard). What only running the program tells does not."""
+        known = not any(map(self.is_unknown, relation.free_symbols)) and self.env is not None
+        if not known or not all(s in self.env.backed_var_to_val for s in relation.free_symbols):
+            return False
+        first = relation.xreplace(self.env.backed_var_to_val)
+        return bool(first) and bool(self.env.evaluate_expr(relation))
+
+    def _with_least(self, expr: sympy.Expr) -> sympy.Expr:
+        """A size in which the lesser of two numbers of rows is the one that it is in every call of
+        the program: `x[:n]` has `n` rows."""
+        chosen = {}
+        for least in expr.atoms(Min):
+            if not all(arg.is_Symbol for arg in least.args):
+                continue  # `x[:3]` is one program, whether there are three rows or not
+            for arg in least.args:
+                if all(arg == other or self._holds(sympy.Le(arg, other)) for other in least.args):
+                    chosen[least] = arg
+                    break
+        return expr.xreplace(chosen)
 
     def meet(self, a: Set, b: Set) -> Set:
         """The set that the rows of two sets are combined on, one by one: they turn out to be one,
@@ -273,6 +315,16 @@ class Sizes:
             known.find().merged = born
             self.by_size[str(expr)] = born
         return born
+
+
+def _environment(graph: fx.Graph) -> Any:
+    """What knows the symbols of a graph; None where it has none."""
+    for node in graph.nodes:
+        value = example(node)
+        for size in value.shape if isinstance(value, Tensor) else (value,):
+            if isinstance(size, torch.SymInt):
+                return size.node.shape_env
+    return None
 
 
 def _told(graph: fx.Graph) -> set[str]:

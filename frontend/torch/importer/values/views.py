@@ -47,6 +47,8 @@ def _row_position(sizes: Sizes, rows: sympy.Expr, like: torch.Tensor) -> tuple[l
     for i, d in enumerate(like.shape):
         e = sizes.canonical(expression(d))
         ratio = sympy.simplify(e / rows) if e.free_symbols else None
+        if ratio is not None and not ratio.is_Integer and sizes.found_equal(e, rows):
+            ratio = sympy.Integer(1)
         if ratio is not None and ratio.is_Integer:
             found.append((i, int(ratio)))
             wanted.append(-1)

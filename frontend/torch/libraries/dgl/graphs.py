@@ -236,6 +236,8 @@ def install() -> None:
 
 
 def install_ours() -> None:
-    """Has graphs of `gnnc.dgl` taken for themselves: what is exchanged is known to have numbers
-    that change."""
-    exchange(sys.modules["gnnc.dgl"].DGLGraph, ATTRIBUTE, lambda g: True, lambda g: g)
+    """Has graphs and matrices of `gnnc.dgl` taken for themselves: what is exchanged is known to
+    have numbers that change."""
+    ours = importlib.import_module("gnnc.dgl")
+    for of in (ours.DGLGraph, ours.sparse.SparseMatrix):
+        exchange(of, ATTRIBUTE, lambda x: True, lambda x: x)

@@ -46,6 +46,8 @@ def _install_leaves() -> None:
     _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
     _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
     _keep_the_order_of_products()
+    _know_products_of_objects()
+    _keep_what_is_edited(importlib.import_module(f"{OURS}.traced_values").Traced)
 
 
 def _keep_the_order_of_products() -> None:
@@ -55,6 +57,38 @@ def _keep_the_order_of_products() -> None:
         builtin.populate_builtin_to_tensor_fn_map()
         swapped = builtin.BUILTIN_TO_TENSOR_RFN_MAP
         swapped.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
+
+
+def _know_products_of_objects() -> None:
+    """Of the operators of two objects that are no tensors, Dynamo lacks `@`."""
+    if hasattr(builtin.BuiltinVariable, "_binops"):
+        names = ["__matmul__", "__rmatmul__", "__imatmul__"]
+        known = builtin.BuiltinVariable._binops()
+        known.setdefault(operator.matmul, (names, operator.imatmul))
+        builtin.BuiltinVariable._binop_handlers.cache_clear()
+
+
+IN_PLACE = {
+    operator.iadd: "__iadd__",
+    operator.isub: "__isub__",
+    operator.imul: "__imul__",
+    operator.itruediv: "__itruediv__",
+}
+"""The operators in place that a traced mailbox has."""
+
+
+def _keep_what_is_edited(of: type) -> None:
+    """Of `object += tensor`, Dynamo takes the object's `+`, and makes another object."""
+    if not hasattr(builtin.BuiltinVariable, "_handle_insert_op_in_graph"):
+        return
+    plain = builtin.BuiltinVariable._handle_insert_op_in_graph
+
+    def handled(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if self.fn in IN_PLACE and getattr(args[0], "value_type", None) is of:
+            return args[0].call_method(tx, IN_PLACE[self.fn], list(args[1:]), {})
+        return plain(self, tx, args, kwargs)
+
+    builtin.BuiltinVariable._handle_insert_op_in_graph = handled  # type: ignore[method-assign]
 
 
 def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:

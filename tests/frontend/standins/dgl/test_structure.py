@@ -119,7 +119,7 @@ def test_matrices():
             answers(dense, homogeneous, bipartite)
     g = full(ours)
     weighted = g.adj(eweight_name="w")
-    assert weighted.shape == (9, 9, 2) and weighted._values() is not None
+    assert weighted.shape == (9, 9) and weighted.val is g.edata["w"]
     assert ours.to_scipy(homogeneous(ours)).toarray().sum() == 30
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base import DGLError
-from .create import graph
-from .graph import DGLGraph
-from .lookup import grouped
-from .reduce import reduce_messages
-from .topology import Coverage, EType, Relation, Topology, relation
+from ..base import DGLError
+from ..create import graph
+from ..graph import DGLGraph
+from ..lookup import grouped
+from ..reduce import reduce_messages
+from ..topology import Coverage, EType, Relation, Topology, relation
 
 
 def reverse(
@@ -269,3 +269,28 @@ def norm_by_dst(g: DGLGraph, etype: Any = None) -> Tensor:
     """One over the in-degree of the target of each edge, `(edges,)` of `float32`."""
     relation_ = g._topology.relations[g._find_etype(etype)]
     return 1.0 / g.in_degrees(etype=etype)[relation_.dst].float()
+
+
+def to_half(g: DGLGraph) -> DGLGraph:
+    """The graph with floating features of `float16`."""
+    return _with_floats(g, torch.float16)
+
+
+def to_float(g: DGLGraph) -> DGLGraph:
+    """The graph with floating features of `float32`."""
+    return _with_floats(g, torch.float32)
+
+
+def to_double(g: DGLGraph) -> DGLGraph:
+    """The graph with floating features of `float64`."""
+    return _with_floats(g, torch.float64)
+
+
+def _with_floats(g: DGLGraph, dtype: torch.dtype) -> DGLGraph:
+    made = g.local_var()
+    frames = [*made._source_frames.values(), *made._edge_frames.values()]
+    for frame in [*frames, *(made._target_frames.values() if made.is_block else ())]:
+        for key, value in frame.items():
+            if value.is_floating_point():
+                frame[key] = value.to(dtype)
+    return made
