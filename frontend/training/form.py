@@ -240,6 +240,18 @@ def _modes(source: Source, front: Sequence[ast.stmt]) -> list[ast.stmt]:
     return list(front[:count])
 
 
+def modes_of(form: Form) -> list[tuple[str, str]]:
+    """The names of modules and the methods that set them to training."""
+    found: list[tuple[str, str]] = []
+    for statement in form.modes:
+        match statement:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(owner), method))):
+                found.append((owner, method))
+            case _:
+                raise AssertionError(statement)
+    return found
+
+
 def _check_step(
     source: Source, step: Sequence[ast.stmt], epoch: str, behind: Sequence[ast.stmt]
 ) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from ...compiler import Options
 from ...loops.source import Source
-from ...training.form import Form, read_form
+from ...training.form import Form, modes_of, read_form
 from ...training.functions import Functions, functions_of, run_setup
 from ..step import TrainStep, train_step
 
@@ -46,11 +47,6 @@ class Begun:
     functions: Functions
     step: TrainStep
 
-    def modules(self) -> dict[str, nn.Module]:
-        """The modules of the setup by their local names."""
-        return {n: x for n, x in self.names.items() if isinstance(x, nn.Module)}
-
-
 class TrainingProgram:
     """What `training` returns: called as the function that it was written as."""
 
@@ -65,18 +61,15 @@ class TrainingProgram:
         Raises:
             TypeError: the optimizer is none of torch's; also what the function itself raises.
         """
-        begun = self.begin(*args, **kwargs)
+        begun = self.begin(self.options, args, kwargs)
         return begun.functions.train(begun.step)
 
-    def begin(self, *args: Any, **options: Any) -> Begun:
-        """Run what stands in front of the loop.
+    def begin(self, options: Options, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Begun:
+        """Run what stands in front of the loop, for a call's arguments.
 
-        Raises: as a call does.
+        Raises:
+            TypeError: the optimizer is none of torch's; also what the function itself raises.
         """
-        return self.begin_with(self.options, args, options)
-
-    def begin_with(self, options: Options, args: Any, kwargs: Any) -> Begun:
-        """The same with other options of the compiler."""
         form = self.form
         names = run_setup(form, args, kwargs)
         functions = functions_of(form, names, is_array)
@@ -88,6 +81,11 @@ class TrainingProgram:
             )
         step = train_step(functions.loss, optimizer, **vars(options))
         return Begun(names, functions, step)
+
+    def set_modes(self, begun: Begun) -> None:
+        """Run what sets modules to training at the top of the loop."""
+        for owner, method in modes_of(self.form):
+            getattr(begun.names[owner], method)()
 
 
 def is_array(x: object) -> bool:

@@ -1,0 +1,126 @@
+"""What a training prints after an epoch, in the form in which a program without Python can print it:
+texts, the epoch, and numbers of the step.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...codegen.standalone.description import Epochs, Line, Piece, Value
+from .form import Form
+from .names import loads
+
+_FORMAT = re.compile(r"0?\d*(\.\d+)?[dfeg]")
+ALLOWED = (
+    "a program without Python prints texts, the epoch and numbers of the step: "
+    "`print(epoch, loss.item())`, all of it or where `epoch % 10 == 0`"
+)
+
+
+class Reports:
+    """Reads the reports of a form. `names` are the local names of its setup, `value` gives the number
+    of a name of the step, or None where it is none."""
+
+    def __init__(
+        self, form: Form, names: Mapping[str, Any], value: Callable[[str], Value | None]
+    ) -> None:
+        self.form, self.names, self.value = form, names, value
+
+    def lines(self) -> list[Line]:
+        """What is printed.
+
+        Raises:
+            ProgramError: something else is done behind the step, or behind the loop.
+        """
+        for statement in self.form.after:
+            if not isinstance(statement, ast.Return):
+                raise self.error(
+                    statement,
+                    "behind the loop a program without Python writes what it has learnt, and "
+                    "nothing else is done: evaluate what `gnnc.load('trained')` gives",
+                )
+        return [line for s in self.form.reports for line in self._lines(s, 1)]
+
+    def epochs(self) -> Epochs:
+        """The range that the loop runs over."""
+        counted = self._evaluated(self.form.loop.iter)
+        if not isinstance(counted, range):
+            raise self.error(self.form.loop.iter, "the loop runs over a `range` of epochs")
+        return Epochs(counted.start, counted.stop, counted.step)
+
+    def error(self, at: ast.AST, message: str) -> Exception:
+        return self.form.source.error(at, message)
+
+    def _lines(self, statement: ast.stmt, every: int) -> list[Line]:
+        match statement:
+            case ast.Expr(ast.Call(ast.Name("print"), args, keywords)):
+                return [Line(tuple(self._printed(args, keywords)), every)]
+            case ast.If(ast.Compare(ast.BinOp(ast.Name(name), ast.Mod(), divisor), [ast.Eq()],
+                                    [ast.Constant(0)]), body, []) if (
+                name == self.form.epoch and every == 1
+            ):  # fmt: skip
+                number = self._evaluated(divisor)
+                if not isinstance(number, int) or number < 1:
+                    raise self.error(divisor, "this is a number of epochs, from 1")
+                return [line for s in body for line in self._lines(s, number)]
+            case _:
+                raise self.error(statement, ALLOWED)
+
+    def _printed(self, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> list[Piece]:
+        words = {"sep": " ", "end": "\n"}
+        for keyword in keywords:
+            value = self._evaluated(keyword.value)
+            if keyword.arg == "flush":
+                continue
+            if keyword.arg not in words or not isinstance(value, str):
+                raise self.error(keyword.value, ALLOWED)
+            words[keyword.arg] = value
+        pieces: list[Piece] = []
+        for i, x in enumerate(args):
+            pieces += [Piece(words["sep"])] * bool(i) + self._pieces(x)
+        return [*pieces, Piece(words["end"])]
+
+    def _pieces(self, x: ast.expr) -> list[Piece]:
+        if isinstance(x, ast.JoinedStr):
+            return [p for part in x.values for p in self._pieces(part)]
+        if isinstance(x, ast.FormattedValue):
+            return self._formatted(x)
+        read = loads([x])
+        if not read & {self.form.epoch, self.form.loss, *self.form.results}:
+            return [Piece(str(self._evaluated(x)))]
+        return [self._number(x)]
+
+    def _formatted(self, x: ast.FormattedValue) -> list[Piece]:
+        spec = "" if x.format_spec is None else ast.literal_eval(x.format_spec)
+        if not loads([x.value]) & {self.form.epoch, self.form.loss, *self.form.results}:
+            return [Piece(format(self._evaluated(x.value), spec))]
+        piece = self._number(x.value)
+        if not spec:
+            return [piece]
+        if not _FORMAT.fullmatch(spec):
+            raise self.error(x, "a number is formatted as `:4d`, `:.4f`, `:.3e` or `:g`")
+        return [Piece(piece.what, spec)]
+
+    def _number(self, x: ast.expr) -> Piece:
+        match x:
+            case ast.Name(name) if name == self.form.epoch:
+                return Piece(None)
+            case ast.Call(ast.Attribute(ast.Name(name), "item"), [], []):
+                value = self.value(name)
+            case ast.Call(ast.Name("float"), [ast.Name(name)], []):
+                value = self.value(name)
+            case _:
+                raise self.error(x, ALLOWED)
+        if value is None:
+            raise self.error(x, f"`{name}` is no single number that the step computes")
+        return Piece(value)
+
+    def _evaluated(self, x: ast.expr) -> Any:
+        """What an expression gives that nothing of an epoch is in."""
+        code = compile(
+            ast.fix_missing_locations(ast.Expression(x)), self.form.source.filename, "eval"
+        )
+        return eval(code, self.form.source.function.__globals__, dict(self.names))
