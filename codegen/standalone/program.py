@@ -104,7 +104,7 @@ class _Printer:
         for name, inputs, outputs, attrs in artifact["structure"]["steps"]:
             lines.append(code.step(name, inputs, outputs, attrs))
         handed = {n: code.rows[key] for n, key in artifact["structure"]["rows"].items()}
-        self.values |= {n: f"{x}->data" for n, x in handed.items()}
+        self.values |= {n: f"({x})->data" for n, x in handed.items()}
         tables = TableCode(code.sets, artifact["maps"], lines)
         phases: dict[str, PhaseCode] = {}
         for name in ("prepare", "forward"):

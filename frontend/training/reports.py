@@ -94,7 +94,7 @@ class Reports:
         return [self._number(x)]
 
     def _formatted(self, x: ast.FormattedValue) -> list[Piece]:
-        spec = "" if x.format_spec is None else ast.literal_eval(x.format_spec)
+        spec = "" if x.format_spec is None else self._evaluated(x.format_spec)
         if not loads([x.value]) & {self.form.epoch, self.form.loss, *self.form.results}:
             return [Piece(format(self._evaluated(x.value), spec))]
         piece = self._number(x.value)
