@@ -18,11 +18,12 @@ from .description import (
     SizeText,
     Standalone,
 )
-from .names import C_TYPES, TYPES, CNames, literal, number
+from .names import C_TYPES, TYPES, CNames, literal, number, numbers
 from .sizes import c_size
 from .structure import StructureCode
 
 GENERATOR = "generator"
+PARTS = {"row": "ROW", "col": "COLUMN", "value": "VALUE"}
 
 
 class ArgumentCode:
@@ -43,6 +44,7 @@ class ArgumentCode:
         self.first: dict[str, tuple[int, int]] = {}
         for k, array in enumerate(what.arrays):
             self._array(k, array)
+        self._forget_matrices()
         if what.generator:
             self._generator()
         for r in what.rows:
@@ -63,19 +65,32 @@ class ArgumentCode:
     def _array(self, k: int, a: Array) -> None:
         variable = self.variables[k]
         self.declared.append(f"static Array {variable};")
-        given = f"command->{a.folder}, {literal(a.name)}, {TYPES[a.elem]}, {len(a.dims)}"
-        self.read.append(f"{variable} = read_array({given});")
+        if a.made is not None:
+            matrix = self.variables[a.made.matrix]
+            made = f"nonzeros(&{matrix}, {PARTS[a.made.part]}, {literal(a.name)})"
+            self.read.append(f"{variable} = {made};")
+        else:
+            fixed = numbers([n if isinstance(n, int) else -1 for n in a.dims])
+            given = f"command->{a.folder}, {literal(a.name)}, {TYPES[a.elem]}, {len(a.dims)}"
+            self.read.append(f"{variable} = read_array({given}, {fixed});")
         for d, size in enumerate(a.dims):
-            if isinstance(size, int):
-                self.checks.append(f"want_dim(&{variable}, {d}, {size});")
-            elif size is not None:
+            if isinstance(size, str):
                 i, e = self.first.setdefault(size, (k, d))
                 if (i, e) != (k, d):
                     self.checks.append(f"want_same(&{variable}, {d}, &{self.variables[i]}, {e});")
 
+    def _forget_matrices(self) -> None:
+        """Matrices of which only the entries are read give their memory back."""
+        sources = [r.source for r in self.what.rows]
+        read = {s.array for s in sources if isinstance(s, OfArray)}
+        matrices = {a.made.matrix for a in self.what.arrays if a.made is not None}
+        self.read += [f"forget_numbers(&{self.variables[k]});" for k in sorted(matrices - read)]
+
     def _generator(self) -> None:
-        given = f"command->parameters, {literal(GENERATOR)}, I64, 1"
-        self.read += [f"const Array generator = read_array({given});", "generator_from(&generator);"]
+        given = f"command->parameters, {literal(GENERATOR)}, I64, 1, (int64_t[]){{STATE}}"
+        self.declared.append("static Array generator;")
+        self.read += [f"generator = read_array({given});", "generator_from(&generator);"]
+        self.write += ["generator_to(&generator);", "write_array(command->out, &generator);"]
 
     def _is_written(self, r: RowsArgument) -> bool:
         return isinstance(r.source, OfArray) and r.name in self.what.updates
@@ -113,28 +128,28 @@ class ArgumentCode:
             case Key():
                 self.declared.append(f"static {kind} {variable}[1];")
                 self.each.append(f"{variable}[0] = draw_key();")
-            case Numbers() as numbers:
-                self._numbers(r, numbers)
+            case Numbers() as given:
+                self._numbers(r, given)
             case Fixed(values):
-                given = ", ".join(number(x, r.elem) for x in values)
-                self.declared.append(f"static {kind} {variable}[] = {{{given}}};")
+                texts = ", ".join(number(x, r.elem) for x in values)
+                self.declared.append(f"static {kind} {variable}[] = {{{texts}}};")
         self.values[r.name] = variable
 
-    def _numbers(self, r: RowsArgument, numbers: Numbers) -> None:
+    def _numbers(self, r: RowsArgument, what: Numbers) -> None:
         variable = self._variable(r)
         options = self.names.of("o_", r.name)
-        given = ", ".join(f".{k} = {_option(k, x)}" for k, x in numbers.options.items())
+        given = ", ".join(f".{k} = {_option(k, x)}" for k, x in what.options.items())
         self.declared.append(f"static const Options {options} = {{{given}}};")
         self.declared.append(f"static {C_TYPES[r.elem]} {variable}[{r.width}];")
         steps, first = "0", "0"
-        if numbers.count is not None:
-            counted = next(x for x in self.what.rows if x.name == numbers.count)
+        if what.count is not None:
+            counted = next(x for x in self.what.rows if x.name == what.count)
             steps = f"*({C_TYPES[counted.elem]} *){self._variable(counted)}.data"
-        elif not numbers.begun:
+        elif not what.begun:
             first = self.names.of("begun_", r.name)
             self.declared.append(f"static int {first} = 1;")
             self.after.append(f"{first} = 0;")
-        call = f"numbers_of({numbers.kind}, &{options}, {steps}, {first}, {TYPES[r.elem]}, {variable});"
+        call = f"numbers_of({what.kind}, &{options}, {steps}, {first}, {TYPES[r.elem]}, {variable});"
         self.each.append(call)
 
     # ------------------------------------------------------------ the structure

@@ -14,14 +14,24 @@ class NoProgram(RuntimeError):
 
 
 @dataclass(frozen=True)
+class NonZeros:
+    """What an array is made from: the row, column or value of each entry of a matrix, an array of a
+    lower number, that is not 0."""
+
+    matrix: int
+    part: str
+
+
+@dataclass(frozen=True)
 class Array:
-    """An array in a file `folder`/`name`.npy. `dims` has a number where it is fixed, else the name
-    of a size; None is any. `elem` is one of f32 f64 i32 i64 i1."""
+    """An array in a file `folder`/`name`.npy, or one that is `made` from another. `dims` has a number
+    where it is fixed, else the name of a size; None is any. `elem` is one of f32 f64 i32 i64 i1."""
 
     name: str
     folder: str
     elem: str
     dims: tuple[int | str | None, ...]
+    made: NonZeros | None = None
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,18 @@ static int64_t left, next;
 void generator_from(const Array *state)
 {
     const int64_t *x = state->data;
-    want_dim(state, 0, STATE);
     left = x[0];
     next = x[1];
     if (left < 1 || left > TWISTED || next < 0 || next > TWISTED) fail("%s is no state of a generator", state->name);
     for (int i = 0; i < TWISTED; i++) block[i] = (uint32_t)x[2 + i];
+}
+
+void generator_to(Array *state)
+{
+    int64_t *x = state->data;
+    x[0] = left;
+    x[1] = next;
+    for (int i = 0; i < TWISTED; i++) x[2 + i] = block[i];
 }
 
 static uint32_t twisted(uint32_t far, uint32_t u, uint32_t v)

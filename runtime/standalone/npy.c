@@ -1,6 +1,7 @@
 /* Arrays in NumPy's files: see npy.h. The format is NumPy's own, numpy/lib/format.py. */
 #include "npy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,16 @@ static int64_t count_of(const Array *x)
     return n;
 }
 
-Array read_array(const char *folder, const char *name, Type type, int rank)
+static void check_shape(const Array *x, const char *path, int rank, const int64_t *dims)
+{
+    if (x->rank != rank) fail("%s has %d dimensions, the program takes %d", path, x->rank, rank);
+    for (int d = 0; d < rank; d++)
+        if (dims[d] >= 0 && dims[d] != x->dims[d])
+            fail("%s has %lld entries in dimension %d, the program is made for %lld", path,
+                 (long long)x->dims[d], d, (long long)dims[d]);
+}
+
+Array read_array(const char *folder, const char *name, Type type, int rank, const int64_t *dims)
 {
     char path[4096];
     place(path, sizeof path, folder, name);
@@ -87,7 +97,7 @@ Array read_array(const char *folder, const char *name, Type type, int rank)
     if (!file) fail("%s cannot be read: the program needs this array", path);
     Array x = {.name = name};
     read_header(file, &x, path, type);
-    if (x.rank != rank) fail("%s has %d dimensions, the program takes %d", path, x.rank, rank);
+    check_shape(&x, path, rank, dims);
     const int64_t n = count_of(&x);
     x.data = reserve_items(n, bytes_of(type));
     if (fread(x.data, (size_t)bytes_of(type), (size_t)n, file) != (size_t)n)
@@ -95,13 +105,6 @@ Array read_array(const char *folder, const char *name, Type type, int rank)
     if (fgetc(file) != EOF) fail("%s is longer than its %lld numbers", path, (long long)n);
     fclose(file);
     return x;
-}
-
-void want_dim(const Array *x, int d, int64_t size)
-{
-    if (x->dims[d] != size)
-        fail("%s has %lld entries in dimension %d, the program is made for %lld", x->name,
-             (long long)x->dims[d], d, (long long)size);
 }
 
 void want_same(const Array *x, int d, const Array *y, int e)
@@ -169,6 +172,34 @@ void rows_back(const Rows *rows, Array *x, int axis)
         move_rows(x, axis, rows->data, 1);
     else if (rows->data != x->data)
         memcpy(x->data, rows->data, (size_t)(count_of(x) * bytes_of(x->type)));
+}
+
+Array nonzeros(const Array *x, Part part, const char *name)
+{
+    const int64_t n = count_of(x), columns = x->dims[1];
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double value = get_float(x->data, x->type, i);
+        if (!isfinite(value)) fail("%s has a number that is not finite: the program takes it as sparse", x->name);
+        found += value != 0;
+    }
+    Array out = {.name = name, .type = part == VALUE ? x->type : I64, .rank = 1, .dims = {found}};
+    out.data = reserve_items(found, bytes_of(out.type));
+    for (int64_t i = 0, k = 0; k < found; i++) {
+        const double value = get_float(x->data, x->type, i);
+        if (value == 0) continue;
+        if (part == VALUE)
+            put_float(out.data, out.type, k++, value);
+        else
+            put_int(out.data, I64, k++, part == ROW ? i / columns : i % columns);
+    }
+    return out;
+}
+
+void forget_numbers(Array *x)
+{
+    drop(x->data, count_of(x) * bytes_of(x->type));
+    x->data = NULL;
 }
 
 Rows column_of(const Array *x, int axis, int64_t index)

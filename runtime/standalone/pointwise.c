@@ -3,6 +3,22 @@
 
 #include "steps.h"
 
+/* The rest of floor division, with the sign of the divisor. */
+static double rest_of(double a, double b)
+{
+    const double rest = fmod(a, b);
+    if (rest == 0) return copysign(0.0, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* As NumPy has it: a quotient just below a whole number was that number before it was rounded. */
+static double floored(double a, double b)
+{
+    const double quotient = (a - rest_of(a, b)) / b, whole = floor(quotient);
+    if (b == 0) return a / b;
+    return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 static double of_floats(Function f, double a, double b)
 {
     switch (f) {
@@ -10,11 +26,8 @@ static double of_floats(Function f, double a, double b)
     case SUB: return a - b;
     case MULTIPLY: return a * b;
     case DIV: return a / b;
-    case FLOORDIV: return floor((a - (fmod(a, b) + (fmod(a, b) != 0 && (fmod(a, b) < 0) != (b < 0) ? b : 0))) / b + 0.5);
-    case MOD: {
-        const double rest = fmod(a, b);
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest != 0 ? rest : copysign(0.0, b);
-    }
+    case FLOORDIV: return floored(a, b);
+    case MOD: return rest_of(a, b);
     case NEG: return -a;
     case ABS: return fabs(a);
     case SIGN: return isnan(a) ? 0 : (a > 0) - (a < 0);

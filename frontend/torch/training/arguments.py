@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 from torch.utils._sympy.printers import PythonPrinter
 
 from ....codegen.standalone.description import (
@@ -17,6 +17,7 @@ from ....codegen.standalone.description import (
     Fixed,
     Key,
     MapArgument,
+    NonZeros,
     NoProgram,
     Numbers,
     OfArray,
@@ -52,6 +53,7 @@ class Arguments:
         self.widths = {name: n for name, n in imported.widths}
         self.arrays: list[Array] = []
         self.places: dict[int, int] = {}
+        self.matrices: dict[int, Tensor] = {}
         self.symbols: dict[str, tuple[int, int]] = {}
         self.odd_sizes: list[tuple[sympy.Expr, tuple[int, int]]] = []
         self.made = dict(self._made())
@@ -93,17 +95,36 @@ class Arguments:
         if x.dtype not in ELEMENTS:
             raise NoProgram(f"{self.imported.placeholders[place]} holds {x.dtype}")
         made = self.made.get(place)
-        found = made if isinstance(made, tuple) else self.names.of(x, self._name(place))
-        folder, name = found
+        node = self.placeholders[place] if place < len(self.placeholders) else None
+        sizes = x.shape if node is None else example(node).shape
+        entry = self.names.entry(x)
+        nonzeros = None
+        if isinstance(made, tuple):
+            folder, name = made
+        elif entry is not None and node is not None:
+            nonzeros = NonZeros(self._matrix(entry.of, node), entry.part)
+            folder, name = self.arrays[nonzeros.matrix].folder, entry.name
+        else:
+            folder, name = self.names.of(x, self._name(place))
         self.places[place] = len(self.arrays)
-        self.arrays.append(Array(name, folder, ELEMENTS[x.dtype], tuple(self._dims(place, x))))
+        dims = tuple(self._dims(sizes, x))
+        self.arrays.append(Array(name, folder, ELEMENTS[x.dtype], dims, nonzeros))
+
+    def _matrix(self, x: Tensor, part: fx.Node) -> int:
+        """The number of a dense array, of which a placeholder has a part."""
+        known = next((k for k, y in self.matrices.items() if y is x), None)
+        if known is not None:
+            return known
+        folder, name = self.names.of(x, "x")
+        dims = tuple(self._dims(part.meta["matrix"].shape, x))
+        self.matrices[len(self.arrays)] = x
+        self.arrays.append(Array(name, folder, ELEMENTS[x.dtype], dims))
+        return len(self.arrays) - 1
 
     def _name(self, place: int) -> str:
         return self.imported.placeholders[place]
 
-    def _dims(self, place: int, x: Tensor) -> Iterator[int | str | None]:
-        node = self.placeholders[place] if place < len(self.placeholders) else None
-        sizes = x.shape if node is None else example(node).shape  # type: ignore[union-attr]
+    def _dims(self, sizes: Sequence[Any], x: Tensor) -> Iterator[int | str | None]:
         for d, (size, now) in enumerate(zip(sizes, x.shape, strict=True)):
             expr = expression(size).subs(self.widths)
             at = (len(self.arrays), d)
@@ -122,12 +143,14 @@ class Arguments:
         """A size of the bindings."""
         if size.kind is float:
             raise NoProgram(f"the number {size.text} of sizes is no whole number")
-        return SizeText(size.text, {n: self._source(p, d) for n, p, d in size.names})
+        return SizeText(size.text, {n: self._source(n, p, d) for n, p, d in size.names})
 
-    def _source(self, placeholder: int, dim: int | None) -> tuple[int, int] | int:
-        if dim is None:
-            return int(self.call.given[placeholder])
-        return (self.places[placeholder], dim)
+    def _source(self, name: str, placeholder: int, dim: int | None) -> tuple[int, int] | int:
+        if dim is not None:
+            return (self.places[placeholder], dim)
+        if name in self.symbols:
+            return self.symbols[name]
+        return int(self.call.given[placeholder])  # a number of the program
 
     def conditions(self) -> list[Condition]:
         """What Dynamo and the importer found out of sizes, and the program takes for given."""

@@ -48,8 +48,7 @@ def capture(
             the step cannot be compiled.
     """
     torch.manual_seed(seed)
-    # features that are dense in their file stay so: which numbers are 0 is another with other data
-    options = replace(training.options, fullgraph=True, sparse_features=False, target=target)
+    options = replace(training.options, fullgraph=True, target=target)
     begun = training.begin(options, args, kwargs)
     witness = FirstStep(begun)
     begun.step.witness = witness
@@ -137,7 +136,10 @@ def _captured(
     )
     arrays: dict[str, dict[str, NDArray[Any]]] = {"data": {}, "parameters": {}}
     for place, k in arguments.places.items():
-        arrays[arguments.arrays[k].folder][arguments.arrays[k].name] = seen.numbers[place]
+        if arguments.arrays[k].made is None:
+            arrays[arguments.arrays[k].folder][arguments.arrays[k].name] = seen.numbers[place]
+    for k, x in arguments.matrices.items():
+        arrays[arguments.arrays[k].folder][arguments.arrays[k].name] = x.detach().numpy()
     if program.generator:
         arrays["parameters"][GENERATOR] = seen.generator
     return Captured(program, arrays)
