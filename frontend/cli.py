@@ -1,4 +1,6 @@
-"""`gnnc`: train a model both ways, build a training as a C program, time models against other libraries, describe this machine."""
+"""`gnnc`: train a model both ways, build a training as a C program, time models against other
+libraries, describe this machine.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ MARCH ?= {march}
 # what the kernels may assume, as within Python: IEEE arithmetic, nothing contracted
 FLAGS = {flags} -march=$(MARCH)
 OBJECTS = {objects}
+CHECKS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 {name}: $(OBJECTS)
 \t$(CC) $(FLAGS) -o $@ $(OBJECTS) -lm
@@ -28,7 +29,7 @@ run: {name}
 
 # the same program with the checks of the address and undefined-behaviour sanitizers
 sanitize: $(OBJECTS:.o=.c)
-\t$(CC) $(FLAGS) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -o {name}-sanitized $^ -lm
+\t$(CC) $(FLAGS) $(CHECKS) -o {name}-sanitized $^ -lm
 
 clean:
 \trm -f $(OBJECTS) {name} {name}-sanitized

@@ -52,10 +52,9 @@ class ArgumentCode:
         for condition in what.conditions:
             holds = c_size(condition.holds, self.dimension)
             self.checks.append(f'if (!({holds})) fail("%s", {literal(condition.message)});')
-        written = {r.source.array for r in what.rows if self._is_written(r)}
         for k, array in enumerate(what.arrays):
             if array.folder == "parameters":
-                self._written(k, k in written)
+                self._written(k)
 
     def dimension(self, array: int, d: int) -> str:
         return f"{self.variables[array]}.dims[{d}]"
@@ -92,16 +91,15 @@ class ArgumentCode:
         self.read += [f"generator = read_array({given});", "generator_from(&generator);"]
         self.write += ["generator_to(&generator);", "write_array(command->out, &generator);"]
 
-    def _is_written(self, r: RowsArgument) -> bool:
-        return isinstance(r.source, OfArray) and r.name in self.what.updates
-
-    def _written(self, k: int, updated: bool) -> None:
+    def _written(self, k: int) -> None:
         variable = self.variables[k]
-        if updated:
-            (row,) = (r for r in self.what.rows if self._is_written(r) and r.source.array == k)
-            assert isinstance(row.source, OfArray)
-            axis = -1 if row.source.axis is None else row.source.axis
-            self.write.append(f"rows_back(&{self._variable(row)}, &{variable}, {axis});")
+        for r in self.what.rows:
+            match r.source:
+                case OfArray(array, axis) if array == k and r.name in self.what.updates:
+                    place = -1 if axis is None else axis
+                    self.write.append(f"rows_back(&{self._variable(r)}, &{variable}, {place});")
+                case _:
+                    pass
         self.write.append(f"write_array(command->out, &{variable});")
 
     # ------------------------------------------------------------ rows
@@ -149,7 +147,9 @@ class ArgumentCode:
             first = self.names.of("begun_", r.name)
             self.declared.append(f"static int {first} = 1;")
             self.after.append(f"{first} = 0;")
-        call = f"numbers_of({what.kind}, &{options}, {steps}, {first}, {TYPES[r.elem]}, {variable});"
+        call = (
+            f"numbers_of({what.kind}, &{options}, {steps}, {first}, {TYPES[r.elem]}, {variable});"
+        )
         self.each.append(call)
 
     # ------------------------------------------------------------ the structure

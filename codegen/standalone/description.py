@@ -24,8 +24,9 @@ class NonZeros:
 
 @dataclass(frozen=True)
 class Array:
-    """An array in a file `folder`/`name`.npy, or one that is `made` from another. `dims` has a number
-    where it is fixed, else the name of a size; None is any. `elem` is one of f32 f64 i32 i64 i1."""
+    """An array in a file `folder`/`name`.npy, or one that is `made` from another. `dims` has a
+    number where it is fixed, else the name of a size; None is any. `elem` is one of f32 f64 i32 i64
+    i1."""
 
     name: str
     folder: str
@@ -150,8 +151,8 @@ class Epochs:
 @dataclass(frozen=True)
 class Standalone:
     """A training. `artifact` is that of the step (codegen/common/artifact.py); `updates` maps an
-    argument to the result that becomes its next value; `held` are results that have to be true, with
-    what is said else."""
+    argument to the result that becomes its next value; `held` are results that have to be true,
+    with what is said else; `generator` tells whether a step draws random numbers."""
 
     name: str
     artifact: Mapping[str, Any]

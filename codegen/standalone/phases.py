@@ -1,5 +1,6 @@
-"""The phases of a program as C: what each is called with, on one graph (runtime/program.py has it in
-Python)."""
+"""The phases of a program as C: what each is called with, on one graph. In Python that is
+runtime/program.py.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class PhaseCode:
 
     def _required(self) -> None:
         for domain, count in self.phase["required"]:
-            self.ready.append(f"want_size({literal(domain[0])}, {self.tables.size(domain)}, {count});")
+            self.ready.append(
+                f"want_size({literal(domain[0])}, {self.tables.size(domain)}, {count});"
+            )
 
     def _slots(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
@@ -63,7 +66,13 @@ class PhaseCode:
                 lines.append(f"    most = greater(most, {size});")
                 longest = "most"
             chain = " = ".join(f"{self.b}[{k}]" for k in members)
-            self.ready += ["{", "    int64_t most = 0;", *lines, f"    {chain} = reserve({longest});", "}"]
+            self.ready += [
+                "{",
+                "    int64_t most = 0;",
+                *lines,
+                f"    {chain} = reserve({longest});",
+                "}",
+            ]
 
     def _bind(self, k: int, b: Mapping[str, Any]) -> None:
         target = f"{self.b}[{k}]"

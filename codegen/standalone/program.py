@@ -14,7 +14,7 @@ from .structure import StructureCode
 from .tables import TableCode
 
 HEAD = """\
-/* Trains {name} without Python; printed by gnnc. The arrays in data/ may be those of another graph. */
+/* Trains {name} without Python; printed by gnnc. Arrays in data/ may be of another graph. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -127,7 +127,9 @@ class _Printer:
             if argument not in given:
                 lines.append(self._copied(argument, result, forward))
         for result, message in self.what.held.items():
-            lines.append(f"if (!*(const uint8_t *){self.values[result]}) fail(\"%s\", {literal(message)});")
+            lines.append(
+                f'if (!*(const uint8_t *){self.values[result]}) fail("%s", {literal(message)});'
+            )
         return [*lines, *self.arguments.after]
 
     def _copied(self, argument: str, result: str, forward: PhaseCode) -> str:

@@ -7,9 +7,16 @@ from collections.abc import Callable
 
 from .description import NoProgram, SizeText
 
-_COMPARED = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-_FUNCTIONS = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod"}
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_FUNCTIONS: dict[type[ast.operator], str] = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod"}
 _CHOICES = {"max": ">", "Max": ">", "min": "<", "Min": "<"}
 
 

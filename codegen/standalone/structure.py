@@ -1,11 +1,11 @@
-"""The structure of a program as C: the steps of its plan (codegen/common/structure_plan.py) as calls
-of the library (runtime/standalone/steps.h).
+"""The structure of a program as C: the steps of its plan (codegen/common/structure_plan.py) as
+calls of the library (runtime/standalone/steps.h).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .description import NoProgram
 from .names import C_TYPES, TYPES, CNames, keys, literal, number, numbers
@@ -63,9 +63,7 @@ class StructureCode:
 
     def follow(self, sets: Sequence[str], path: Sequence[str]) -> str:
         """The map of a path from the first of the sets that own its maps."""
-        maps = [
-            f"map_of({self.sets[s]}, {literal(m)})" for s, m in zip(sets, path, strict=True)
-        ]
+        maps = [f"map_of({self.sets[s]}, {literal(m)})" for s, m in zip(sets, path, strict=True)]
         text = maps[0]
         for other in maps[1:]:
             text = f"then({text}, {other})"
@@ -96,9 +94,7 @@ class StructureCode:
         maps: list[str] = attrs["maps"]
         values, codomains = inputs[1 : 1 + len(maps)], inputs[1 + len(maps) :]
         entries: list[str] = []
-        for name, what, x, s in zip(
-            maps, attrs.get("what", maps), values, codomains, strict=True
-        ):
+        for name, what, x, s in zip(maps, attrs.get("what", maps), values, codomains, strict=True):
             flags = (str(int(name in attrs.get(f, ()))) for f in ("partial", "mono", "onto"))
             parts = (literal(name), literal(what), self.rows[x], self.sets[s], *flags)
             entries.append(f"{{{', '.join(parts)}}}")
@@ -253,6 +249,6 @@ def _flat(values: Any) -> tuple[list[Any], list[int]]:
     """Nested lists as one, with their lengths."""
     if not isinstance(values, list):
         return [values], []
-    parts = [_flat(x) for x in values]  # type: ignore[reportUnknownVariableType]
+    parts = [_flat(x) for x in cast("list[Any]", values)]
     dims = [len(parts), *(parts[0][1] if parts else [])]
     return [x for part, _ in parts for x in part], dims

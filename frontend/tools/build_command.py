@@ -64,10 +64,7 @@ def run(args: argparse.Namespace) -> int:
               f"{error.text}", file=sys.stderr)  # fmt: skip
         return 1
     count = sum(map(len, made.arrays.values()))
-    print(
-        f"{folder}: {made.program.name} in C with {count} arrays. "
-        f"To train: make -C {folder} run"
-    )
+    print(f"{folder}: {made.program.name} in C with {count} arrays. To train: make -C {folder} run")
     return 0
 
 

@@ -26,7 +26,7 @@ class Form:
 
     `setup` stands in front of the loop, `modes` sets modules to training at the top of it, `step`
     computes the loss, `reports` follows the update, `after` the loop. `clips` are the bounds for
-    gradients by the option of `train_step`. `results` are the names of `step` that later parts read.
+    gradients by the option of `train_step`. `results` are names of `step` that later parts read.
     """
 
     source: Source
@@ -188,7 +188,8 @@ def _update(source: Source, body: Sequence[ast.stmt], back: int) -> tuple[int, s
         )
     if steps[0] < back:
         raise source.error(
-            body[steps[0]], "the optimizer's step comes behind `backward`, which makes its gradients"
+            body[steps[0]],
+            "the optimizer's step comes behind `backward`, which makes its gradients",
         )
     if len(steps) > 1:
         raise source.error(

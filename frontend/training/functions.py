@@ -1,5 +1,5 @@
-"""Functions of the parts of a training, made from its own syntax tree: places in tracebacks are those
-of the user's file.
+"""Functions of the parts of a training, made from its own syntax tree: places in tracebacks are
+those of the user's file.
 
 What the step reads of the data (`data.x`, or a local name) becomes an argument of it, by the values
 that names have once the setup has run.
@@ -65,7 +65,9 @@ def functions_of(
     loop = copy.copy(form.loop)
     loop.body = [*form.modes, ast.copy_location(call, form.step[0]), *form.reports]
     written = [n for n in dict.fromkeys(stores([loop, *form.after])) if n in names]
-    begin = [ast.Assign([ast.Name(n, ast.Store())], ast.Name(f"{n}__", ast.Load())) for n in written]
+    begin = [
+        ast.Assign([ast.Name(n, ast.Store())], ast.Name(f"{n}__", ast.Load())) for n in written
+    ]
     own = {f"{n}__" if n in written else n: x for n, x in names.items()}
     train = _made(form, own, [STEP], [*begin, loop, *form.after])
     return Functions(loss, arrays.found, train)
@@ -116,8 +118,7 @@ class _Arrays(ast.NodeTransformer):
             return None  # as part of the step it raises this at its place
 
     def _note(self, node: ast.expr, text: str, value: Any) -> None:
-        parts = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Constant)]
-        words = [_word(n) for n in reversed(parts)]
+        words = _words(node)
         name = words[-1]
         taken = {*self.found, *self.names, *self.own} - ({text} if text == name else set())
         if name in taken:
@@ -129,14 +130,17 @@ class _Arrays(ast.NodeTransformer):
         self.expressions[name] = node
 
 
-def _word(node: ast.Name | ast.Attribute | ast.Constant) -> str:
+def _words(node: ast.expr) -> list[str]:
+    """The names of a path, from its root: `data["paper"].x` has three."""
     match node:
+        case ast.Attribute(value, name):
+            return [*_words(value), name]
+        case ast.Subscript(value, ast.Constant(key)):
+            return [*_words(value), "".join(c if c.isalnum() else "_" for c in str(key))]
         case ast.Name(name):
-            return name
-        case ast.Attribute(_, name):
-            return name
+            return [name]
         case _:
-            return "".join(c if c.isalnum() else "_" for c in str(node.value))
+            raise AssertionError(node)
 
 
 def _outer(form: Form) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What a training prints after an epoch, in the form in which a program without Python can print it:
-texts, the epoch, and numbers of the step.
+"""What a training prints after an epoch, as a program without Python can print it: texts, the
+epoch, and numbers of the step.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ALLOWED = (
 
 
 class Reports:
-    """Reads the reports of a form. `names` are the local names of its setup, `value` gives the number
-    of a name of the step, or None where it is none."""
+    """Reads the reports of a form. `names` are the local names of its setup, `value` gives the
+    number of a name of the step, or None where it is none."""
 
     def __init__(
         self, form: Form, names: Mapping[str, Any], value: Callable[[str], Value | None]

@@ -265,4 +265,3 @@ class Arguments:
                 raise NoProgram(f"the step changes {name}, which it reads as rows in two ways")
             found[u.argument] = u.result.name
         return found
-

@@ -49,7 +49,7 @@ class ArrayNames:
                 self._note(x, PARAMETERS if x.requires_grad else DATA, own)
 
     def of(self, x: Tensor, hint: str) -> tuple[str, str]:
-        """The folder and name of a tensor; one that has none is data, named after the placeholder."""
+        """The folder and name of a tensor; one that has none is data, named as the placeholder."""
         if id(x) not in self._known:
             self._note(x, PARAMETERS if x.requires_grad else DATA, _clean(hint))
         return self._known[id(x)][1]
@@ -87,7 +87,7 @@ def arrays_of(value: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def tensors_of(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a local name: itself, the items of a container, the attributes of an object."""
+    """The tensors of a local name: itself, items of a container, attributes of an object."""
     if isinstance(value, Tensor):
         yield name, value
     elif isinstance(value, dict):

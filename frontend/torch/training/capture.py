@@ -37,15 +37,19 @@ class Captured:
 
 
 def capture(
-    training: TrainingProgram, args: Sequence[Any], kwargs: Mapping[str, Any], target: str, seed: int
+    training: TrainingProgram,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: str,
+    seed: int,
 ) -> Captured:
     """A training with these arguments, whose setup runs with torch's generator at `seed`.
 
     Raises:
         NoProgram: a part of it has no form without Python.
         ProgramError: a report has none, with its place.
-        Exception: what the training itself raises, and what `gnnc.train_step` raises where a part of
-            the step cannot be compiled.
+        Exception: what the training itself raises, and `gnnc.train_step` where a part of the step
+            cannot be compiled.
     """
     torch.manual_seed(seed)
     options = replace(training.options, fullgraph=True, target=target)

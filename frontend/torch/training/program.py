@@ -22,8 +22,8 @@ def training(function: Any = None, /, **options: Any) -> Any:
 
     The function sets up a model and a `torch.optim` optimizer, then loops over a `range` of epochs
     with `optimizer.zero_grad()`, a loss, `loss.backward()` and `optimizer.step()`; reports of an
-    epoch follow the step. Called, it does what it says, with what the loop computes up to the update
-    as one compiled program (`gnnc.train_step`). `gnnc build` makes of it a program without Python.
+    epoch follow the step. Called, it does what it says, with all up to the update as one compiled
+    program (`gnnc.train_step`). `gnnc build` makes of it a program without Python.
 
     Args:
         function: a function in that form, as docs/training.md has it.
@@ -46,6 +46,7 @@ class Begun:
     names: dict[str, Any]
     functions: Functions
     step: TrainStep
+
 
 class TrainingProgram:
     """What `training` returns: called as the function that it was written as."""
@@ -91,5 +92,3 @@ class TrainingProgram:
 def is_array(x: object) -> bool:
     """Whether a value is an array of the data: a tensor, not a parameter of a model."""
     return isinstance(x, Tensor) and not x.requires_grad
-
-
