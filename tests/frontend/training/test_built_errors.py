@@ -1,0 +1,171 @@
+"""What a built program says of data that does not fit, and what cannot be built."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import gnnc
+from gnnc.codegen.standalone.description import NoProgram
+from gnnc.frontend.torch.training.build import build
+
+from .building import made, run
+from .programs import CLASSES, FEATURES, graph, masked
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(masked, tmp_path_factory.mktemp("program"), graph(), "gcn", epochs=2)
+
+
+def changed(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], None]:
+    def save(folder: Path) -> None:
+        path = folder / f"{name}.npy"
+        np.save(path, change(np.load(path)))
+
+    return save
+
+
+def out_of_range(x: np.ndarray) -> np.ndarray:
+    x[1, 7] = 120
+    return x
+
+
+def negative(x: np.ndarray) -> np.ndarray:
+    x[0, 3] = -2
+    return x
+
+
+def cut(folder: Path) -> None:
+    path = folder / "x.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+
+
+WRONG = {
+    "missing": (lambda f: (f / "y.npy").unlink(), "y.npy cannot be read"),
+    "type": (
+        changed("x", lambda x: x.astype(np.float64)),
+        "x.npy has numbers of type float64, the program takes float32",
+    ),
+    "features": (
+        changed("x", lambda x: x[:, :-1].copy()),
+        "x.npy has 11 entries in dimension 1, the program is made for 12",
+    ),
+    "dimensions": (changed("y", lambda y: y[None]), "y.npy has 2 dimensions, the program takes 1"),
+    "rows": (
+        changed("y", lambda y: y[:-1].copy()),
+        "y has 119 entries in dimension 0, but x has 120",
+    ),
+    "index": (
+        changed("edge_index", out_of_range),
+        "edge_index[1][7] is 120, but it must be between 0 and 119",
+    ),
+    "negative index": (
+        changed("edge_index", negative),
+        "edge_index[0][3] is -2, but it must be between 0 and 119",
+    ),
+    "class": (changed("y", lambda y: y + CLASSES), "y[0] is "),
+    "order": (changed("x", np.asfortranarray), "x.npy is in Fortran's order"),
+    "short": (cut, "x.npy ends before its 1440 numbers do"),
+    "no file": (lambda f: (f / "x.npy").write_text("numbers"), "x.npy is no .npy file"),
+}
+
+
+@pytest.mark.parametrize("name", list(WRONG))
+def test_wrong_data(name: str, program: Path, tmp_path: Path):
+    spoil, message = WRONG[name]
+    for path in (program.parent / "data").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert run(program, "--data", str(tmp_path), "--out", str(tmp_path / "out")).returncode == 0
+    spoil(tmp_path)
+    done = run(program, "--data", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+
+
+def test_wrong_options(program: Path):
+    assert run(program, "--epochs", "many").returncode == 1
+    done = run(program, "--what")
+    assert done.returncode == 2
+    assert "usage: " in done.stderr
+
+
+def trains(report: Callable[..., None] = print, after: bool = False):
+    """A training with a report that nobody can print without Python."""
+
+    @gnnc.training
+    def training(data):
+        model = nn.Linear(FEATURES, CLASSES)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            optimizer.zero_grad()
+            out = model(data.x)
+            loss = F.cross_entropy(out, data.y)
+            loss.backward()
+            optimizer.step()
+            report(epoch, out.sum().item())
+
+    return training
+
+
+def test_a_report_without_form(tmp_path: Path):
+    with pytest.raises(gnnc.ProgramError, match="prints texts, the epoch and numbers") as caught:
+        build(trains(), (graph(),), {}, tmp_path)
+    assert caught.value.text is not None
+    assert "report(epoch, out.sum().item())" in caught.value.text
+    assert not list(tmp_path.iterdir())
+
+
+@gnnc.training
+def evaluates(data):
+    model = nn.Linear(FEATURES, CLASSES)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _epoch in range(2):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(data.x), data.y)
+        loss.backward()
+        optimizer.step()
+    print(model(data.x).argmax(1))
+
+
+def test_nothing_behind_the_loop(tmp_path: Path):
+    with pytest.raises(gnnc.ProgramError, match="behind the loop a program without Python"):
+        build(evaluates, (graph(),), {}, tmp_path)
+
+
+@gnnc.training
+def in_torch(data, optimizer=torch.optim.SGD):
+    model = nn.Linear(FEATURES, CLASSES)
+    update = optimizer(model.parameters(), lr=0.1)
+    for _epoch in range(2):
+        update.zero_grad()
+        loss = F.cross_entropy(model(data.x), data.y) + torch.linalg.eigvalsh(data.a).sum()
+        loss.backward()
+        update.step()
+
+
+def test_a_step_that_is_not_one_program(tmp_path: Path):
+    data = graph()
+    data._arrays["a"] = torch.eye(3)
+    with pytest.raises(Exception, match="eigvalsh"):
+        build(in_torch, (data,), {}, tmp_path)
+
+
+def test_an_optimizer_without_a_rule(tmp_path: Path):
+    with pytest.raises(Exception, match="Adamax has no rule"):
+        build(masked, (graph(), "gcn"), {"optimizer": "Adamax"}, tmp_path)
+
+
+def test_an_unknown_target(tmp_path: Path):
+    with pytest.raises(ValueError, match="'gpu': there are openmp, reference"):
+        build(masked, (graph(), "gcn"), {}, tmp_path, target="gpu")
+
+
+def test_no_program_is_an_error_of_its_own():
+    assert issubclass(NoProgram, RuntimeError)
