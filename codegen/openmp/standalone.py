@@ -8,6 +8,8 @@ from ..standalone.description import Standalone
 from ..standalone.program import print_program
 
 KERNELS = "kernels.c"
+PROGRAM = "train"
+"""The name of the executable."""
 
 MAKEFILE = """\
 # Builds and runs a program that gnnc printed. `make run`, `make sanitize`, `make clean`.
@@ -18,21 +20,22 @@ FLAGS = {flags} -march=$(MARCH)
 OBJECTS = {objects}
 CHECKS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
-{name}: $(OBJECTS)
+{program}: $(OBJECTS)
 \t$(CC) $(FLAGS) -o $@ $(OBJECTS) -lm
 
 %.o: %.c $(wildcard *.h)
 \t$(CC) $(FLAGS) -c -o $@ $<
 
-run: {name}
-\t./{name}
+run: {program}
+\t./{program}
 
-# the same program with the checks of the address and undefined-behaviour sanitizers
+# The same program with the checks of the address and undefined-behaviour sanitizers. What is made
+# of the graph stays until the end: run it with ASAN_OPTIONS=detect_leaks=0.
 sanitize: $(OBJECTS:.o=.c)
-\t$(CC) $(FLAGS) $(CHECKS) -o {name}-sanitized $^ -lm
+\t$(CC) $(FLAGS) $(CHECKS) -o {program}-sanitized $^ -lm
 
 clean:
-\trm -f $(OBJECTS) {name} {name}-sanitized
+\trm -f $(OBJECTS) {program} {program}-sanitized
 
 .PHONY: run sanitize clean
 """
@@ -49,9 +52,7 @@ def program_files(
     """
     sources = sorted([KERNELS, "main.c", *(f for f in library if f.endswith(".c"))])
     objects = " ".join(f.removesuffix(".c") + ".o" for f in sources)
-    makefile = MAKEFILE.format(
-        name=program.name, march=march, flags=" ".join(flags), objects=objects
-    )
+    makefile = MAKEFILE.format(program=PROGRAM, march=march, flags=" ".join(flags), objects=objects)
     return {
         KERNELS: program.artifact["source"],
         "main.c": print_program(program),

@@ -177,6 +177,12 @@ class ArgumentCode:
             f"give({code.sets[owner]}, {literal(m.label)}, {map_text});",
         ]
 
+    def shown(self) -> dict[str, str]:
+        """What the arguments of rows are called where their arrays lie."""
+        arrays = self.what.arrays
+        sources = ((r.name, r.source) for r in self.what.rows)
+        return {name: arrays[s.array].name for name, s in sources if isinstance(s, OfArray)}
+
     def structure_rows(self, inputs: Sequence[str]) -> dict[str, str]:
         """The C expressions of the rows that the structure is made from."""
         found: dict[str, str] = {}

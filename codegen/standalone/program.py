@@ -101,6 +101,7 @@ class _Printer:
         code = StructureCode(self.names)
         lines = self.arguments.sets(code)
         code.rows |= self.arguments.structure_rows(artifact["structure"]["inputs"])
+        code.shown |= self.arguments.shown()
         for name, inputs, outputs, attrs in artifact["structure"]["steps"]:
             lines.append(code.step(name, inputs, outputs, attrs))
         handed = {n: code.rows[key] for n, key in artifact["structure"]["rows"].items()}

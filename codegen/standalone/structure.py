@@ -28,6 +28,8 @@ class StructureCode:
         self.names = names
         self.sets: dict[str, str] = {}
         self.rows: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
+        """What the user calls an argument of rows, for messages."""
         self.made: list[str] = []
         """Rows that steps have made, to be given back."""
 
@@ -94,9 +96,16 @@ class StructureCode:
         maps: list[str] = attrs["maps"]
         values, codomains = inputs[1 : 1 + len(maps)], inputs[1 + len(maps) :]
         entries: list[str] = []
-        for name, what, x, s in zip(maps, attrs.get("what", maps), values, codomains, strict=True):
+        called: list[str] = attrs.get("what", maps)
+        for name, what, x, s in zip(maps, called, values, codomains, strict=True):
             flags = (str(int(name in attrs.get(f, ()))) for f in ("partial", "mono", "onto"))
-            parts = (literal(name), literal(what), self.rows[x], self.sets[s], *flags)
+            parts = (
+                literal(name),
+                literal(self.shown.get(what, what)),
+                self.rows[x],
+                self.sets[s],
+                *flags,
+            )
             entries.append(f"{{{', '.join(parts)}}}")
         given = f"(Attached[]){{{', '.join(entries)}}}" if entries else "NULL"
         return f"attach({out}, {self.sets[inputs[0]]}, {len(maps)}, {given})"

@@ -20,8 +20,10 @@ TARGETS = ("openmp", "reference")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", help="a Python file with a function under @gnnc.training")
     parser.add_argument(
-        "arguments",
-        nargs="*",
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
         metavar="NAME=VALUE",
         help="arguments of the function: numbers, texts, lists as Python writes them",
     )
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         training = _training(Path(args.program), args.name)
         given = [] if args.data is None else [load(args.data, args.root)]
-        options = dict(map(_argument, args.arguments))
+        options = dict(map(_argument, args.set))
         folder = Path(args.output)
         made = build(training, given, options, folder, target=args.target, seed=args.seed)
     except (Refused, NoProgram, FileNotFoundError, ValueError, TypeError) as error:

@@ -50,10 +50,12 @@ def read_form(source: Source) -> Form:
         ProgramError: it has not the form, with line, column and what to write.
     """
     body = source.tree.body
+    _refuse_pauses(source)
     place = _place_of_loop(source)
     loop = body[place]
     assert isinstance(loop, ast.For)
     epoch = _epoch(source, loop)
+    _refuse_jumps(source, body[:place], inner=True)
     _refuse_jumps(source, loop.body)
     back, loss = _backward(source, loop)
     used, optimizer = _update(source, loop.body, back)
@@ -138,6 +140,14 @@ def _epoch(source: Source, loop: ast.For) -> str:
     return loop.target.id
 
 
+def _refuse_pauses(source: Source) -> None:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal):
+            raise source.error(
+                node, "a training gives its results at its end, by `return`, and by nothing else"
+            )
+
+
 def _refuse_jumps(source: Source, statements: Sequence[ast.stmt], inner: bool = False) -> None:
     """Raises for what leaves the loop, or an epoch before its end."""
     for node in statements:
@@ -148,14 +158,11 @@ def _refuse_jumps(source: Source, statements: Sequence[ast.stmt], inner: bool = 
                     node, f"every epoch is trained to its end: `{word}` has no place in the loop"
                 )
             case ast.Return():
-                raise source.error(node, "`return` stands behind the loop, not in it")
+                raise source.error(node, "`return` stands behind the loop")
             case ast.FunctionDef() | ast.ClassDef():
                 continue
             case _:
                 within = inner or isinstance(node, ast.For | ast.While)
-                children = [x for x in ast.walk(node) if isinstance(x, ast.Yield | ast.Await)]
-                if children and isinstance(node, ast.Expr):
-                    raise source.error(children[0], "a training gives nothing before its end")
                 for name in ("body", "orelse", "finalbody"):
                     _refuse_jumps(source, getattr(node, name, []), within)
 

@@ -1,4 +1,4 @@
-"""The structure steps of programs without Python mean what those of Python mean, op by op, on random
+"""The structure steps of programs without Python mean what those of Python do, op by op, on random
 sets."""
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def case(name: str, func: FuncOp) -> str:
         else:
             t = rows(v)
             variable = names.of("r_", n)
-            lines.append(f'Rows {variable} = given("{n}", {TYPES[str(t.elem)]}, {len(t.dims) + 1});')
+            lines.append(
+                f'Rows {variable} = given("{n}", {TYPES[str(t.elem)]}, {len(t.dims) + 1});'
+            )
             lines.append(f"(void){variable};")
             code.rows[n] = f"&{variable}"
     plan = StructurePlan(func, argument_names(func))

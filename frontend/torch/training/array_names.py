@@ -104,4 +104,4 @@ def tensors_of(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
 
 def _clean(placeholder: str) -> str:
     """A name of Dynamo's without its decoration."""
-    return re.sub(r"^[LlGg]_", "", placeholder).strip("_")
+    return re.sub(r"^[LlGg]_(loss_closure_\d+_cell_contents_)?", "", placeholder).strip("_")

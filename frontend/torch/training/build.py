@@ -49,8 +49,6 @@ def build(
     library = standalone.sources()
     march = training.options.march or toolchain.default_march()
     flags = toolchain.program_flags(march)
-    if training.options.denormals:
-        flags = (*flags, "-DGNNC_DENORMALS")
     own = BUILDS[target](captured.program, list(library), flags, march)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in {**library, **own}.items():

@@ -91,15 +91,19 @@ def load(place: str | Path, root: str = "data") -> GraphArrays:
 
 
 def _archive(path: Path) -> GraphArrays:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return _tensors({name: archive[name] for name in archive.files}, path)
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} is no .npz file: {error}") from error
+    with _read(path) as archive:
+        return _tensors({name: archive[name] for name in archive.files}, path)
 
 
 def _arrays(files: Mapping[str, Path], path: Path) -> GraphArrays:
-    return _tensors({name: np.load(f, allow_pickle=False) for name, f in files.items()}, path)
+    return _tensors({name: _read(f) for name, f in files.items()}, path)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise ValueError(f"{path} is no file of NumPy's: {error}") from error
 
 
 def _tensors(arrays: Mapping[str, Any], path: Path) -> GraphArrays:

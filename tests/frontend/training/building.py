@@ -27,26 +27,27 @@ def printed(training: Any, *args: Any, seed: int = 0, **kwargs: Any) -> str:
     return out.getvalue()
 
 
-def made(training: TrainingProgram, folder: Path, *args: Any, goal: str = "", **kwargs: Any) -> Path:
+def made(
+    training: TrainingProgram, folder: Path, *args: Any, goal: str = "", **kwargs: Any
+) -> Path:
     """The executable of a training."""
     build(training, args, kwargs, folder)
-    name = training.form.source.name
-    return compiled(folder, name, goal)
+    return compiled(folder, goal)
 
 
-def compiled(folder: Path, name: str, goal: str = "") -> Path:
+def compiled(folder: Path, goal: str = "") -> Path:
     """The executable that make makes in a folder, without a warning."""
     command = ["make", "-C", str(folder), "-j2", *([goal] if goal else [])]
     done = subprocess.run(command, env=EMPTY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr, done.stderr
-    return folder / (f"{name}-sanitized" if goal == "sanitize" else name)
+    return folder / ("train-sanitized" if goal == "sanitize" else "train")
 
 
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of a program in its folder, on one thread."""
     command = [str(program), *arguments]
-    env = {"OMP_NUM_THREADS": "1"}
+    env = {"OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"}
     return subprocess.run(command, env=env, cwd=program.parent, capture_output=True, text=True)
 
 

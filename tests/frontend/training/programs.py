@@ -1,6 +1,6 @@
 """Trainings in many forms, and graphs to train on."""
 
-# ruff: noqa: F722, F821 (names of widths, and functions of the loop language)
+# ruff: noqa: F722, F821, UP037 (names of widths, and functions of the loop language)
 
 from __future__ import annotations
 

@@ -79,6 +79,23 @@ def test_features_that_are_mostly_zeros(tmp_path: Path):
     assert_equal(trained(program), printed(masked, other, "gcn", epochs=5), 5, WITHIN)
 
 
+def test_what_is_prepared(tmp_path: Path):
+    """The first aggregation of large features is made once, from those in the folder."""
+    data = graph(nodes=22000, edges=30000)
+    program = made(masked, tmp_path, data, "gcn", dropout=0.0, epochs=3)
+    text = (tmp_path / "main.c").read_text()
+    prepared = text.split("static void make_graph")[1].split("ws_prepare =")[0]
+    assert "b_prepare" in prepared
+    assert "x_x.data" in prepared or "x_args_0.data" in prepared
+    theirs = printed(masked, data, "gcn", dropout=0.0, epochs=3)
+    assert_equal(trained(program), theirs, 3, WITHIN)
+    other = graph(seed=2, nodes=23000, edges=20000)
+    for name in other:
+        np.save(tmp_path / "data" / f"{name}.npy", other[name].numpy())
+    theirs = printed(masked, other, "gcn", dropout=0.0, epochs=3)
+    assert_equal(trained(program), theirs, 3, WITHIN)
+
+
 def test_what_was_learnt_is_written(tmp_path: Path):
     """The parameters at the end are Python's, and training goes on from them as without a break."""
     program = made(masked, tmp_path, graph(), "gcn", epochs=6)
@@ -121,4 +138,4 @@ def test_sanitized(tmp_path: Path):
 def test_the_reference_target(tmp_path: Path):
     build(masked, (graph(), "gcn"), {"epochs": 3}, tmp_path, target="reference")
     theirs = printed(masked, graph(), "gcn", epochs=3)
-    assert_equal(trained(compiled(tmp_path, "masked")), theirs, 3, 2e-5)
+    assert_equal(trained(compiled(tmp_path)), theirs, 3, 2e-5)

@@ -24,7 +24,9 @@ def eager(training: TrainingProgram) -> Any:
 @pytest.mark.parametrize("kind", ["gcn", "gat"])
 def test_losses_are_those_of_eager(kind: str):
     args, options = (graph(), kind), {"dropout": 0.0, "weight_decay": 5e-4}
-    assert_equal(printed(masked, *args, **options), printed(eager(masked), *args, **options), 20, 2e-5)
+    assert_equal(
+        printed(masked, *args, **options), printed(eager(masked), *args, **options), 20, 2e-5
+    )
 
 
 def test_losses_in_double():

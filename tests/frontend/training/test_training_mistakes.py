@@ -78,7 +78,12 @@ BODIES = [
         r"those of the optimizer: `optimizer.zero_grad\(\)`",
     ),
     (
-        loop(("    loss.backward()\n    optimizer.step()", "    optimizer.step()\n    loss.backward()")),
+        loop(
+            (
+                "    loss.backward()\n    optimizer.step()",
+                "    optimizer.step()\n    loss.backward()",
+            )
+        ),
         "optimizer.step()",
         "comes behind `backward`",
     ),
@@ -126,6 +131,12 @@ BODIES = [
         loop(("    loss.backward()", "    model.train()\n    loss.backward()")),
         "model.train()",
         "at the top of the loop",
+    ),
+    ("if data is None: return\n" + LOOP, "return", "stands behind the loop"),
+    (
+        loop(("    optimizer.step()", "    optimizer.step()\n    yield loss")),
+        "yield loss",
+        "by `return`",
     ),
     (loop(("epoch in", "(epoch, x) in")), "(epoch, x)", "the loop counts epochs"),
 ]
