@@ -41,10 +41,11 @@ OTHERS_WAIT = (
     "have accumulated one"
 )
 
-_REFUSED = (
+REFUSED = (
     *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
     *UNTRACEABLE,
 )
+"""What a loss is met with that is no whole program with its update; raised with `fullgraph`."""
 
 
 def train_step(
@@ -193,7 +194,7 @@ class TrainStep:
         if self.in_parts is None and not _has_hooks(self.optimizer):
             try:
                 return self.whole(*args, **kwargs)
-            except _REFUSED as error:
+            except REFUSED as error:
                 if self.options.fullgraph:
                     raise
                 self.report.warn(f"the update of parameters, which is not in one program: {error}")

@@ -19,7 +19,7 @@ from ....codegen.standalone.description import NoProgram, Standalone, Value
 from ....passes.inter.optimizers import RULES
 from ...training.reports import Reports
 from ..importer.binding import Imported, Result
-from ..step import StepCall
+from ..step import REFUSED, StepCall
 from .arguments import Arguments
 from .array_names import ArrayNames
 from .program import Begun, TrainingProgram
@@ -48,8 +48,7 @@ def capture(
     Raises:
         NoProgram: a part of it has no form without Python.
         ProgramError: a report has none, with its place.
-        Exception: what the training itself raises, and `gnnc.train_step` where a part of the step
-            cannot be compiled.
+        Exception: what the training itself raises.
     """
     torch.manual_seed(seed)
     options = replace(training.options, fullgraph=True, target=target)
@@ -67,7 +66,10 @@ def capture(
 def _step(training: TrainingProgram, begun: Begun) -> dict[str, Any]:
     """Runs what stands above the step and the step itself; what it returns, by name."""
     training.set_modes(begun)
-    out = begun.step(*begun.functions.inputs.values())
+    try:
+        out = begun.step(*begun.functions.inputs.values())
+    except REFUSED as error:
+        raise NoProgram(f"the step is not one program: {error}") from error
     names = (training.form.loss, *training.form.results)
     return dict(zip(names, out if training.form.results else (out,), strict=True))
 

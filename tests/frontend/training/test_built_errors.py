@@ -89,6 +89,31 @@ def test_wrong_data(name: str, program: Path, tmp_path: Path):
     assert message in done.stderr
 
 
+@gnnc.training
+def branches(data):
+    model = nn.Linear(FEATURES, CLASSES)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _epoch in range(2):
+        optimizer.zero_grad()
+        out = model(data.x)
+        if data.x.shape[0] > 100:
+            out = 2 * out
+        loss = F.cross_entropy(out, data.y)
+        loss.backward()
+        optimizer.step()
+
+
+def test_data_of_another_branch(tmp_path: Path):
+    program = made(branches, tmp_path, graph())
+    assert run(program).returncode == 0
+    small = graph(nodes=100)
+    for name in ("x", "y"):
+        np.save(tmp_path / "data" / f"{name}.npy", small[name].numpy())
+    done = run(program)
+    assert done.returncode == 1
+    assert "error: the program is made for x.shape[0] > 100" in done.stderr
+
+
 def test_wrong_options(program: Path):
     assert run(program, "--epochs", "many").returncode == 1
     done = run(program, "--what")
@@ -153,19 +178,15 @@ def in_torch(data, optimizer=torch.optim.SGD):
 def test_a_step_that_is_not_one_program(tmp_path: Path):
     data = graph()
     data._arrays["a"] = torch.eye(3)
-    with pytest.raises(Exception, match="eigvalsh"):
+    with pytest.raises(NoProgram, match="eigvalsh"):
         build(in_torch, (data,), {}, tmp_path)
 
 
 def test_an_optimizer_without_a_rule(tmp_path: Path):
-    with pytest.raises(Exception, match="Adamax has no rule"):
+    with pytest.raises(NoProgram, match="Adamax has no rule"):
         build(masked, (graph(), "gcn"), {"optimizer": "Adamax"}, tmp_path)
 
 
 def test_an_unknown_target(tmp_path: Path):
     with pytest.raises(ValueError, match="'gpu': there are openmp, reference"):
         build(masked, (graph(), "gcn"), {}, tmp_path, target="gpu")
-
-
-def test_no_program_is_an_error_of_its_own():
-    assert issubclass(NoProgram, RuntimeError)

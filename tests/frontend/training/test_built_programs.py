@@ -17,6 +17,8 @@ from .programs import graph, indexed, loops, masked, relational, sparse_graph
 WITHIN = 1e-6
 """How far the losses may be apart, which are printed with all digits: kernels are the same."""
 
+LONG = pytest.mark.long
+
 OPTIMIZERS = {
     "momentum": {"optimizer": "SGD", "lr": 0.1, "momentum": 0.9, "dampening": 0.3},
     "adamw": {"optimizer": "AdamW", "weight_decay": 0.1, "amsgrad": True, "maximize": False},
@@ -25,7 +27,7 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat"])
+@pytest.mark.parametrize("kind", ["gcn", pytest.param("sage", marks=LONG), "gin", "gat"])
 def test_losses(kind: str, tmp_path: Path):
     """With dropout, so the masks are Python's too; gin has running statistics."""
     theirs = printed(masked, graph(), kind)
@@ -44,7 +46,9 @@ def test_losses_in_double(tmp_path: Path):
     assert_equal(trained(made(masked, tmp_path, data, "gcn")), theirs, 20, 1e-12)
 
 
-@pytest.mark.parametrize("name", list(OPTIMIZERS))
+@pytest.mark.parametrize(
+    "name", ["momentum", *(pytest.param(n, marks=LONG) for n in ("adamw", "adagrad", "rmsprop"))]
+)
 def test_optimizers(name: str, tmp_path: Path):
     options = OPTIMIZERS[name]
     theirs = printed(masked, graph(), "gcn", **options)
@@ -116,7 +120,7 @@ def test_what_was_learnt_is_written(tmp_path: Path):
         torch.testing.assert_close(found[name], x.detach(), rtol=1e-6, atol=1e-7)
 
 
-def test_threads_and_options(tmp_path: Path):
+def test_options(tmp_path: Path):
     program = made(masked, tmp_path, graph(), "gcn", epochs=3)
     moved = tmp_path / "elsewhere"
     (tmp_path / "data").rename(moved)
@@ -135,6 +139,7 @@ def test_sanitized(tmp_path: Path):
     assert_equal(trained(program), printed(relational, without_edges, epochs=3), 3, WITHIN)
 
 
+@LONG
 def test_the_reference_target(tmp_path: Path):
     build(masked, (graph(), "gcn"), {"epochs": 3}, tmp_path, target="reference")
     theirs = printed(masked, graph(), "gcn", epochs=3)
