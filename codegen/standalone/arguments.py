@@ -105,11 +105,11 @@ class ArgumentCode:
     # ------------------------------------------------------------ rows
 
     def _variable(self, r: RowsArgument) -> str:
-        return self.names.of("x_", r.name)
+        return self.names.of("x_", r.label)
 
     def row_count(self, name: str) -> str:
         """How many rows an argument has."""
-        return f"{self.names.of('x_', name)}.rows"
+        return f"{self._variable(next(r for r in self.what.rows if r.name == name))}.rows"
 
     def _rows(self, r: RowsArgument) -> None:
         variable, kind = self._variable(r), C_TYPES[r.elem]
@@ -135,7 +135,7 @@ class ArgumentCode:
 
     def _numbers(self, r: RowsArgument, what: Numbers) -> None:
         variable = self._variable(r)
-        options = self.names.of("o_", r.name)
+        options = self.names.of("o_", r.label)
         given = ", ".join(f".{k} = {_option(k, x)}" for k, x in what.options.items())
         self.declared.append(f"static const Options {options} = {{{given}}};")
         self.declared.append(f"static {C_TYPES[r.elem]} {variable}[{r.width}];")
@@ -144,7 +144,7 @@ class ArgumentCode:
             counted = next(x for x in self.what.rows if x.name == what.count)
             steps = f"*({C_TYPES[counted.elem]} *){self._variable(counted)}.data"
         elif not what.begun:
-            first = self.names.of("begun_", r.name)
+            first = self.names.of("begun_", r.label)
             self.declared.append(f"static int {first} = 1;")
             self.after.append(f"{first} = 0;")
         call = (

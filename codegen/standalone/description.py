@@ -98,9 +98,11 @@ class Fixed:
 
 @dataclass(frozen=True)
 class RowsArgument:
-    """An argument of rows: `elem` is the type of its numbers, `width` how many a row has."""
+    """An argument of rows: `elem` is the type of its numbers, `width` how many a row has. `label`
+    is what the program calls it, each by another."""
 
     name: str
+    label: str
     elem: str
     width: int
     source: OfArray | SizeText | Key | Numbers | Fixed

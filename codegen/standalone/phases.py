@@ -45,9 +45,10 @@ class PhaseCode:
 
     def _required(self) -> None:
         for domain, count in self.phase["required"]:
-            self.ready.append(
-                f"want_size({literal(domain[0])}, {self.tables.size(domain)}, {count});"
-            )
+            size = self.tables.size(domain)
+            line = f"want_size({literal(domain[0])}, {size}, {count});"
+            if line not in self.ready:
+                self.ready.append(line)
 
     def _slots(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
@@ -57,22 +58,17 @@ class PhaseCode:
             if b["kind"] == "temporary":
                 slots.setdefault(("own", k) if b["slot"] is None else b["slot"], []).append(k)
         for members in slots.values():
-            longest = "0"
-            lines: list[str] = []
+            most: dict[str, int] = {}
             for k in members:
                 b = buffers[k]
-                bytes_of_row = math.prod(b["row"]) * b["bytes"]
-                size = f"{self.tables.size(b['domain'])} * INT64_C({bytes_of_row})"
-                lines.append(f"    most = greater(most, {size});")
-                longest = "most"
+                count = self.tables.size(b["domain"])
+                most[count] = max(most.get(count, 0), math.prod(b["row"]) * b["bytes"])
+            sizes = [f"{count} * {size}" for count, size in most.items()]
+            longest = sizes[0]
+            for other in sizes[1:]:
+                longest = f"greater({longest}, {other})"
             chain = " = ".join(f"{self.b}[{k}]" for k in members)
-            self.ready += [
-                "{",
-                "    int64_t most = 0;",
-                *lines,
-                f"    {chain} = reserve({longest});",
-                "}",
-            ]
+            self.ready.append(f"{chain} = reserve({longest});")
 
     def _bind(self, k: int, b: Mapping[str, Any]) -> None:
         target = f"{self.b}[{k}]"

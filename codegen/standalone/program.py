@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .arguments import ArgumentCode
@@ -115,7 +116,7 @@ class _Printer:
                 self.globals += made.declared
         kept = set(handed.values())
         lines += [f"drop_rows({x});" for x in code.made if x not in kept]
-        return lines, phases
+        return without_unused(lines, code.sets.values()), phases
 
     def _prepare(self, phases: Mapping[str, PhaseCode]) -> list[str]:
         return [phases["prepare"].call] if "prepare" in phases else []
@@ -139,6 +140,17 @@ class _Printer:
         count = self.arguments.row_count(argument) if output["domain"] is not None else "1"
         size = f"(size_t)({count} * INT64_C({row.width * BYTES[row.elem]}))"
         return f"memcpy({self.values[argument]}, {self.values[result]}, {size});"
+
+
+def without_unused(lines: Sequence[str], variables: Iterable[str]) -> list[str]:
+    """The lines, of which those that make a set that no other reads only make it: to check maps."""
+    text = "\n".join(lines)
+    once = {f"Set *{v} = " for v in variables if len(re.findall(rf"\b{v}\b", text)) == 1}
+    out: list[str] = []
+    for line in lines:
+        head, equals, rest = line.partition(" = ")
+        out.append(rest if f"{head}{equals}" in once else line)
+    return out
 
 
 def function(head: str, lines: Iterable[str]) -> str:

@@ -56,6 +56,7 @@ class Arguments:
         self.matrices: dict[int, Tensor] = {}
         self.symbols: dict[str, tuple[int, int]] = {}
         self.odd_sizes: list[tuple[sympy.Expr, tuple[int, int]]] = []
+        self.numbered: dict[int, str] = {}
         self.made = dict(self._made())
         for i, x in enumerate(call.given):
             if isinstance(x, Tensor) and not isinstance(self.made.get(i), Numbers | Fixed):
@@ -78,9 +79,11 @@ class Arguments:
                 yield place, self.names.kept(self.call.given[k.placeholder], name)
                 place += 1
             optimizer = self.names.begun.step.optimizer
+            self.numbered[place] = self.names.kept(self.call.given[k.placeholder], "numbers")[1]
             yield place, Numbers(kind_of(k.rule), options_of(optimizer, group), count, begun)
             place += 1
         for bounds in self.call.given[place:]:
+            self.numbered[place] = "bounds"
             yield place, Fixed(tuple(bounds.tolist()))
             place += 1
 
@@ -224,10 +227,22 @@ class Arguments:
         return found
 
     def rows(self) -> list[RowsArgument]:
-        return [
-            RowsArgument(r.name, r.elem, math.prod(r.shape), self._row_source(r))
-            for r in self.imported.rows
-        ]
+        found: list[RowsArgument] = []
+        labels: set[str] = set()
+        for r in self.imported.rows:
+            label = self._label(r)
+            label = f"{label}.{r.name}" if label in labels else label
+            labels.add(label)
+            source = self._row_source(r)
+            found.append(RowsArgument(r.name, label, r.elem, math.prod(r.shape), source))
+        return found
+
+    def _label(self, r: RowsBinding) -> str:
+        """What an argument is called: as its array, or as the parameter whose numbers it is."""
+        if not isinstance(r.source, FromTensor):
+            return r.name
+        place = r.source.placeholder
+        return self.numbered.get(place) or self.arrays[self.places[place]].name
 
     def _row_source(self, r: RowsBinding) -> OfArray | SizeText | Key | Numbers | Fixed:
         match r.source:
