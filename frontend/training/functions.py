@@ -98,10 +98,11 @@ class _Arrays(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _is_path(self, node: ast.AST) -> bool:
-        """Whether it is a local name of the setup, or attributes and items by key of one."""
+        """Whether it is a name of the setup or the module, or attributes and items of one."""
         match node:
             case ast.Name(name, ast.Load()):
-                return name in self.names and name not in self.own
+                known = name in self.names or name in self.form.source.function.__globals__
+                return known and name not in self.own
             case ast.Attribute(value, _, ast.Load()):
                 return self._is_path(value)
             case ast.Subscript(value, ast.Constant(str()), ast.Load()):

@@ -34,8 +34,6 @@ class ArrayNames:
         self._known: dict[int, tuple[Tensor, tuple[str, str]]] = {}
         self._used: set[tuple[str, str]] = set()
         self._entries: dict[int, Entry] = {}
-        for name, x in begun.functions.inputs.items():
-            self._note(x, DATA, name)
         for value in begun.names.values():
             for own, x in arrays_of(value):
                 self._note(x, DATA, own)
@@ -44,6 +42,8 @@ class ArrayNames:
             front = "" if len(modules) == 1 else f"{name}."
             for own, x in (*module.named_parameters(), *module.named_buffers()):
                 self._note(x, PARAMETERS, front + own)
+        for name, x in begun.functions.inputs.items():
+            self._note(x, DATA, name)
         for name, value in begun.names.items():
             for own, x in tensors_of(name, value):
                 self._note(x, PARAMETERS if x.requires_grad else DATA, own)

@@ -11,7 +11,8 @@ from torch import nn
 
 import gnnc
 from gnnc.codegen.standalone.description import NoProgram
-from gnnc.frontend.torch.training.build import build
+from gnnc.frontend.tools.build_command import TARGETS
+from gnnc.frontend.torch.training.build import BUILDS, build
 
 from .building import made, run
 from .programs import CLASSES, FEATURES, graph, masked
@@ -188,5 +189,6 @@ def test_an_optimizer_without_a_rule(tmp_path: Path):
 
 
 def test_an_unknown_target(tmp_path: Path):
+    assert tuple(BUILDS) == TARGETS
     with pytest.raises(ValueError, match="'gpu': there are openmp, reference"):
         build(masked, (graph(), "gcn"), {}, tmp_path, target="gpu")

@@ -5,14 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+import gnnc
 from gnnc.frontend.torch.training.build import build
 from gnnc.frontend.torch.training.data import GraphArrays, load
 from gnnc.frontend.torch.training.program import TrainingProgram
 
 from .building import assert_equal, compiled, made, numbers, printed, trained
-from .programs import graph, indexed, loops, masked, relational, sparse_graph
+from .programs import CLASSES, FEATURES, graph, indexed, loops, masked, relational, sparse_graph
 
 WITHIN = 1e-6
 """How far the losses may be apart, which are printed with all digits: kernels are the same."""
@@ -98,6 +100,49 @@ def test_what_is_prepared(tmp_path: Path):
         np.save(tmp_path / "data" / f"{name}.npy", other[name].numpy())
     theirs = printed(masked, other, "gcn", dropout=0.0, epochs=3)
     assert_equal(trained(program), theirs, 3, WITHIN)
+
+
+SHARED = graph(nodes=50, edges=200)
+
+
+class Scaled(nn.Module):
+    """A module with a buffer that its forward changes, and one that the step reads from outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(FEATURES, CLASSES)
+        self.calls: torch.Tensor
+        self.scale: torch.Tensor
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("scale", torch.full((CLASSES,), 0.5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.linear(x) / self.calls.sqrt()
+
+
+@gnnc.training
+def buffers(epochs=5):
+    model = Scaled()
+    weights = torch.linspace(1, 2, CLASSES)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for epoch in range(epochs):
+        optimizer.zero_grad()
+        out = model(SHARED.x) * model.scale
+        loss = F.cross_entropy(out, SHARED.y, weight=weights)
+        loss.backward()
+        optimizer.step()
+        print(epoch, loss.item())
+
+
+def test_buffers_and_names_of_the_module(tmp_path: Path):
+    theirs = printed(buffers)
+    assert_equal(trained(made(buffers, tmp_path)), theirs, 5, WITHIN)
+    found = sorted(f.stem for f in (tmp_path / "data").iterdir())
+    assert found == ["weights", "x", "y"]
+    kept = load(tmp_path / "parameters")
+    assert (float(kept["calls"]), float(kept["scale"][0])) == (0.0, 0.5)
+    assert float(load(tmp_path / "trained")["calls"]) == 5.0
 
 
 def test_what_was_learnt_is_written(tmp_path: Path):
