@@ -125,20 +125,28 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A part of a line: a text, the epoch (None), or a value; with a `format` of printf, or as
-    Python shows it."""
+class OfEpoch:
+    """Arithmetic of whole numbers with the number of the epoch, which `text` calls `name`."""
 
-    what: str | Value | None
+    text: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a line: a text, a value, or a number that the epoch gives; with a `format` of
+    printf, or as Python shows it."""
+
+    what: str | Value | OfEpoch
     format: str | None = None
 
 
 @dataclass(frozen=True)
 class Line:
-    """What is printed after an epoch, where `every` divides its number."""
+    """What is printed after an epoch, always or where `when` is not 0."""
 
     pieces: tuple[Piece, ...]
-    every: int = 1
+    when: OfEpoch | None = None
 
 
 @dataclass(frozen=True)

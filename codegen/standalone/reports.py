@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .description import Line, Piece, Value
+from .description import Line, OfEpoch, Piece, SizeText, Value
 from .names import C_TYPES, literal
+from .sizes import c_size
 
 
 def report(lines: Sequence[Line], values: Mapping[str, str]) -> list[str]:
@@ -13,8 +14,17 @@ def report(lines: Sequence[Line], values: Mapping[str, str]) -> list[str]:
     out: list[str] = []
     for line in lines:
         calls = " ".join(_piece(p, values) for p in line.pieces)
-        out.append(calls if line.every == 1 else f"if (epoch % {line.every} == 0) {{ {calls} }}")
+        out.append(calls if line.when is None else f"if ({of_epoch(line.when)}) {{ {calls} }}")
     return out
+
+
+def of_epoch(what: OfEpoch) -> str:
+    """The C expression of a number that the epoch gives.
+
+    Raises:
+        NoProgram: it is no arithmetic of whole numbers.
+    """
+    return c_size(SizeText(what.text, {what.name: (0, 0)}), lambda array, dimension: "epoch")
 
 
 def _piece(piece: Piece, values: Mapping[str, str]) -> str:
@@ -30,11 +40,11 @@ def _piece(piece: Piece, values: Mapping[str, str]) -> str:
             if elem == "i1":
                 return f"print_bool({number});"
             return f'printf("%" PRId64, (int64_t){number});'
-        case None:
-            return _formatted(piece.format or "d", "epoch")
+        case OfEpoch() as number:
+            return _formatted(piece.format or "d", of_epoch(number))
 
 
 def _formatted(spec: str, number: str) -> str:
     if spec[-1] == "d":
-        return f'printf("%{spec[:-1]}" PRId64, (int64_t){number});'
-    return f'printf("%{spec}", (double){number});'
+        return f'printf("%{spec[:-1]}" PRId64, (int64_t)({number}));'
+    return f'printf("%{spec}", (double)({number}));'

@@ -5,11 +5,13 @@ epoch, and numbers of the step.
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...codegen.standalone.description import Epochs, Line, Piece, Value
+from ...codegen.standalone.description import Epochs, Line, NoProgram, OfEpoch, Piece, Value
+from ...codegen.standalone.reports import of_epoch
 from .form import Form
 from .names import loads
 
@@ -42,7 +44,7 @@ class Reports:
                     "behind the loop a program without Python writes what it has learnt, and "
                     "nothing else is done: evaluate what `gnnc.load('trained')` gives",
                 )
-        return [line for s in self.form.reports for line in self._lines(s, 1)]
+        return [line for s in self.form.reports for line in self._lines(s, None)]
 
     def epochs(self) -> Epochs:
         """The range that the loop runs over."""
@@ -54,20 +56,27 @@ class Reports:
     def error(self, at: ast.AST, message: str) -> Exception:
         return self.form.source.error(at, message)
 
-    def _lines(self, statement: ast.stmt, every: int) -> list[Line]:
+    def _lines(self, statement: ast.stmt, when: OfEpoch | None) -> list[Line]:
         match statement:
             case ast.Expr(ast.Call(ast.Name("print"), args, keywords)):
-                return [Line(tuple(self._printed(args, keywords)), every)]
-            case ast.If(ast.Compare(ast.BinOp(ast.Name(name), ast.Mod(), divisor), [ast.Eq()],
-                                    [ast.Constant(0)]), body, []) if (
-                name == self.form.epoch and every == 1
-            ):  # fmt: skip
-                number = self._evaluated(divisor)
-                if not isinstance(number, int) or number < 1:
-                    raise self.error(divisor, "this is a number of epochs, from 1")
-                return [line for s in body for line in self._lines(s, number)]
+                return [Line(tuple(self._printed(args, keywords)), when)]
+            case ast.If(test, body, []) if when is None:
+                only = self._of_epoch(test)
+                return [line for s in body for line in self._lines(s, only)]
             case _:
                 raise self.error(statement, ALLOWED)
+
+    def _of_epoch(self, x: ast.expr) -> OfEpoch:
+        """Arithmetic of the epoch and of numbers that the setup has."""
+        if loads([x]) & {self.form.loss, *self.form.results}:
+            raise self.error(x, ALLOWED)
+        text = ast.unparse(_Folded(self._evaluated, self.form.epoch).visit(copy.deepcopy(x)))
+        found = OfEpoch(text, self.form.epoch)
+        try:
+            of_epoch(found)
+        except NoProgram:
+            raise self.error(x, ALLOWED) from None
+        return found
 
     def _printed(self, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> list[Piece]:
         words = {"sep": " ", "end": "\n"}
@@ -105,9 +114,9 @@ class Reports:
         return [Piece(piece.what, spec)]
 
     def _number(self, x: ast.expr) -> Piece:
+        if not loads([x]) & {self.form.loss, *self.form.results}:
+            return Piece(self._of_epoch(x))
         match x:
-            case ast.Name(name) if name == self.form.epoch:
-                return Piece(None)
             case ast.Call(ast.Attribute(ast.Name(name), "item"), [], []):
                 value = self.value(name)
             case ast.Call(ast.Name("float"), [ast.Name(name)], []):
@@ -124,3 +133,15 @@ class Reports:
             ast.fix_missing_locations(ast.Expression(x)), self.form.source.filename, "eval"
         )
         return eval(code, self.form.source.function.__globals__, dict(self.names))
+
+
+class _Folded(ast.NodeTransformer):
+    """Puts the numbers in the place of what the epoch is not in."""
+
+    def __init__(self, evaluated: Callable[[ast.expr], Any], epoch: str) -> None:
+        self.evaluated, self.epoch = evaluated, epoch
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr) and self.epoch not in loads([node]):
+            return ast.copy_location(ast.Constant(self.evaluated(node)), node)
+        return self.generic_visit(node)

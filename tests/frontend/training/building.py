@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,18 @@ def printed(training: Any, *args: Any, seed: int = 0, **kwargs: Any) -> str:
     with contextlib.redirect_stdout(out):
         training(*args, **kwargs)
     return out.getvalue()
+
+
+def loaded(text: str, path: Path) -> Any:
+    """The module of a file with this text."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("training_file", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["training_file"] = module  # where Dynamo looks names up
+    spec.loader.exec_module(module)
+    return module
 
 
 def made(

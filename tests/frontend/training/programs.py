@@ -100,8 +100,13 @@ def indexed(data, bound=0.5, epochs=20):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), bound)
         optimizer.step()
-        if epoch % 5 == 0:
-            print(f"{epoch:3d} of {epochs}: loss {loss.item():.5f},", "right", float(right))
+        if epoch % 5 == 0 or epoch == epochs - 1:
+            print(
+                f"{epoch:3d} of {epochs}: loss {loss.item():.5f},",
+                "right",
+                float(right),
+                -epoch // 2,
+            )
 
 
 @gnnc.training

@@ -14,7 +14,7 @@ from gnnc.codegen.standalone.description import NoProgram
 from gnnc.frontend.tools.build_command import TARGETS
 from gnnc.frontend.torch.training.build import BUILDS, build
 
-from .building import made, run
+from .building import loaded, made, run
 from .programs import CLASSES, FEATURES, graph, masked
 
 
@@ -122,30 +122,40 @@ def test_wrong_options(program: Path):
     assert "usage: " in done.stderr
 
 
-def trains(report: Callable[..., None] = print, after: bool = False):
-    """A training with a report that nobody can print without Python."""
-
-    @gnnc.training
-    def training(data):
-        model = nn.Linear(FEATURES, CLASSES)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(2):
-            optimizer.zero_grad()
-            out = model(data.x)
-            loss = F.cross_entropy(out, data.y)
-            loss.backward()
-            optimizer.step()
-            report(epoch, out.sum().item())
-
-    return training
+REPORTS = {
+    "log.append(loss.item())": "prints texts, the epoch and numbers",
+    "print(out.sum().item())": "prints texts, the epoch and numbers",
+    "print(loss)": "prints texts, the epoch and numbers",
+    "print(epoch / 2)": "prints texts, the epoch and numbers",
+    "if loss.item() < 1: print(epoch)": "prints texts, the epoch and numbers",
+    "print(out.item())": "`out` is no single number that the step computes",
+    "print(f'{loss.item():>9}')": "a number is formatted as",
+}
 
 
-def test_a_report_without_form(tmp_path: Path):
-    with pytest.raises(gnnc.ProgramError, match="prints texts, the epoch and numbers") as caught:
-        build(trains(), (graph(),), {}, tmp_path)
-    assert caught.value.text is not None
-    assert "report(epoch, out.sum().item())" in caught.value.text
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("report", list(REPORTS))
+def test_a_report_without_form(report: str, tmp_path: Path):
+    """Python can do it, a program without Python cannot."""
+    text = f"""
+import gnnc, torch
+import torch.nn.functional as F
+@gnnc.training
+def reports(data, log=()):
+    model = torch.nn.Linear({FEATURES}, {CLASSES})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        optimizer.zero_grad()
+        out = model(data.x)
+        loss = F.cross_entropy(out, data.y)
+        loss.backward()
+        optimizer.step()
+        {report}
+"""
+    module = loaded(text, tmp_path / "reports.py")
+    with pytest.raises(gnnc.ProgramError, match=REPORTS[report]) as caught:
+        build(module.reports, (graph(),), {}, tmp_path / "out")
+    assert caught.value.lineno == 14
+    assert not (tmp_path / "out").exists()
 
 
 @gnnc.training

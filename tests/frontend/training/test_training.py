@@ -42,7 +42,7 @@ def test_other_forms(training: TrainingProgram):
 
 def test_what_is_named_in_the_step_is_there_behind():
     text = printed(indexed, graph())
-    assert len(text.splitlines()) == 4
+    assert len(text.splitlines()) == 5
     assert text.startswith("  5 of 20: loss 1.")
     assert " right 0." in text
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gnnc
+
+from .building import loaded
 
 HEAD = """
 import gnnc, torch
@@ -144,15 +145,8 @@ BODIES = [
 
 def define(body: str, folder: Path) -> Any:
     """The module of a file with the training."""
-    path = folder / "training.py"
     lines = body.strip("\n").splitlines()
-    path.write_text(HEAD + "".join(f"    {line}\n" for line in lines))
-    spec = importlib.util.spec_from_file_location("training_file", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(HEAD + "".join(f"    {line}\n" for line in lines), folder / "training.py")
 
 
 @pytest.mark.parametrize(("body", "place", "message"), BODIES, ids=[b[2][:40] for b in BODIES])
