@@ -29,8 +29,7 @@ CHECKS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
 run: {program}
 \t./{program}
 
-# The same program with the checks of the address and undefined-behaviour sanitizers. What is made
-# of the graph stays until the end: run it with ASAN_OPTIONS=detect_leaks=0.
+# the same program with the checks of the address and undefined-behaviour sanitizers
 sanitize: $(OBJECTS:.o=.c)
 \t$(CC) $(FLAGS) $(CHECKS) -o {program}-sanitized $^ -lm
 

@@ -61,7 +61,7 @@ def compiled(folder: Path, goal: str = "") -> Path:
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of a program in its folder, on one thread."""
     command = [str(program), *arguments]
-    env = {"OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"}
+    env = {"OMP_NUM_THREADS": "1"}
     return subprocess.run(command, env=env, cwd=program.parent, capture_output=True, text=True)
 
 
