@@ -10,7 +10,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import gnnc
-from gnnc.codegen.standalone.description import NoProgram
+from gnnc.codegen.standalone.description import NoProgram, SizeText
+from gnnc.codegen.standalone.names import CNames
+from gnnc.codegen.standalone.sizes import c_size
+from gnnc.codegen.standalone.structure import StructureCode
 from gnnc.frontend.tools.build_command import TARGETS
 from gnnc.frontend.torch.training.build import BUILDS, build
 
@@ -196,6 +199,32 @@ def test_a_step_that_is_not_one_program(tmp_path: Path):
 def test_an_optimizer_without_a_rule(tmp_path: Path):
     with pytest.raises(NoProgram, match="Adamax has no rule"):
         build(masked, (graph(), "gcn"), {"optimizer": "Adamax"}, tmp_path)
+
+
+def test_a_structure_step_that_the_library_lacks():
+    with pytest.raises(NoProgram, match=r"no structure step 'sort' \(for s\)"):
+        StructureCode(CNames()).step("sort", ["g"], ["s"], {})
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("n", "here"),
+        ("2 * n - 1", "((INT64_C(2) * here) - INT64_C(1))"),
+        ("n // 2 % 3", "floor_mod(floor_div(here, INT64_C(2)), INT64_C(3))"),
+        ("max(n, 1)", "(here > INT64_C(1) ? here : INT64_C(1))"),
+        ("n > 1 and not n == k", "((here > INT64_C(1)) && (!(here == INT64_C(7))))"),
+        ("-n <= 3", "((-here) <= INT64_C(3))"),
+    ],
+)
+def test_sizes_in_c(text: str, code: str):
+    assert c_size(SizeText(text, {"n": (0, 0), "k": 7}), lambda array, dimension: "here") == code
+
+
+@pytest.mark.parametrize("text", ["n / 2", "1.5", "n ** 2", "math.ceil(n)", "m", "1 < n < 3"])
+def test_sizes_without_form_in_c(text: str):
+    with pytest.raises(NoProgram, match="is no arithmetic of whole numbers"):
+        c_size(SizeText(text, {"n": (0, 0)}), lambda array, dimension: "here")
 
 
 def test_an_unknown_target(tmp_path: Path):
