@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .frontend.torch.loops.program import program
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
+    from .frontend.torch.training.data import load
+    from .frontend.torch.training.program import training
     from .runtime.cpu.pool import release_memory
 
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "Weights",
     "compile",
     "explain",
+    "load",
     "program",
     "release_memory",
     "train_step",
+    "training",
 ]
 __version__ = "0.1.0"
 
@@ -54,9 +58,11 @@ _HOMES = {
     "Weights": ".frontend.loops.declarations",
     "compile": ".frontend.torch.compile",
     "explain": ".frontend.torch.report",
+    "load": ".frontend.torch.training.data",
     "program": ".frontend.torch.loops.program",
     "release_memory": ".runtime.cpu.pool",
     "train_step": ".frontend.torch.step",
+    "training": ".frontend.torch.training.program",
 }
 
 

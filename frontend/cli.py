@@ -1,4 +1,6 @@
-"""`gnnc`: train a model both ways, time models against other libraries, describe this machine."""
+"""`gnnc`: train a model both ways, build a training as a C program, time models against other
+libraries, describe this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__, bench
-from .tools import info, train_command
+from .tools import build_command, info, train_command
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -20,6 +22,7 @@ def main(args: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module, text in (
         ("train", train_command, "train a model eagerly and compiled, and compare the two"),
+        ("build", build_command, "make a training a C program that trains without Python"),
         ("bench", bench, "time training epochs against PyG and DGL"),
         ("info", info, "what of the things gnnc can use this machine has"),
     ):

@@ -194,6 +194,7 @@ class Program:
                 f"this program is for the target {data['target']}, which {data['runtime']} runs: "
                 f"the one at hand is {RUNTIME}"
             )
+        self.data: dict[str, Any] = data
         self.target: str = data["target"]
         chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
         self.source: str = chosen + data["source"]

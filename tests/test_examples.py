@@ -84,6 +84,19 @@ def test_loops_example(capsys: pytest.CaptureFixture[str]):
     assert [gnnc.explain(p).fallbacks for p in programs] == [[], [], []]
 
 
+def test_training_example(capsys: pytest.CaptureFixture[str]):
+    program = example("training").citation
+    torch.manual_seed(0)
+    program(epochs=20)
+    printed = capsys.readouterr().out.split()
+    assert printed[::2] == [str(k) for k in range(20)]
+    assert float(printed[-1]) < float(printed[1]) - 0.05
+    assert len(inspect.getsource(program.__wrapped__).splitlines()) <= 13
+    text = (ROOT / "docs" / "training.md").read_text()
+    (shown,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert re.sub(" +#.*", "", inspect.getsource(program.__wrapped__)) == shown
+
+
 Calls = list[list[str]]
 
 

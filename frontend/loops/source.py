@@ -18,9 +18,11 @@ class Source:
         TypeError: it is no function written with `def`, or its source is not to be had.
     """
 
-    def __init__(self, function: object) -> None:
+    def __init__(self, function: object, reader: str = "gnnc.program") -> None:
+        """`reader` is the decorator that messages name."""
+        self.reader = reader
         if not isinstance(function, types.FunctionType):
-            raise TypeError(f"gnnc.program takes a function, not {type(function).__name__}")
+            raise TypeError(f"{reader} takes a function, not {type(function).__name__}")
         self.function = function
         self.name = function.__name__
         self.filename = function.__code__.co_filename
@@ -28,7 +30,7 @@ class Source:
             lines, _ = inspect.findsource(function)
         except OSError as error:
             raise TypeError(
-                f"gnnc.program reads the source of {self.name}, and finds none: write it in a file"
+                f"{reader} reads the source of {self.name}, and finds none: write it in a file"
             ) from error
         self.lines = lines
         self.tree = self._find(function.__code__.co_firstlineno)
@@ -40,7 +42,7 @@ class Source:
                 start = min(d.lineno for d in (*node.decorator_list, node))
                 if start == first and node.name == self.name:
                     return node
-        raise TypeError(f"gnnc.program takes a function written with `def`, {self.name} is none")
+        raise TypeError(f"{self.reader} takes a function written with `def`, {self.name} is none")
 
     def error(self, at: ast.AST, message: str) -> ProgramError:
         """The error at a place of the tree."""

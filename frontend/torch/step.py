@@ -11,7 +11,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, fx, nn
@@ -41,10 +41,11 @@ OTHERS_WAIT = (
     "have accumulated one"
 )
 
-_REFUSED = (
+REFUSED = (
     *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
     *UNTRACEABLE,
 )
+"""What a loss is met with that is no whole program with its update; raised with `fullgraph`."""
 
 
 def train_step(
@@ -135,6 +136,7 @@ class TrainStep:
         self.options = options
         self.in_parts: Callable[..., Any] | None = None
         self.loss = loss
+        self.witness: Witness | None = None
 
         @functools.wraps(loss.forward if isinstance(loss, nn.Module) else loss)
         def with_mark(*args: Any, **kwargs: Any) -> Any:
@@ -192,7 +194,7 @@ class TrainStep:
         if self.in_parts is None and not _has_hooks(self.optimizer):
             try:
                 return self.whole(*args, **kwargs)
-            except _REFUSED as error:
+            except REFUSED as error:
                 if self.options.fullgraph:
                     raise
                 self.report.warn(f"the update of parameters, which is not in one program: {error}")
@@ -204,6 +206,7 @@ class TrainStep:
         step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report)
 
         def run(*args: Any) -> Any:
+            step.witness = self.witness
             out, self.made = step(self.turn, args)
             return out
 
@@ -236,6 +239,27 @@ class Made:
     bounds: torch.dtype
 
 
+@dataclass(frozen=True)
+class StepCall:
+    """A call of a program: the graph that it was made from, whose placeholders come first in what
+    it is given, and for each parameter its group."""
+
+    graph: fx.GraphModule
+    made: Made
+    given: Sequence[Any]
+    groups: Sequence[Mapping[str, Any]]
+
+
+class Witness(Protocol):
+    """Who is told of the calls of a step's program."""
+
+    def begins(self, call: StepCall) -> None:
+        """Nothing has been changed yet."""
+
+    def ends(self, out: Sequence[Any]) -> None:
+        """What the graph gives."""
+
+
 class GraphStep:
     """A step of training for one graph of Dynamo's, compiled for the first call's optimizer."""
 
@@ -254,6 +278,7 @@ class GraphStep:
         self.wanting: list[int] | None = None
         self.made: dict[object, Made] = {}
         self.counts, self.rows = Counts(), NumberRows()
+        self.witness: Witness | None = None
 
     def __call__(self, turn: Turn, args: Sequence[Any]) -> tuple[Any, Turn]:
         """What the graph gives for its placeholders, and what was done with the gradients."""
@@ -309,7 +334,12 @@ class GraphStep:
                 extra.append(waiting(x))
         if bounds := self.clipping.bounds():
             extra.append(self.rows.hold(len(rows), made.bounds, bounds))
+        if self.witness is not None:
+            groups = [homes[id(args[k.placeholder])][0] for k in parameters]
+            self.witness.begins(StepCall(self.graph, made, (*args, *extra), groups))
         out = made.program(*args, *extra)
+        if self.witness is not None:
+            self.witness.ends(out)
         for state, name, y in begun:
             state[name] = y
         for state, before in zip(states, steps, strict=True):

@@ -38,6 +38,7 @@ __all__ = [
     "default_march",
     "get_bytes",
     "load",
+    "program_flags",
     "put_bytes",
     "sanitizer_environment",
     "stats",
@@ -182,6 +183,15 @@ def compile_source(source: str, *, march: str | None = None, sanitize: bool = Fa
     with _lock:
         _stats.hits += 1
     return path
+
+
+def program_flags(march: str | None = None) -> tuple[str, ...]:
+    """The flags for a program of its own, that runs as the shared objects do; without -march.
+
+    Raises:
+        NoCompiler: no usable compiler.
+    """
+    return tuple(f for f in compiler(march).flags if f not in ("-fPIC", "-shared"))
 
 
 def load(path: Path) -> ctypes.CDLL:

@@ -55,6 +55,12 @@ class _Known:
 _known: dict[int, _Known] = {}
 
 
+def entries_of(x: Tensor) -> Entries | None:
+    """The entries that stand for a tensor in programs, where it is taken as sparse."""
+    known = _known.get(id(x))
+    return known.entries if known is not None and known.of() is x else None
+
+
 class NotWorth(Exception):
     """The products of features cost less where they are dense."""
 

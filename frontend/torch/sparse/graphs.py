@@ -233,7 +233,7 @@ class _Copy:
             # Dynamo counts each of them by a symbol of its own, until they meet
             for what, example in ((f"{name}s", part.size(0)), (name, part)):
                 new = self.graph.placeholder(f"{node.target}{what}")
-                new.meta.update(node.meta, example_value=example)
+                new.meta.update(node.meta, example_value=example, matrix=_example(node))
             parts.append(new)
         shape = tuple(self.size(node, n) for n in matrix.shape)
         return Entries(*parts, shape, matrix.like, matrix.ordered)

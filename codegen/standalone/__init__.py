@@ -1,0 +1,1 @@
+"""A compiled step of training as the C text of a program that trains without Python."""

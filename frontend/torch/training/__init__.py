@@ -1,0 +1,1 @@
+"""Trainings as programs on tensors: called in Python, and captured to be built without it."""

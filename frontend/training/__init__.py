@@ -1,0 +1,1 @@
+"""Trainings as programs: a function with the usual loop of torch, read from its source."""

@@ -1,0 +1,119 @@
+"""`gnnc build`: from a file to a program that trains."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnnc.frontend.cli import main
+
+from .building import compiled, numbers, trained
+from .programs import graph
+
+PROGRAM = """
+import gnnc
+import torch
+import torch.nn.functional as F
+from torch_geometric.nn import GCN
+
+
+@gnnc.training
+def small(data, hidden=4, epochs=20):
+    model = GCN(data.num_features, hidden, 2, data.num_classes, dropout=0.5)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for epoch in range(epochs):
+        optimizer.zero_grad()
+        out = model(data.x, data.edge_index)
+        loss = F.cross_entropy(out[data.train_mask], data.y[data.train_mask])
+        loss.backward()
+        optimizer.step()
+        print(epoch, loss.item())
+
+
+if __name__ == "__main__":
+    torch.manual_seed(3)
+    small(gnnc.load("arrays"), 5)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a program, and one with arrays in it, where the command runs."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "arrays").mkdir()
+    data = graph()
+    for name in data:
+        np.save(tmp_path / "arrays" / f"{name}.npy", data[name].numpy())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return tmp_path
+
+
+def test_build(folder: Path, capsys: pytest.CaptureFixture[str]):
+    """The losses of the script in Python, and of the program by plain make."""
+    command = [
+        "build",
+        "program.py",
+        "--set",
+        "hidden=5",
+        "--data",
+        "arrays",
+        "--seed",
+        "3",
+        "-o",
+        "out",
+    ]
+    assert main(command) == 0
+    assert "out: small in C with 21 arrays. To train: make -C out run" in capsys.readouterr().out
+    ours = trained(compiled(folder / "out"))
+    root = str(Path(__file__).parents[4])
+    script = f"import sys; sys.path.insert(0, {root!r}); import runpy; "
+    script += "runpy.run_path('program.py', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(ours.splitlines()) == 20
+    assert numbers(ours) == pytest.approx(numbers(done.stdout), rel=1e-6)
+
+
+MISTAKES = {
+    "none.py": ("", "there is no file none.py"),
+    "empty.py": ("x = 1", "should have one function under @gnnc.training, it has none"),
+    "two.py": (
+        PROGRAM + "\nagain = gnnc.training(small.__wrapped__)\n",
+        r"it has several \(small, again\): choose one by --name",
+    ),
+    "wrong.py": (
+        PROGRAM.replace("loss.backward()", "loss.backward(1)"),
+        r"wrong.py:16:\d+: `backward` takes no arguments here",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(MISTAKES))
+def test_files_without_a_program(name: str, folder: Path, capsys: pytest.CaptureFixture[str]):
+    text, message = MISTAKES[name]
+    if text:
+        (folder / name).write_text(text)
+    assert main(["build", name, "--data", "arrays", "-o", "out"]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "hidden"], "'hidden' is no argument: write NAME=VALUE"),
+        (["--set", "depth=3"], "depth"),
+        (["--name", "large"], "has no training 'large'; it has small"),
+        (["--data", "elsewhere/arrays"], "there is no such folder"),
+    ],
+)
+def test_wrong_arguments(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["build", "program.py", "--data", "arrays", *arguments, "-o", "out"]) == 1
+    assert message in capsys.readouterr().err
+    assert not (folder / "out").exists()
