@@ -154,7 +154,8 @@ class StructurePlan:
             case reduce.CountOp():
                 over = list(op.over.keys) or None
                 attrs = {"along": list(op.along_keys), "over": over, "elem": str(t.elem)}
-                self.step("count", [op.over.set], result, **attrs)
+                grouped = self.with_paths(op.over.set, op.over, Dom(op.over.set, op.along_keys))
+                self.step("count", [grouped], result, **attrs)
             case _:
                 self.shape_op(op, result)
 
@@ -226,7 +227,8 @@ class StructurePlan:
 
     def reduce(self, op: reduce.ReduceOp, result: SSAValue) -> None:
         over = op.over
-        inputs = [over.set, self.on(op.x, over)]
+        grouped = self.with_paths(over.set, over, Dom(over.set, op.along_keys))
+        inputs = [grouped, self.on(op.x, over)]
         if op.otherwise is not None:
             inputs.append(self.on(op.otherwise, rows(result).dom))
         attrs = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import dropwhile
 
 from xdsl.ir import Operation, SSAValue
 
@@ -174,15 +175,20 @@ def _below_greatest(v: SSAValue) -> bool:
 
 def _greatest_of_row(most: SSAValue, x: SSAValue) -> RowReduceOp | None:
     """The maximum over dimensions of the row `x` that `most` is, with dimensions of 1 in their
-    place."""
-    dims = rows(most).dims
+    place, of which those in front need not be there."""
+    dims = _without_front(rows(most).dims)
     while isinstance(most.owner, Operation) and most.owner.name in ("inter.stop", "inter.reshape"):
         most = most.owner.operands[0]
     op = most.owner
     if not isinstance(op, RowReduceOp) or op.kind.data != "max" or op.x is not x:
         return None
     kept = tuple(1 if i in op.axes else n for i, n in enumerate(rows(x).dims))
-    return op if dims == kept else None
+    return op if dims == _without_front(kept) else None
+
+
+def _without_front(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions without those of 1 in front, which broadcasting adds."""
+    return tuple(dropwhile(lambda n: n == 1, dims))
 
 
 def _has_greatest(op: RowReduceOp) -> bool:

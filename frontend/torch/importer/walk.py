@@ -34,7 +34,7 @@ from .memory.history import GradModes, is_unrecorded_view, reason_to_keep, takes
 from .parts.live import live_nodes
 from .rules import RULES, Call
 from .values.context import Context
-from .values.elements import FLOATS
+from .values.elements import INTEGERS
 from .values.held import Held
 from .values.nodes import Set
 from .values.sizes import Sizes, example, expression, tensors_in
@@ -351,7 +351,7 @@ class Walk:
             raise NoRule("a tensor with two dimensions that count rows")
         elem = elem_of(value.dtype)
         if any(d == 0 for d in dims if isinstance(d, int)):
-            if sets or elem in FLOATS:
+            if sets or elem not in INTEGERS:
                 raise NoRule("a tensor with a dimension of size 0")
             # an index that names nothing, without a gradient that somebody may ask for
             return Arr(list(dims), self.context.values.const(0, elem, numbers(dims)))

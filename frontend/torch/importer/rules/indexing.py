@@ -81,7 +81,9 @@ def _slice(c: Call, x: Arr, dim: int, s: slice) -> Arr:
         return c.ctx.narrow(x, dim, r.start, r.stop, r.step)
     if not isinstance(size, Set) or s.step not in (None, 1):
         raise NoRule("a slice of grouped rows, or one with a step, of the rows of a set")
-    return part(c.ctx, x, dim, *bounds(s, size), expression(c.out.shape[dim]))
+    found = expression(c.out.shape[dim])
+    c.ctx.sizes.know_least(found)
+    return part(c.ctx, x, dim, *bounds(s, size), found)
 
 
 @rule("index_select")

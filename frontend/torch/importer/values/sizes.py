@@ -154,6 +154,7 @@ class Sizes:
         self.by_size: dict[str, Set] = {}
         self.by_origin: dict[object, Set] = {}
         self.aliases: dict[sympy.Symbol, sympy.Expr] = {}
+        self.least: dict[sympy.Basic, sympy.Basic] = {}
         self.widths: dict[sympy.Expr, int] = {}
         self.checks: list[tuple[sympy.Expr, sympy.Expr]] = []
 
@@ -164,8 +165,7 @@ class Sizes:
 
     def canonical(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with symbols of sets found equal replaced."""
-        if expr.has(Min):
-            expr = self._with_least(expr)
+        expr = expr.xreplace(self.least) if self.least and expr.has(Min) else expr
         return expr.subs(self.aliases) if self.aliases and expr.free_symbols else expr
 
     def set_of(self, expr: sympy.Expr) -> Set:
@@ -244,18 +244,16 @@ class Sizes:
         first = relation.xreplace(self.env.backed_var_to_val)
         return bool(first) and bool(self.env.evaluate_expr(relation))
 
-    def _with_least(self, expr: sympy.Expr) -> sympy.Expr:
-        """A size in which the lesser of two numbers of rows is the one that it is in every call of
-        the program: `x[:n]` has `n` rows."""
-        chosen = {}
+    def know_least(self, expr: sympy.Expr) -> None:
+        """Takes the lesser of two numbers of rows in a size for the one that it is in the first
+        call, and so in every call of the program (a guard): `x[:n]` has `n` rows."""
         for least in expr.atoms(Min):
             if not all(arg.is_Symbol for arg in least.args):
                 continue  # `x[:3]` is one program, whether there are three rows or not
             for arg in least.args:
                 if all(arg == other or self._holds(sympy.Le(arg, other)) for other in least.args):
-                    chosen[least] = arg
+                    self.least[least] = arg
                     break
-        return expr.xreplace(chosen)
 
     def meet(self, a: Set, b: Set) -> Set:
         """The set that the rows of two sets are combined on, one by one: they turn out to be one,
