@@ -15,7 +15,7 @@ Comes behind fuse-traversals, which sees who reads the same members.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,8 +90,6 @@ class PackMembersPass(ModulePass):
                 packed.redirect(read, func)
             region_dce(func.body)
         packed.lay()
-        read = {b.buffer.data for f in later for b in f.walk() if isinstance(b, InputOp)}
-        packed.prepared.keep_only(read)
 
 
 class Prepared:
@@ -114,13 +112,6 @@ class Prepared:
             Rewriter.insert_op(op, InsertPoint.at_start(block))
         Rewriter.insert_op(host.nests, InsertPoint.before(return_of(self.func)))
         region_dce(self.func.body)
-
-    def keep_only(self, names: Collection[str]) -> None:
-        """Lets no phase be given what none reads."""
-        for name, op in self.given.items():
-            if name not in names:
-                own = AllocOp.make([], [op.result.type], domain=op.domain)
-                Rewriter.replace_op(op, own)
 
 
 @dataclass

@@ -20,14 +20,6 @@ from .compiled import batch, block, check, dgl, eager, graph, relations, run
 fn, conv = dgl.function, dgl.nn.pytorch
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def mlp(a: int, b: int) -> nn.Module:
     return nn.Sequential(nn.Linear(a, b), nn.Tanh())
 

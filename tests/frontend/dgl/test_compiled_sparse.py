@@ -21,14 +21,6 @@ from .compiled import check, dgl, graph, run
 WIDTH, HEADS = 6, 2
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def square(n: int, m: int, e: int) -> Any:
     """Adjacency with some loops, and no place twice."""
     keys = torch.randperm(n * n)[:e]

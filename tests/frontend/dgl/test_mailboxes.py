@@ -26,14 +26,6 @@ SIZES = ((30, 18, 70), (45, 25, 90), (12, 7, 25))
 HEADS, WIDTH = 2, 4
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 class Reduce(nn.Module):
     """`update_all` with a reduce function, which is given the parameters that it may use.
 

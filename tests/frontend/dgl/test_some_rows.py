@@ -16,14 +16,6 @@ from .compiled import check, dgl, graph
 fn = dgl.function
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def sent(edges: Any) -> dict[str, Tensor]:
     return {"m": edges.src["x"] * edges.dst["h"]}
 

@@ -20,13 +20,6 @@ dgl = pytest.importorskip("dgl", reason="dgl has no wheel for this Python or mac
 importlib.import_module("dgl.nn.pytorch")
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_losses(name: str) -> None:
     torch.manual_seed(0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gnnc.dialects.intra.bindings import InputOp, OutputOp
+from gnnc.dialects.intra.bindings import InputOp, MembersOp, OutputOp
 from gnnc.dialects.meaning.check import same_meaning
 
 from ..lowered import TRAIN, VANILLA, after, phase
@@ -42,3 +42,32 @@ def test_each_order_is_laid_once():
     assert sorted(laid) == ["v_by_col", "v_by_row"]
     ops = [op for name in ("forward", "backward") for op in phase(module, name).walk()]
     assert "v" not in [op.buffer.data for op in ops if isinstance(op, InputOp)]
+
+
+NORMALISED = """
+func.func @main(%N: !inter.set<N>, %g: !inter.set<g, src: N, dst: N>,
+                %w: !inter.rows<g, f32> {inter.name = "w", inter.constant},
+                %x: !inter.rows<N, 4xf32> {inter.name = "x", inter.needs_grad})
+    -> !inter.rows<N, 4xf32> {
+  %d = inter.reduce sum %w over %g along dst : !inter.rows<N, f32>
+  %e = inter.at %g[dst], %d : !inter.rows<g, f32>
+  %n = inter.div %w, %e : !inter.rows<g, f32>
+  %1 = inter.reshape %n : !inter.rows<g, 1xf32>
+  %2 = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %3 = inter.mul %1, %2 : !inter.rows<g, 4xf32>
+  %4 = inter.reduce sum %3 over %g along dst : !inter.rows<N, 4xf32>
+  func.return %4 : !inter.rows<N, 4xf32>
+}
+"""
+"""A sum with weights of edges that are normalised."""
+
+
+def test_what_follows_from_constants_is_prepared_in_order():
+    """The normalised weights are kept, and read in the order of either end."""
+    lowered = after(NORMALISED, f"{TRAIN},lower-to-intra,fuse-traversals")
+    packed = after(lowered, "pack-members")
+    same_meaning(lowered, packed, seeds=range(2))
+    read = [op for name in ("forward", "backward") for op in phase(packed, name).walk()]
+    ordered = [op.buffer.data for op in read if isinstance(op, InputOp) and op.along is not None]
+    assert sorted(ordered) == ["n_by_dst", "n_by_src"]
+    assert not any(isinstance(op, MembersOp) for op in read)

@@ -45,7 +45,10 @@ class Selections:
         if not isinstance(index, slice):
             raise TypeError(f"{type(index).__name__} is unsupported input type.")
         if index.step not in (None, 1):
-            raise NotImplementedError("Slice with step other than 1 are not supported yet.")
+            raise NotImplementedError(
+                f"range_select({dim}, {index}): a slice has steps of 1, as in DGL. Take other rows "
+                f"or columns by their numbers, index_select({dim}, torch.arange(..))."
+            )
         ids = range(self._lines(dim)[1])[index]
         return self.index_select(dim, torch.arange(ids.start, ids.stop, device=self.device))
 

@@ -18,29 +18,6 @@ from ..topology import EType
 from . import encodings, reached
 from .functional import add_self_loop, line_graph, remove_self_loop, to_simple
 
-__all__ = [
-    "AddEdge",
-    "AddMetaPaths",
-    "AddReverse",
-    "AddSelfLoop",
-    "BaseTransform",
-    "Compose",
-    "DropEdge",
-    "DropNode",
-    "FeatMask",
-    "KHopGraph",
-    "LapPE",
-    "LaplacianPE",
-    "LineGraph",
-    "NodeShuffle",
-    "RandomWalkPE",
-    "RemoveSelfLoop",
-    "RowFeatNormalizer",
-    "SVDPE",
-    "ToLevi",
-    "ToSimple",
-]
-
 
 class BaseTransform:
     """What all transforms have in common: they are called with a graph, and give one."""
