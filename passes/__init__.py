@@ -31,6 +31,7 @@ _CLASSES = {
     "split-long-rows": ("intra.split_long_rows", "SplitLongRowsPass"),
     "update-in-place": ("intra.update_in_place", "UpdateInPlacePass"),
     "schedule": ("intra.schedule", "SchedulePass"),
+    "schedule-grid": ("intra.schedule_grid", "ScheduleGridPass"),
     "cut-stages": ("intra.cut_stages", "CutStagesPass"),
     "plan-memory": ("intra.plan_memory", "PlanMemoryPass"),
 }

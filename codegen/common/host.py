@@ -31,13 +31,15 @@ class Phase:
     `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
     `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
     `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
-    witness, table. `launches` says what each of the `kernels` does (codegen/common/launches.py).
+    witness, table; for devices cuts, pieces (runtime/sets/shares.py). `counts` are places of tables
+    whose lengths follow the sizes in `n`. `launches` says what each of the `kernels` does (codegen/common/launches.py).
     """
 
     name: str
     sizes: list[list[Any]] = field(default_factory=list[list[Any]])
     required: list[list[Any]] = field(default_factory=list[list[Any]])
     buffers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    counts: list[int] = field(default_factory=list[int])
     kernels: list[str] = field(default_factory=list[str])
     launches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     workspace: int = 0
@@ -49,10 +51,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class Printed:
-    """A source text and the interfaces of its phases."""
+    """A source text and the interfaces of its phases. Where kernels run on a device, `device` is
+    their text, and `kernels` are their names in the order in which phases count them."""
 
     source: str
     phases: list[Phase]
+    device: str = ""
+    kernels: list[str] = field(default_factory=list[str])
 
 
 def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:

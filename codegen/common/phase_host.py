@@ -61,6 +61,13 @@ class PhaseHost:
         head = f"static void {name}({', '.join(map(''.join, parameters))})"
         return f"{head}\n{{\n    (void)ws;\n{body}}}\n" if known == name else ""
 
+    def count(self, table: int) -> str:
+        """The length of a table that the caller makes, given its place."""
+        counts = self.phase.counts
+        if table not in counts:
+            counts.append(table)
+        return f"n[{len(self.phase.sizes) + counts.index(table)}]"
+
     def value(self, op: bindings.IntraOp) -> str:
         """What a binding is in C; sizes and buffers take the next place of the caller's arrays."""
         match op:

@@ -103,6 +103,12 @@ def scalar(fn: str, xs: Sequence[str], c: CType, params: Params) -> str:
     return POINTWISE[fn].c(Scalars(tuple(xs), params, c))
 
 
+def combined(kind: str, acc: str, x: str, c: CType) -> str:
+    """What a reduction is after one more number."""
+    fn = FOLDS[kind].function
+    return x if fn is None else scalar(fn, [acc, x], c, {})
+
+
 def ctype_of(v: SSAValue) -> CType:
     """How the numbers of a row or buffer are spelled."""
     return ctype(element(v.type))

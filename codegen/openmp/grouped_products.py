@@ -13,15 +13,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from xdsl.ir import SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import buffer_dims
 from ..common.c_types import CType
+from ..common.products import Text, letter_steps, table_of
 from ..common.writer import Writer
-from .products import Operand, ProductCode, letter_steps
+from .products import Operand, ProductCode
 
-Text = Callable[[SSAValue], str]
 Take = Callable[[CType, str, int], None]
 
 
@@ -38,14 +37,6 @@ def runs(out: Writer, table: str) -> Generator[None]:
 def shifted(at: Operand) -> Operand:
     """The rows from `r0` on."""
     return Operand(f"({at.address} + (int64_t)r0 * {at.pitch})", at.pitch)
-
-
-def table_of(index: SSAValue, row: SSAValue, text: Text) -> str:
-    """The C name of the table that an index is looked up in, at the nest's row."""
-    lookup = index.owner
-    if not isinstance(lookup, rows.LookupOp) or lookup.row is not row:
-        raise PassFailedException("the index of a product must be looked up at the nest's row")
-    return text(lookup.table)
 
 
 class GroupedMatmul:

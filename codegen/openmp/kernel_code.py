@@ -11,11 +11,13 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ...dialects.intra import rows
+from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
+from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
-from .grouped_products import GroupedMatmul, GroupedOuter, table_of
+from .grouped_products import GroupedMatmul, GroupedOuter
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode, gathered_at
 from .row_values import Memory, Place, Scalar, combine
@@ -30,8 +32,8 @@ class Schedule:
     """The decisions of `schedule` for a nest, as numbers."""
 
     def __init__(self, nest: rows.TraverseOp) -> None:
-        """Raises PassFailedException for a nest that has no schedule, or is not cut."""
-        if nest.schedule is None:
+        """Raises PassFailedException for a nest that has no schedule of threads, or is not cut."""
+        if not isinstance(nest.schedule, ScheduleAttr):
             raise PassFailedException("a nest has no schedule: run `schedule` before printing")
         try:
             nest.check_cut()

@@ -6,14 +6,11 @@ has the loops).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
 from ...dialects.intra import rows
-from ...dialects.intra.syntax import buffer_dims
 from ..common.c_types import CType
+from ..common.products import letter_steps
 from ..common.writer import Writer
 
 # rows of a tile by its number of vectors, for 32 and for 16 vector registers
@@ -82,12 +79,6 @@ def tiles(count: int, tile: int) -> list[tuple[int, int, int]]:
     whole = count // tile * tile
     runs = [(0, whole, tile)] if whole else []
     return runs if whole == count else [*runs, (whole, count, count - whole)]
-
-
-def letter_steps(letters: str, buffer: SSAValue) -> dict[str, int]:
-    """How far apart the numbers of a row lie along each of its dimensions."""
-    dims = buffer_dims(buffer)
-    return {c: math.prod(dims[i + 1 :]) for i, c in enumerate(letters)}
 
 
 @dataclass(frozen=True)

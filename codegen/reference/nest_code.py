@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import root
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.scalars import START, ctype_of, looked_up, start_text
+from ..common.scalars import START, combined, ctype_of, looked_up, start_text
 from ..common.writer import Writer
 from . import row_ops
 
@@ -141,7 +141,7 @@ class NestCode:
             self.ops([o for o in op.body.block.ops if o is not yielded])
             for r, x, kind in zip(op.results, yielded.values, kinds, strict=True):
                 acc, c = self.element(r)("f"), ctype_of(r)
-                line = f"{acc} = {row_ops.combined(kind, acc, self.element(x)('f'), c)};"
+                line = f"{acc} = {combined(kind, acc, self.element(x)('f'), c)};"
                 self.loop([length(r)], ["f"], line)
         for r, kind in zip(op.results, kinds, strict=True):
             if kind in ("max", "min"):
@@ -179,7 +179,7 @@ class NestCode:
 
     def total(self, op: rows.TotalOp) -> None:
         acc, x = self.stored(op.buffer)("f"), self.element(op.value)("f")
-        line = f"{acc} = {row_ops.combined(op.kind.data, acc, x, ctype_of(op.value))};"
+        line = f"{acc} = {combined(op.kind.data, acc, x, ctype_of(op.value))};"
         self.loop([length(op.value)], ["f"], line)
 
     def matmul(self, op: rows.MatmulOp) -> None:

@@ -10,9 +10,17 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
-from ...dialects.pointwise.folds import FOLDS
-from ..common.c_types import I1, CType
-from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
+from ..common.c_types import I1
+from ..common.scalars import (
+    START,
+    combined,
+    const_value,
+    ctype_of,
+    number,
+    scalar,
+    start_text,
+    strides,
+)
 
 if TYPE_CHECKING:
     from .nest_code import NestCode
@@ -31,12 +39,6 @@ def offset(letters: Sequence[str], steps: Sequence[int], start: int = 0) -> str:
 def dense(dims: tuple[int, ...]) -> list[int]:
     """Strides of a row in order; 0 for a dimension of 1."""
     return strides(dims, dims)
-
-
-def combined(kind: str, acc: str, x: str, c: CType) -> str:
-    """What a reduction is after one more number."""
-    fn = FOLDS[kind].function
-    return x if fn is None else scalar(fn, [acc, x], c, {})
 
 
 def indices(dims: Sequence[int]) -> list[str]:

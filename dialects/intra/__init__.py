@@ -7,7 +7,7 @@ from xdsl.ir import Dialect
 
 from . import bindings, rows
 from .bindings import DomainAttr
-from .schedule import ScheduleAttr
+from .schedule import GridAttr, ScheduleAttr
 
 Intra = Dialect(
     "intra",
@@ -54,5 +54,5 @@ Intra = Dialect(
         rows.StageOp,
         rows.TraverseOp,
     ],
-    [DomainAttr, ScheduleAttr],
+    [DomainAttr, GridAttr, ScheduleAttr],
 )

@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import Braces
-from .schedule import ScheduleAttr
+from .schedule import Decisions
 
 
 @irdl_custom_directive
@@ -98,7 +98,7 @@ class Group(CustomDirective):
 
 @irdl_custom_directive
 class Schedule(CustomDirective):
-    """`{schedule = #intra.schedule<..>}`, or nothing"""
+    """`{schedule = #intra.schedule<..>}` (or `#intra.grid<..>`), or nothing"""
 
     schedule: AttributeVariable
 
@@ -106,7 +106,7 @@ class Schedule(CustomDirective):
         pos = parser.pos
         given = parser.parse_optional_attr_dict()
         schedule = given.pop("schedule", None)
-        if given or not isinstance(schedule, ScheduleAttr | None):
+        if given or not isinstance(schedule, Decisions | None):
             parser.raise_error("a nest has one property, `schedule = #intra.schedule<..>`", pos)
         if schedule is not None:
             self.schedule.set(state, schedule)

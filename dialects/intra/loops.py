@@ -39,7 +39,7 @@ from .bindings import (
 from .indices import FirstOp, LengthOp, LookupOp, PositionOp
 from .memory import LoadOp, StoreOp, TotalOp, in_order, need_number
 from .products import MatmulOp, OuterOp
-from .schedule import ScheduleAttr
+from .schedule import GridAttr, ScheduleAttr
 from .steps import Step, steps
 from .syntax import IntraOp, inside, need
 
@@ -255,7 +255,7 @@ class TraverseOp(IntraOp, Step):
 
     name = "intra.traverse"
     size = operand_def(IndexType)
-    schedule = opt_prop_def(ScheduleAttr)
+    schedule = opt_prop_def(GridAttr | ScheduleAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
     assembly_format = f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule) attr-dict"

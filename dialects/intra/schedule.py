@@ -1,8 +1,9 @@
-"""How a nest runs: the decisions of `schedule`, which a printer follows."""
+"""How a nest runs: the decisions of `schedule` or `schedule-grid`, which a printer follows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -13,42 +14,29 @@ from xdsl.utils.exceptions import VerifyException
 
 VECTORS = (16, 32, 64)
 """Bytes that a vector may have."""
-KEYS = ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel")
+WARP = 32
+"""Threads that run together on a GPU."""
 
 
-@irdl_attr_definition
-class ScheduleAttr(ParametrizedAttribute):
-    """`#intra.schedule<vector_bytes = 32, block = 48, ..>`.
+class Decisions(ParametrizedAttribute):
+    """Numbers by name, `<block = 48, grain = 8192>`: those of `KEYS`, 1 or more unless `MAY_BE_0`
+    names them."""
 
-    At most `chunks` share the rows, each of about `grain` units of work (an edge is 1, a row
-    `row_cost`); `block` rows go through the stages together; a panel of a matrix has at most
-    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before.
-    """
+    KEYS: ClassVar[tuple[str, ...]] = ()
+    MAY_BE_0: ClassVar[tuple[str, ...]] = ()
 
-    name = "intra.schedule"
-    vector_bytes: IntAttr
-    block: IntAttr
-    grain: IntAttr
-    chunks: IntAttr
-    row_cost: IntAttr
-    prefetch: IntAttr
-    panel: IntAttr
-
-    @staticmethod
-    def of(**numbers: int) -> ScheduleAttr:
+    @classmethod
+    def of(cls, **numbers: int) -> Self:
         """The schedule of these numbers."""
-        return ScheduleAttr(*(IntAttr(numbers[k]) for k in KEYS))
+        return cls(*(IntAttr(numbers[k]) for k in cls.KEYS))
 
     def numbers(self) -> dict[str, int]:
         """The decisions by name."""
-        return {k: getattr(self, k).data for k in KEYS}
+        return {k: cast("IntAttr", getattr(self, k)).data for k in self.KEYS}
 
     def verify(self) -> None:
-        width = self.vector_bytes.data
-        if width not in VECTORS:
-            raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")
         for key, value in self.numbers().items():
-            least = 0 if key in ("row_cost", "prefetch") else 1
+            least = 0 if key in self.MAY_BE_0 else 1
             if not least <= value < 2**31:
                 raise VerifyException(f"{key} of a schedule is {least} or more, not {value}")
 
@@ -56,7 +44,7 @@ class ScheduleAttr(ParametrizedAttribute):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         found: list[Attribute] = []
         with parser.in_angle_brackets():
-            for key in KEYS:
+            for key in cls.KEYS:
                 if found:
                     parser.parse_punctuation(",")
                 parser.parse_keyword(key)
@@ -67,3 +55,102 @@ class ScheduleAttr(ParametrizedAttribute):
     def print_parameters(self, printer: Printer) -> None:
         text = ", ".join(f"{k} = {v}" for k, v in self.numbers().items())
         printer.print_string(f"<{text}>")
+
+    def numbers_in_vector(self, element_bytes: int) -> int:
+        """How many numbers of a padded row are read at once, past its end too."""
+        raise NotImplementedError
+
+    def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
+        """Whether the matrix of a product is copied into panels before it is used; its rows have
+        `columns` numbers, `in_order` says whether they lie as the panels do."""
+        raise NotImplementedError
+
+
+@irdl_attr_definition
+class ScheduleAttr(Decisions):
+    """`#intra.schedule<vector_bytes = 32, block = 48, ..>`: on threads with vectors.
+
+    At most `chunks` share the rows, each of about `grain` units of work (an edge is 1, a row
+    `row_cost`); `block` rows go through the stages together; a panel of a matrix has at most
+    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before.
+    """
+
+    name = "intra.schedule"
+    KEYS = ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel")
+    MAY_BE_0 = ("row_cost", "prefetch")
+
+    vector_bytes: IntAttr
+    block: IntAttr
+    grain: IntAttr
+    chunks: IntAttr
+    row_cost: IntAttr
+    prefetch: IntAttr
+    panel: IntAttr
+
+    def verify(self) -> None:
+        width = self.vector_bytes.data
+        if width not in VECTORS:
+            raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")
+        super().verify()
+
+    def numbers_in_vector(self, element_bytes: int) -> int:
+        return self.vector_bytes.data // element_bytes
+
+    def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
+        lanes = self.numbers_in_vector(element_bytes)
+        one_panel = columns % lanes == 0 and columns // lanes <= self.panel.data
+        return not (in_order and one_panel)
+
+
+@irdl_attr_definition
+class GridAttr(Decisions):
+    """`#intra.grid<threads = 256, lanes = 16, rows = 32, ..>`: on blocks of threads of a GPU.
+
+    At most `chunks` blocks of `threads` share the rows, each of about `grain` units of work (an
+    edge is 1, a row `row_cost`). `lanes` threads compute one row together, `rows` rows go through
+    the stages of a block together. A group of more than two `piece`s of rows is reduced in pieces,
+    where it may be. `edges` rows of a group are in flight; the compiler leaves registers for
+    `resident` blocks a multiprocessor.
+    """
+
+    name = "intra.grid"
+    KEYS = (
+        "threads",
+        "lanes",
+        "rows",
+        "grain",
+        "chunks",
+        "row_cost",
+        "piece",
+        "edges",
+        "resident",
+    )
+    MAY_BE_0 = ("row_cost",)
+
+    threads: IntAttr
+    lanes: IntAttr
+    rows: IntAttr
+    grain: IntAttr
+    chunks: IntAttr
+    row_cost: IntAttr
+    piece: IntAttr
+    edges: IntAttr
+    resident: IntAttr
+
+    def verify(self) -> None:
+        super().verify()
+        threads, lanes = self.threads.data, self.lanes.data
+        if threads % WARP or threads > 1024:
+            raise VerifyException(f"a block has 32, 64, .. 1024 threads, not {threads}")
+        together = lanes == threads or (lanes <= WARP and lanes & (lanes - 1) == 0)
+        if not together:
+            raise VerifyException(
+                f"a row is computed by 1, 2, 4, .. 32 lanes or by all {threads} threads, not by "
+                f"{lanes}"
+            )
+
+    def numbers_in_vector(self, element_bytes: int) -> int:
+        return 1
+
+    def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
+        return False

@@ -214,7 +214,7 @@ class Cutter:
             if v not in self.here and isinstance(v, OpResult) and v.op.parent is op.parent:
                 values[v] = self.read(v.op)
         new = op.clone(values)
-        if isinstance(new, MatmulOp) and not self.lies_packed(new):
+        if isinstance(new, MatmulOp) and self.packs(new):
             new.packed = UnitAttr()
         self.block.add_op(new)
         if isinstance(op, OuterOp):
@@ -255,14 +255,14 @@ class Cutter:
         return plain and not (padded and columns % self.lanes(v))
 
     def lanes(self, v: SSAValue) -> int:
-        return self.schedule.vector_bytes.data // element_bytes(element(v.type))
+        return self.schedule.numbers_in_vector(element_bytes(element(v.type)))
 
-    def lies_packed(self, op: MatmulOp) -> bool:
-        """Whether the matrix is one panel of whole vectors as it lies in memory."""
-        n, lanes = op.sizes(), self.lanes(op.x)
+    def packs(self, op: MatmulOp) -> bool:
+        """Whether the matrix is copied into panels of whole vectors before it is used."""
+        n, size = op.sizes(), element_bytes(element(op.x.type))
         letters = [c for c in op.spec.data.split("->")[0].split(",")[1] if n[c] > 1]
         in_order = letters == [c for c in "bkf" if n[c] > 1]
-        return in_order and n["f"] % lanes == 0 and n["f"] // lanes <= self.schedule.panel.data
+        return self.schedule.packs(in_order, n["f"], size)
 
     def only_store(self, v: SSAValue) -> StoreOp | None:
         """The store of a product's result at the nest's row, where nothing else reads it."""

@@ -63,7 +63,7 @@ class SchedulePass(ModulePass):
             vector_bytes=self.vector_bytes,
             block=self.block_rows(nest, target),
             grain=self.grain * (2 if sums_by_group(nest) else 1),
-            chunks=self.most_chunks(nest, target),
+            chunks=most_chunks(nest, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
             panel=target.nests.panels[self.vector_bytes],
@@ -97,17 +97,19 @@ class SchedulePass(ModulePass):
                 local[v] = max(local.get(v, 0), 0 if lies and whole else size)
         return sum(local.values())
 
-    def most_chunks(self, nest: TraverseOp, target: Target) -> int:
-        """Fewer chunks where each keeps a large partial sum; at least 4, for as many threads."""
-        partial = 0
-        for op in nest.body.block.ops:
-            if isinstance(op, OuterOp):
-                partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
-            elif isinstance(op, TotalOp):
-                partial += row_bytes(op.value)
-        caches, sums = target.caches, max(partial, 1)
-        near = max(target.nests.enough_chunks, caches.near_partials // sums)
-        return max(4, min(self.chunks, near, caches.partials // sums))
+
+def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:
+    """At most `chunks`, fewer where each keeps a large partial sum; at least 4, for as many
+    threads."""
+    partial = 0
+    for op in nest.body.block.ops:
+        if isinstance(op, OuterOp):
+            partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
+        elif isinstance(op, TotalOp):
+            partial += row_bytes(op.value)
+    caches, sums = target.caches, max(partial, 1)
+    near = max(target.nests.enough_chunks, caches.near_partials // sums)
+    return max(4, min(chunks, near, caches.partials // sums))
 
 
 def sums_by_group(nest: TraverseOp) -> bool:

@@ -1,0 +1,1 @@
+"""CUDA C++: kernels of a nest each, and a C function a phase that launches them."""

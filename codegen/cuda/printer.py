@@ -1,0 +1,181 @@
+"""Prints a lowered module as CUDA C++ and C: a few kernels a nest, one exported C function a phase
+that launches them. Nests that do the same on other buffers share their kernels.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.intra import rows
+from ...dialects.intra.bindings import OffsetsOp, root
+from ...dialects.intra.steps import phases, steps
+from ...dialects.intra.syntax import length
+from ..common.host import Printed, describe, is_size, nest_arguments
+from ..common.launches import describe_nest, summary
+from ..common.phase_host import PhaseHost, pointer
+from ..common.scalars import ctype_of
+from ..common.shared_functions import Functions
+from ..common.writer import Writer
+from .device_text import device_text
+from .kernel_code import Kernel, KernelCode
+
+ARRAYS = (
+    "launcher launch, void *const *kernels, void *stream, char *ws, const int64_t *n, "
+    "void *const *b"
+)
+"""The parameters of a phase's function."""
+
+
+def print_module(module: ModuleOp) -> Printed:
+    """Print every phase of a lowered and scheduled module.
+
+    Raises:
+        PassFailedException: the module holds no phase, a nest without a grid, or a step of another
+            kind.
+    """
+    kernels = Kernels()
+    printed = [PhasePrinter(func, kernels) for func in phases(module)]
+    if not printed:
+        raise PassFailedException(
+            "nothing to print: no function has intra ops (run lower-to-intra)"
+        )
+    header = (files("gnnc.codegen.cuda") / "launch.h").read_text()
+    host = "\n".join([header, *(p.text() for p in printed)])
+    device = "\n".join([device_text(), *kernels.texts])
+    return Printed(host, [p.host.phase for p in printed], device, kernels.names)
+
+
+class Kernels:
+    """The kernels of one module so far."""
+
+    def __init__(self) -> None:
+        self.functions = Functions()
+        self.names: list[str] = []
+        self.texts: list[str] = []
+
+    def number(self, name: str, kernel: Kernel, parameters: list[tuple[str, str]]) -> int:
+        """The number of a kernel, or of one before it that does the same."""
+        body = f"/* {kernel.threads} {kernel.shared} */\n{kernel.body}"
+        known = self.functions.same(name, parameters, body)
+        if known != name:
+            return self.names.index(known)
+        bounds = f"__launch_bounds__({kernel.threads}, {kernel.resident})"
+        head = f'extern "C" __global__ void {bounds} {name}({", ".join(map("".join, parameters))})'
+        self.texts.append(f"{head}\n{{\n{kernel.body}}}\nGNNC_EXPORT({name})\n")
+        self.names.append(name)
+        return len(self.names) - 1
+
+
+class PhasePrinter:
+    """Prints the function of one phase, and its kernels."""
+
+    def __init__(self, func: FuncOp, kernels: Kernels) -> None:
+        self.host = PhaseHost(func)
+        self.kernels = kernels
+        self.calls = Writer(1)
+        for step in steps(func):
+            if not isinstance(step, rows.TraverseOp):
+                raise PassFailedException(
+                    f"{step.name} in @{self.host.phase.name}: CUDA C++ has no such step"
+                )
+            self.nest(step)
+
+    def text(self) -> str:
+        out = Writer()
+        with out.block(f"int gnnc_{self.host.phase.name}({ARRAYS})"):
+            out.line("int status = 0;")
+            out.lines += self.host.out.lines
+            out.line("(void)launch, (void)kernels, (void)stream, (void)ws, (void)n, (void)b;")
+            out.lines += self.calls.lines
+            out.line("return status;")
+        return out.text()
+
+    # ------------------------------------------------------------ nests
+
+    def nest(self, nest: rows.TraverseOp) -> None:
+        """Launch the kernels of a nest."""
+        phase, calls = self.host.phase, self.calls
+        arguments = nest_arguments(nest)
+        code = KernelCode(nest, {v: self.host.names[v] for v in arguments})
+        kernels = code.run()
+        name = f"{phase.name}_{len(phase.kernels)}{summary(nest)}"
+        phase.kernels.append(name)
+        phase.launches.append(describe_nest(name, nest))
+        phase.workspace = max(phase.workspace, code.workspace.bytes)
+        with calls.block(""):
+            calls.line(f"/* {name} */")
+            self.shares(code)
+            for kernel in kernels:
+                self.launch(name + kernel.suffix, kernel, self.parameters(nest, arguments))
+
+    def shares(self, code: KernelCode) -> None:
+        """How many blocks there are, and which rows they take."""
+        calls, numbers = self.calls, code.numbers
+        if code.offsets is None:
+            size, cost = code.size, numbers["row_cost"]
+            given = f"{size}, {size} * {max(cost, 1)}, {numbers['grain']}, {numbers['chunks']}"
+            calls.line(f"const int64_t chunks = chunk_count({given});")
+            return
+        offsets = code.offsets.owner
+        assert isinstance(offsets, OffsetsOp)
+        table = self.table("cuts", offsets, {k: numbers[k] for k in ("row_cost", "grain", "chunks")})
+        calls.line(f"int64_t *cuts = (int64_t *)b[{table}];")
+        calls.line(f"const int64_t chunks = {self.host.count(table)} - 1;")
+        if code.in_pieces is None:
+            return
+        table = self.table("pieces", offsets, {"piece": numbers["piece"]})
+        calls.line(f"int64_t *pieces = (int64_t *)b[{table}];")
+        calls.line(f"const int64_t piece_count = {self.host.count(table)};")
+        for k, r in enumerate(code.in_pieces.results):
+            c = ctype_of(r)
+            found = {"kind": "temporary", "domain": None, "slot": None, "rows_of": table}
+            row = {"row": [length(r)], "bytes": c.bytes}
+            self.host.phase.buffers.append(found | row)
+            place = len(self.host.phase.buffers) - 1
+            calls.line(f"{c.memory} *piece_rows{k} = ({c.memory} *)b[{place}];")
+
+    def table(self, kind: str, offsets: OffsetsOp, numbers: dict[str, int]) -> int:
+        """The place of a table that is made once a graph, of groups."""
+        found = {**describe(offsets), "kind": kind, **numbers}
+        buffers = self.host.phase.buffers
+        if found not in buffers:
+            buffers.append(found)
+        return buffers.index(found)
+
+    def parameters(
+        self, nest: rows.TraverseOp, arguments: list[SSAValue]
+    ) -> list[tuple[str, str, str]]:
+        """The sizes and buffers of a nest: type, name, and what the caller gives."""
+        written, out = nest.writes(), list[tuple[str, str, str]]()
+        for v in arguments:
+            name = self.host.names[v]
+            if is_size(v):
+                out.append(("const int64_t ", name, name))
+            elif root(v) in written:
+                out.append((pointer(v), name, name))
+            else:
+                out.append((f"const {pointer(v)}__restrict__ ", name, name))
+        return out
+
+    def launch(
+        self, name: str, kernel: Kernel, arguments: list[tuple[str, str, str]]
+    ) -> None:
+        """Launch a kernel where it has blocks."""
+        given = [*kernel.parameters, *arguments]
+        number = self.kernels.number(name, kernel, [(kind, x) for kind, x, _ in given])
+        calls = self.calls
+        with calls.block(f"if ({kernel.blocks} > 0 && status == 0)"):
+            places = ", ".join(f"(void *)&{x}" for _, _, x in given) or "0"
+            calls.line(f"void *arguments[] = {{{places}}};")
+            grid = f"(unsigned)({kernel.blocks}), 1, 1, {kernel.threads}, 1, 1"
+            calls.line(
+                f"status = launch(kernels[{number}], {grid}, {kernel.shared}, stream, "
+                "arguments, 0);"
+            )
+
+

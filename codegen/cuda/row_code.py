@@ -1,0 +1,433 @@
+"""CUDA C++ for the row-wise ops of a nest: a team of threads computes one row.
+
+What is pointwise, or moves numbers, is computed where it is read, for the numbers that a thread
+asks for (`numbers`), and nowhere else. Reductions are computed in their order and stay in
+registers, of which each thread has its own numbers; where a thread asks for those of another, the
+row is laid in memory of the team before. Stores come last, those of one length in one loop, so that
+a row is read before its place is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.intra import rows
+from ...dialects.intra.bindings import root
+from ...dialects.intra.syntax import buffer_dims, length
+from ..common.c_types import I1, CType
+from ..common.scalars import combined, ctype_of, looked_up
+from ..common.writer import Writer
+from . import reductions, segments, values
+from .indices import Index, Untiled
+from .places import Each, Memory, NeedsMemory, Place, Single, Spread, Tiles
+from .rooms import VECTOR, TeamMemory
+from .team import HELD, Team
+
+LAZY = (
+    rows.ConstOp,
+    rows.ApplyOp,
+    rows.CastOp,
+    rows.ReshapeOp,
+    rows.BroadcastOp,
+    rows.TransposeOp,
+    rows.SliceOp,
+    rows.ConcatOp,
+    rows.DropoutOp,
+)
+"""Ops that are computed where they are read."""
+POINTWISE = (rows.ConstOp, rows.ApplyOp, rows.CastOp, rows.ReshapeOp, rows.DropoutOp)
+
+
+class UntiledRow(Exception):
+    """A loop over rows of a length has to go number by number."""
+
+    def __init__(self, row_length: int) -> None:
+        super().__init__()
+        self.row_length = row_length
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A row that is written at an address."""
+
+    value: SSAValue
+    address: str
+
+
+@dataclass(frozen=True)
+class TotalSink:
+    """A row that is added to a total."""
+
+    op: rows.TotalOp
+
+    @property
+    def value(self) -> SSAValue:
+        return self.op.value
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """How a long group is reduced in pieces: the C names of their table and its length, and of the
+    rows of each result; `piece` where a piece is computed, its bounds."""
+
+    segment: rows.SegmentOp
+    table: str
+    count: str
+    longest: int
+    partials: tuple[str, ...]
+    piece: tuple[str, str] | None = None
+
+
+class RowCode:
+    """Prints the ops of one stage; `names` gives the C names of sizes, buffers and the row."""
+
+    def __init__(
+        self,
+        out: Writer,
+        team: Team,
+        memory: TeamMemory,
+        names: Mapping[SSAValue, str],
+        edges: int,
+        pieces: Pieces | None = None,
+    ) -> None:
+        self.out, self.team, self.memory, self.edges = out, team, memory, edges
+        self.text: dict[SSAValue, str] = dict(names)
+        self.pieces = pieces
+        self.places: dict[SSAValue, Place] = {}
+        self.memo: list[dict[tuple[SSAValue, Index, int], list[str]]] = [{}]
+        self.tiles: dict[str, Tiles] = {}
+        self.untiled: set[int] = set()
+        self.blocks: list[Block] = []
+        self.alone = False
+        """Whether each thread computes a row of its own."""
+        self.written: set[SSAValue] = set()
+        self.totals: dict[rows.TotalOp, Place] = {}
+
+    # ------------------------------------------------------------ a stage
+
+    def run(self, ops: Sequence[Operation], sinks: Iterable[Sink] = ()) -> None:
+        """Print the ops of a stage; `sinks` are rows that it hands on."""
+        if not ops:
+            return
+        block = ops[0].parent
+        assert block is not None
+        writes: list[Sink | TotalSink] = []
+        with self.inside(block):
+            in_place = [op for op in ops if self.reads_what_is_written(op)]
+            for op in in_place:
+                self.read_before(op, ops)
+            for op in ops:
+                match op:
+                    case rows.StoreOp():
+                        n = math.prod(buffer_dims(op.buffer))
+                        at = f"({self.text[op.buffer]} + {self.text[op.row]} * {n})"
+                        writes.append(Sink(op.value, at))
+                    case rows.TotalOp():
+                        writes.append(TotalSink(op))
+                    case _:
+                        self.op(op)
+            self.flush([*writes, *sinks], bool(in_place))
+
+    def reads_what_is_written(self, op: Operation) -> bool:
+        """Whether the nest writes the rows that the op reads."""
+        return isinstance(op, rows.LoadOp) and root(op.buffer) in self.written
+
+    def read_before(self, load: Operation, ops: Sequence[Operation]) -> None:
+        """Read a row that is written later, if it is not in the loop that writes it."""
+        assert isinstance(load, rows.LoadOp)
+        n = length(load.result)
+        for op in ops:
+            if op is load:
+                break
+            if isinstance(op, rows.LookupOp | rows.FirstOp):
+                self.op(op)
+        wide = [v for op in ops for v in (*op.results, *op.operands) if length_of(v) > 1]
+        alike = all(isinstance(op, (*POINTWISE, rows.LoadOp, rows.StoreOp)) for op in ops)
+        if n > 1 and alike and all(length_of(v) == n for v in wide):
+            return
+        if n == 1:
+            (self.places[load.result],) = map(Single, self.numbers(load.result, Index.at(0), 1))
+        else:
+            self.attempt(lambda: self.lay(load.result))
+
+    def op(self, op: Operation) -> None:
+        """Print an op that is computed in its turn, or remember what it is."""
+        match op:
+            case rows.LookupOp() if op.result not in self.text:
+                table = looked_up(op.table, self.text[op.table], self.text[op.row])
+                self.text[op.result] = self.out.name("i")
+                self.out.line(f"const int64_t {self.text[op.result]} = {table};")
+            case rows.FirstOp():
+                self.text[op.result] = "0"
+            case rows.LengthOp():
+                offsets, row = self.text[op.offsets], self.text[op.row]
+                text = f"(int64_t)({offsets}[{row} + 1] - {offsets}[{row}])"
+                self.places[op.result] = Single(text)
+            case rows.PositionOp():
+                self.places[op.result] = Single(f"((int64_t){self.text[op.row]})")
+            case rows.CountOp():
+                self.places[op.result] = Single(self.text[op.size])
+            case rows.SegmentOp():
+                self.attempt(lambda: segments.emit(self, op))
+            case rows.FoldOp():
+                self.attempt(lambda: reductions.fold(self, op))
+            case rows.DotOp() if reductions.sums(op):
+                self.attempt(lambda: reductions.dot(self, op))
+            case _:
+                known = (*LAZY, rows.LoadOp, rows.LookupOp, rows.DotOp)
+                assert isinstance(op, known), op.name
+
+    def flush(self, sinks: Sequence[Sink | TotalSink], in_place: bool) -> None:
+        """Write rows, those of one length together."""
+        by_length: dict[int, list[Sink | TotalSink]] = defaultdict(list)
+        for sink in sinks:
+            by_length[length(sink.value)].append(sink)
+        if in_place and sinks:
+            self.team.sync(self.out)
+        for n, together in sorted(by_length.items()):
+            self.attempt(lambda n=n, together=together: self.write(n, together))
+
+    def write(self, n: int, sinks: Sequence[Sink | TotalSink]) -> None:
+        """Compute rows of one length, then write them."""
+        if n == 1:
+            texts = [self.numbers(sink.value, Index.at(0), 1)[0] for sink in sinks]
+            for sink, x in zip(sinks, texts, strict=True):
+                if isinstance(sink, TotalSink):
+                    self.add_to_total(sink.op, [x], None)
+                else:
+                    one = f"{sink.address}[0] = {x};"
+                    self.out.line(one if self.team.lanes == 1 else f"if (lane == 0) {one}")
+            return
+        tile = self.tile(n, max(ctype_of(sink.value).bytes for sink in sinks))
+        with self.over(n, tile) as (tiles, at):
+            found = [self.numbers(sink.value, at, tiles.tile) for sink in sinks]
+            for sink, xs in zip(sinks, found, strict=True):
+                if isinstance(sink, TotalSink):
+                    self.add_to_total(sink.op, xs, tiles)
+                else:
+                    self.store(ctype_of(sink.value), sink.address, n, at, xs)
+
+    def add_to_total(self, op: rows.TotalOp, xs: Sequence[str], tiles: Tiles | None) -> None:
+        """Add numbers to the thread's part of a total."""
+        c, kind = ctype_of(op.value), op.kind.data
+        if tiles is None:
+            place = self.totals.setdefault(op, Single(self.out.name("total")))
+            assert isinstance(place, Single)
+            names = [place.text]
+        elif tiles.k is None:
+            place = self.totals.setdefault(op, Memory(self.out.name("total"), 1))
+            assert isinstance(place, Memory)
+            names = [f"{place.address}[{tiles.f} + {j}]" for j in range(tiles.tile)]
+        else:
+            new = Spread(self.out.name("total"), tiles.length, tiles.tile)
+            place = self.totals.setdefault(op, new)
+            assert isinstance(place, Spread)
+            names = [f"{place.name}[{tiles.k} * {tiles.tile} + {j}]" for j in range(tiles.tile)]
+        for name, x in zip(names, xs, strict=True):
+            self.out.line(f"{name} = {combined(kind, name, x, c)};")
+
+    # ------------------------------------------------------------ numbers
+
+    def numbers(self, v: SSAValue, at: Index, tile: int) -> list[str]:
+        """Expressions of `tile` numbers of a row. Raises NeedsMemory, Untiled."""
+        if at.step == 0 and tile > 1:
+            return self.numbers(v, at, 1) * tile
+        key = (v, at, tile)
+        for scope in reversed(self.memo):
+            if key in scope:
+                return scope[key]
+        found = self.compute(v, at, tile)
+        self.memo[-1][key] = found
+        return found
+
+    def compute(self, v: SSAValue, at: Index, tile: int) -> list[str]:
+        """The numbers of a row, from where it is or from what it is made of."""
+        match self.places.get(v):
+            case Single(text):
+                return [text] * tile
+            case Each(names):
+                if (k := at.constant) is None:
+                    raise NeedsMemory(v)
+                return [names[k + at.step * j] for j in range(tile)]
+            case Spread() as place:
+                tiles = self.tiles.get(at.text)
+                if tiles is None or not tiles.holds(place) or tile != tiles.tile:
+                    raise NeedsMemory(v)
+                return [f"{place.name}[{tiles.k} * {tile} + {j}]" for j in range(tile)]
+            case Memory(address, aligned):
+                return self.read(ctype_of(v), address, aligned, at, tile)
+            case _:
+                assert isinstance(v.owner, Operation), v
+                return values.compute(self, v.owner, at, tile)
+
+    def index(self, v: SSAValue) -> str:
+        """The expression of an index, or of a row of one integer."""
+        if isinstance(v.type, IndexType):
+            return self.text[v]
+        return self.numbers(v, Index.at(0), 1)[0]
+
+    def bind(self, c: CType, text: str) -> str:
+        """A fresh variable."""
+        name = self.out.name("v")
+        self.out.line(f"const {c.name} {name} = {text};")
+        return name
+
+    def read(self, c: CType, address: str, aligned: int, at: Index, tile: int) -> list[str]:
+        """Read numbers of a row in memory, several at once where they lie so."""
+        together = self.together(c, aligned, at, tile)
+        out: list[str] = []
+        for j in range(0, tile, together):
+            place = f"{address} + {at.plus(Index.at(j * at.step)).text}"
+            if together == 1:
+                out.append(self.bind(c, f"*({place})"))
+                continue
+            name = self.out.name("q")
+            kind = f"Pack<{c.memory}, {together}>"
+            self.out.line(f"const {kind} {name} = *(const {kind} *)({place});")
+            out += [f"{name}.v[{k}]" for k in range(together)]
+        return out
+
+    def store(self, c: CType, address: str, aligned: int, at: Index, xs: Sequence[str]) -> None:
+        """Write numbers of a row."""
+        together = self.together(c, aligned, at, len(xs))
+        for j in range(0, len(xs), together):
+            place = f"{address} + {at.plus(Index.at(j)).text}"
+            if together == 1:
+                cast = "(uint8_t)" if c is I1 else ""
+                self.out.line(f"*({place}) = {cast}({xs[j]});")
+                continue
+            kind, cast = f"Pack<{c.memory}, {together}>", f"({c.memory})"
+            text = ", ".join(f"{cast}({x})" for x in xs[j : j + together])
+            self.out.line(f"*({kind} *)({place}) = {kind}{{{{{text}}}}};")
+
+    @staticmethod
+    def together(c: CType, aligned: int, at: Index, tile: int) -> int:
+        """Numbers of a tile that lie in one aligned vector."""
+        most = min(tile, VECTOR // c.bytes)
+        lie = at.step == 1 and at.multiple % most == 0 and aligned % most == 0
+        return most if lie else 1
+
+    # ------------------------------------------------------------ loops and scopes
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """While the ops of a block are printed."""
+        self.blocks.append(block)
+        yield
+        self.blocks.pop()
+
+    @contextmanager
+    def scope(self, head: str) -> Generator[None]:
+        """A block of C; what is computed in it is known in it alone."""
+        with self.out.block(head):
+            self.memo.append({})
+            yield
+            self.memo.pop()
+
+    @contextmanager
+    def over(self, n: int, tile: int, window: str | None = None) -> Generator[tuple[Tiles, Index]]:
+        """A loop over the tiles of a row that the thread has. With `window` the row is that part of
+        it, as much as registers hold, that begins there."""
+        lanes, turns = self.team.lanes, self.team.turns(n, tile)
+        f, k = self.out.name("f"), self.out.name("k")
+        step = "" if tile == 1 else f" * {tile}"
+        start = "" if window is None else f"{window} + "
+        if window is not None:
+            turns = HELD
+        held = turns <= HELD
+        if held:
+            head = f"for (int {k} = 0; {k} < {turns}; ++{k})" if turns > 1 else ""
+            k = k if turns > 1 else "0"
+            if head:
+                self.out.line("#pragma unroll")
+            first = f"{start}({k} * {lanes} + lane){step}" if turns > 1 else f"{start}lane{step}"
+        else:
+            head = f"for (int {f} = lane{step}; {f} < {n}; {f} += {lanes * tile})"
+            first = ""
+        tiles = Tiles(n, tile, f, k if held else None)
+        at = Index(f, int(tile > 1), tile, n)
+        self.tiles[f] = tiles
+        with self.scope(head):
+            if held:
+                self.out.line(f"const int {f} = {first};")
+            whole = not held or (window is None and turns * lanes * tile == n)
+            try:
+                if whole:
+                    yield tiles, at
+                else:
+                    with self.scope(f"if ({f} < {n})"):
+                        yield tiles, at
+            except Untiled as error:
+                raise UntiledRow(n) from error
+
+    def tile(self, n: int, element_bytes: int) -> int:
+        """Numbers that a thread takes at once of a row."""
+        return 1 if n in self.untiled else self.team.tile(n, element_bytes)
+
+    def attempt(self, emit: Callable[[], None]) -> None:
+        """Print something; where it turns out to read what other threads have, lay that in memory
+        and print it again. Raises NeedsMemory for rows of blocks further out."""
+        while True:
+            lines, depth = len(self.out.lines), self.out.depth
+            kept = dict(self.places), [dict(m) for m in self.memo], dict(self.text)
+            blocks, alone = list(self.blocks), self.alone
+            try:
+                emit()
+                return
+            except NeedsMemory as error:
+                missing, untiled = error.value, None
+            except UntiledRow as error:
+                missing, untiled = None, error.row_length
+            del self.out.lines[lines:]
+            self.out.depth = depth
+            self.places, self.memo, self.text = kept
+            self.blocks, self.alone = blocks, alone
+            if untiled is not None:
+                self.untiled.add(untiled)
+            elif missing is not None:
+                owner = missing.owner
+                if isinstance(owner, Operation) and owner.parent is not self.blocks[-1]:
+                    raise NeedsMemory(missing)
+                self.lay(missing)
+
+    def lay(self, v: SSAValue) -> None:
+        """Lay a row in the team's memory."""
+        c, n = ctype_of(v), length(v)
+        address = self.memory.take(c, n)
+        self.team.sync(self.out)  # others may still read what lay there before
+        if isinstance(place := self.places.get(v), Each):
+            with self.out.block("if (lane == 0)"):
+                for k, name in enumerate(place.names):
+                    self.out.line(f"{address}[{k}] = {name};")
+        else:
+            self.attempt(lambda: self.lay_tiles(v, c, n, address))
+        self.team.sync(self.out)
+        self.places[v] = Memory(address, n)
+        self.forget(v)
+
+    def lay_tiles(self, v: SSAValue, c: CType, n: int, address: str) -> None:
+        place = self.places.get(v)
+        tile = place.tile if isinstance(place, Spread) else self.tile(n, c.bytes)
+        with self.over(n, tile) as (tiles, at):
+            self.store(c, address, n, at, self.numbers(v, at, tiles.tile))
+
+    def forget(self, v: SSAValue) -> None:
+        """Read a row anew from its place."""
+        for scope in self.memo:
+            for key in [key for key in scope if key[0] is v]:
+                del scope[key]
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def length_of(v: SSAValue) -> int:
+    """Numbers of a row; 0 of what is none."""
+    return 0 if isinstance(v.type, IndexType | MemRefType) else length(v)

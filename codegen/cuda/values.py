@@ -1,0 +1,168 @@
+"""Numbers of rows that are computed where they are read: what is pointwise, and what moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from ...dialects.intra import rows
+from ...dialects.intra.syntax import length, row_dims
+from ..common.c_types import I1
+from ..common.scalars import const_value, ctype_of, number, scalar, strides
+from .indices import Index, Untiled, coordinates, place
+
+if TYPE_CHECKING:
+    from .row_code import RowCode
+
+
+def compute(code: RowCode, op: Operation, at: Index, tile: int) -> list[str]:
+    """The numbers of an op's row at an index.
+
+    Raises:
+        NeedsMemory, Untiled: they cannot be had so.
+        PassFailedException: there is no CUDA C++ for the op.
+    """
+    match op:
+        case rows.LoadOp():
+            return load(code, op, at, tile)
+        case rows.ConstOp():
+            return [number(const_value(op), ctype_of(op.result))] * tile
+        case rows.ReshapeOp():
+            return code.numbers(op.x, at, tile)
+        case rows.BroadcastOp():
+            return operand(code, op.x, op.result, at, tile)
+        case rows.ApplyOp():
+            return apply(code, op, at, tile)
+        case rows.CastOp():
+            xs, c = code.numbers(op.x, at, tile), ctype_of(op.result)
+            change = "({} != 0)" if c is I1 else f"(({c.name}){{}})"
+            return [change.format(x) for x in xs]
+        case rows.DropoutOp():
+            return dropout(code, op, at, tile)
+        case rows.TransposeOp():
+            steps = dense(row_dims(op.x.type))
+            return moved(code, op.x, op.result, at, tile, [steps[p.data] for p in op.perm])
+        case rows.SliceOp():
+            steps, d = dense(row_dims(op.x.type)), op.dim.data
+            start = steps[d] * op.lo.data
+            steps[d] *= op.step.data
+            return moved(code, op.x, op.result, at, tile, steps, start)
+        case rows.ConcatOp():
+            return concat(code, op, at, tile)
+        case rows.DotOp():
+            return product(code, op, at, tile)
+        case _:
+            raise PassFailedException(f"{op.name} has no spelling in CUDA C++")
+
+
+def dense(dims: tuple[int, ...]) -> list[int]:
+    """Strides of a row in order; 0 for a dimension of 1."""
+    return strides(dims, dims)
+
+
+def operand(code: RowCode, x: SSAValue, result: SSAValue, at: Index, tile: int) -> list[str]:
+    """The numbers of an operand that broadcasts to the result."""
+    if length(x) == 1:
+        return code.numbers(x, Index.at(0), 1) * tile
+    if length(x) == length(result):
+        return code.numbers(x, at, tile)
+    dims = row_dims(result.type)
+    steps = strides(row_dims(x.type), dims)
+    return code.numbers(x, place(coordinates(at, dims, tile), steps), tile)
+
+
+def apply(code: RowCode, op: rows.ApplyOp, at: Index, tile: int) -> list[str]:
+    columns = [operand(code, x, op.result, at, tile) for x in op.xs]
+    fn, c, parameters = op.fn.data, ctype_of(op.xs[-1]), op.parameters()
+    out: list[str] = []
+    for xs in zip(*columns, strict=True):
+        known = code.bind(ctype_of(op.result), scalar(fn, list(xs), c, parameters))
+        out.append(known)
+        if len(set(map(tuple, zip(*columns, strict=True)))) == 1:  # the same for all
+            return [known] * tile
+    return out
+
+
+def load(code: RowCode, op: rows.LoadOp, at: Index, tile: int) -> list[str]:
+    """Numbers of a row of a buffer, or of another row where there is none."""
+    c, n, row = ctype_of(op.result), length(op.result), code.text[op.row]
+    address = code.text[op.buffer] if row == "0" else f"{code.text[op.buffer]} + {row} * {n}"
+    if op.otherwise is None:
+        return code.read(c, address, n, at, tile)
+    names = [code.out.name("v") for _ in range(tile)]
+    code.out.line(f"{c.name} {', '.join(names)};")
+    with code.scope(f"if ({row} < 0)"):
+        assign(code, names, code.numbers(op.otherwise, at, tile))
+    with code.scope("else"):
+        assign(code, names, code.read(c, address, n, at, tile))
+    return names
+
+
+def assign(code: RowCode, names: list[str], xs: list[str]) -> None:
+    for name, x in zip(names, xs, strict=True):
+        code.out.line(f"{name} = {x};")
+
+
+def dropout(code: RowCode, op: rows.DropoutOp, at: Index, tile: int) -> list[str]:
+    c, p = ctype_of(op.result), float(op.p.value.data)
+    key = f"{code.index(op.row)}, {op.site.value.data}, {code.index(op.key)}, {p!r}"
+    xs = code.numbers(op.x, at, tile)
+    out: list[str] = []
+    for j, x in enumerate(xs):
+        column = at.plus(Index.at(j * at.step)).text
+        if op.column is not None:
+            column = code.index(op.column)
+        out.append(code.bind(c, f"dropout{c.suffix}({x}, {column}, {key})"))
+    return out
+
+
+def moved(
+    code: RowCode,
+    x: SSAValue,
+    result: SSAValue,
+    at: Index,
+    tile: int,
+    steps: list[int],
+    start: int = 0,
+) -> list[str]:
+    """The numbers of a row that lie `steps` apart."""
+    where = place(coordinates(at, row_dims(result.type), tile), steps)
+    return code.numbers(x, where.plus(Index.at(start)), tile)
+
+
+def concat(code: RowCode, op: rows.ConcatOp, at: Index, tile: int) -> list[str]:
+    """Numbers of one of several rows, which the index says."""
+    dims, d, c = row_dims(op.result.type), op.dim.data, ctype_of(op.result)
+    where = coordinates(at, dims, tile)
+    names = [code.out.name("v") for _ in range(tile)]
+    code.out.line(f"{c.name} {', '.join(names)};")
+    start = 0
+    for k, x in enumerate(op.xs):
+        part = row_dims(x.type)
+        end = start + part[d]
+        if where[d].step and (start % tile or end % tile):
+            raise Untiled
+        last = k == len(op.xs) - 1
+        head = "" if last else f"if ({where[d].text} < {end})"
+        with code.scope(f"{'else ' * (k > 0)}{head}".strip()):
+            inner = list(where)
+            own = where[d].plus(Index.at(-start)) if start else where[d]
+            inner[d] = Index(own.text, where[d].step, own.multiple, part[d])
+            assign(code, names, code.numbers(x, place(inner, dense(part)), tile))
+        start = end
+    return names
+
+
+def product(code: RowCode, op: rows.DotOp, at: Index, tile: int) -> list[str]:
+    """Numbers of a product of two rows in which nothing is summed."""
+    a, b, out = op.letters()
+    n = op.sizes()
+    where = dict(zip(out, coordinates(at, row_dims(op.result.type), tile), strict=True))
+    columns: list[list[str]] = []
+    for x, letters in ((op.a, a), (op.b, b)):
+        steps = dense(tuple(n[c] for c in letters))
+        columns.append(code.numbers(x, place([where[c] for c in letters], steps), tile))
+    c = ctype_of(op.result)
+    return [code.bind(c, f"{x} * {y}") for x, y in zip(*columns, strict=True)]

@@ -1,0 +1,47 @@
+"""CUDA C++ for NVIDIA GPUs from compute capability 8.0 on. Its figures are those that data sheets
+and published measurements give for an H100; none was measured here.
+"""
+
+from dataclasses import replace
+
+from .openmp import OPENMP
+from .record import Caches, Speeds
+
+CUDA = replace(
+    OPENMP,
+    name="cuda",
+    about="CUDA C++: blocks of threads, sub-warps, shared memory",
+    printer="gnnc.codegen.cuda.printer",
+    runtime="cuda",
+    vector_bytes=16,  # what one thread loads at once
+    tail=(
+        "fuse-traversals{target=cuda}",
+        "pack-members",
+        "split-long-rows{target=cuda}",
+        "update-in-place",
+        "schedule-grid{target=cuda}",
+        "cut-stages",
+        "plan-memory",
+    ),
+    speeds=Speeds(
+        gemm_flops=30e12,
+        gather_bytes=2e12,
+        stream_bytes=2.5e12,
+        near_bytes=5e12,
+        entry_seconds=5e-12,
+    ),
+    caches=Caches(
+        line=32,  # a sector
+        block=48 * 1024,  # of shared memory, what every kernel may have
+        stack=48 * 1024,
+        partials=64 * 1024 * 1024,
+        near_partials=16 * 1024 * 1024,  # of the second level
+    ),
+    nests=replace(
+        OPENMP.nests,
+        long_row=4096,  # a single row is computed by one block
+        piece=1024,
+        panels={16: 1},
+        enough_chunks=264,  # two for each multiprocessor of the largest
+    ),
+)
