@@ -13,7 +13,7 @@ import gnnc
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("bench", "codegen", "dialects", "frontend", "passes", "runtime")
-SOURCES = ("*.py", "*.c", "*.h")
+SOURCES = ("*.py", "*.c", "*.cpp", "*.h")
 
 
 def packages() -> set[str]:
@@ -66,7 +66,10 @@ WALK = (
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_passes().values()]",
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_targets().values()]",
         "import gnnc.frontend.cli",
-        *(WALK.format(package=p) for p in ("dialects", "passes", "codegen", "runtime.sets")),
+        *(
+            WALK.format(package=p)
+            for p in ("dialects", "passes", "codegen", "runtime.emulator", "runtime.sets")
+        ),
         "import gnnc.dialects as d; [f() for f in d.get_all_dialects().values()]",
     ],
 )
