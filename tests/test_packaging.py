@@ -13,7 +13,7 @@ import gnnc
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("bench", "codegen", "dialects", "frontend", "passes", "runtime")
-SOURCES = ("*.py", "*.c", "*.h")
+SOURCES = ("*.py", "*.c", "*.h", "*.cuh")
 
 
 def packages() -> set[str]:

@@ -1,0 +1,1 @@
+"""CUDA C++: the device functions that kernels call."""
