@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..common.headers import header_text
 
-HEADERS = ("scalars.cuh",)
-"""Numbers; products of the tiles of a block."""
+HEADERS = ("scalars.cuh", "products.cuh", "outer_sums.cuh")
+"""Numbers; products of tiles with weights; sums of outer products of rows. In this order."""
 
 
 def device_text() -> str:
