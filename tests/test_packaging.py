@@ -13,7 +13,7 @@ import gnnc
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("bench", "codegen", "dialects", "frontend", "passes", "runtime")
-SOURCES = ("*.py", "*.c", "*.cpp", "*.h")
+SOURCES = ("*.py", "*.c", "*.cpp", "*.h", "*.cuh")
 
 
 def packages() -> set[str]:

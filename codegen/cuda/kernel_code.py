@@ -109,7 +109,7 @@ class KernelCode:
 
     def piece_parameters(self) -> list[tuple[str, str, str]]:
         assert self.in_pieces is not None
-        found = [("const int64_t *__restrict__ ", "pieces", "pieces")]
+        found = [("const int64_t *__restrict__ ", "group_pieces", "group_pieces")]
         found.append(("const int64_t ", "piece_count", "piece_count"))
         for k, r in enumerate(self.in_pieces.results):
             found.append((f"{ctype_of(r).memory} *", f"piece_rows{k}", f"piece_rows{k}"))
@@ -119,11 +119,11 @@ class KernelCode:
         """The pieces of long groups, one a team; from then on the main kernel adds them up."""
         out, memory, longest = Writer(1), TeamMemory(), 2 * self.numbers["piece"]
         partials = tuple(f"piece_rows{k}" for k in range(len(op.results)))
-        self.pieces = Pieces(op, "pieces", "piece_count", longest, partials)
+        self.pieces = Pieces(op, "group_pieces", "piece_count", longest, partials)
         stage = op.parent
         assert stage is not None
-        plan = replace(self.pieces, piece=("pieces[3 * q + 1]", "pieces[3 * q + 2]"))
-        names = {**self.names, self.nest.row: "pieces[3 * q]"}
+        plan = replace(self.pieces, piece=("group_pieces[3 * q + 1]", "group_pieces[3 * q + 2]"))
+        names = {**self.names, self.nest.row: "group_pieces[3 * q]"}
         body = Writer(2)
         code = RowCode(body, self.team, memory, names, self.numbers["edges"], plan)
         code.written = self.nest.writes()

@@ -129,7 +129,7 @@ class PhasePrinter:
         if code.in_pieces is None:
             return
         table = self.table("pieces", offsets, {"piece": numbers["piece"]})
-        calls.line(f"int64_t *pieces = (int64_t *)b[{table}];")
+        calls.line(f"int64_t *group_pieces = (int64_t *)b[{table}];")
         calls.line(f"const int64_t piece_count = {self.host.count(table)};")
         for k, r in enumerate(code.in_pieces.results):
             c = ctype_of(r)

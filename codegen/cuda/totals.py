@@ -63,8 +63,8 @@ class Totals:
             if at is None:
                 at = into
             out.line(f"{c.memory} *const {name} = {at};")
-            with out.block(f"for (int t = 0; t < {self.team.count}; ++t)"):
-                with out.block("if (team == t)"):
+            with out.block(f"for (int turn = 0; turn < {self.team.count}; ++turn)"):
+                with out.block("if (team == turn)"):
                     self.store(out, op, place, name, kind)
                 out.line("__syncthreads();")
             if at is not into:
@@ -79,7 +79,7 @@ class Totals:
         c = ctype_of(op.value)
 
         def line(at: str, x: str) -> None:
-            more = x if kind is None else f"t ? {combined(kind, at, x, c)} : {x}"
+            more = x if kind is None else f"turn ? {combined(kind, at, x, c)} : {x}"
             out.line(f"{at} = {more};")
 
         match place:

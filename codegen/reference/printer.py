@@ -4,8 +4,6 @@ function a phase. There are no threads, no vectors and no blocks, so a schedule 
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -13,6 +11,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.steps import Step, phases, steps
+from ..common.headers import header_text
 from ..common.host import Phase, Printed, is_size, nest_arguments
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
@@ -32,7 +31,7 @@ def print_module(module: ModuleOp) -> Printed:
         raise PassFailedException(
             "nothing to print: no function has intra ops (run lower-to-intra)"
         )
-    header = (files("gnnc.codegen.reference") / "reference.h").read_text()
+    header = header_text("gnnc.codegen.reference", "reference.h")
     return Printed("\n".join([header, *(text for text, _ in printed)]), [p for _, p in printed])
 
 
