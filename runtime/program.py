@@ -11,12 +11,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import threads, toolchain
 from .cpu.pool import SMALL, take
 from .sets import structure
 from .sets.sets import SetData
@@ -24,11 +25,50 @@ from .sets.tables import Tables, contiguous, counts_up
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
-RUNTIME = "cpu"
-"""Who runs programs here: buffers in memory of the host, and a C function a phase. Targets that are
-run otherwise say so in their artifacts."""
+SHARES = ("cuts", "pieces")
+"""Kinds of tables whose lengths phases ask for."""
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
+
+
+RUNTIMES = {"cpu": "cpu.loader", "emulator": "emulator.loader"}
+"""Who runs programs: modules with a function `load_program`, a :class:`Loader`. Targets that are run
+otherwise say so in their artifacts."""
+
+
+class Entry(Protocol):
+    """Runs one phase: `workspace` is the address of scratch memory, `pointers` those of all
+    buffers."""
+
+    seconds: ctypes.Array[ctypes.c_double] | None
+
+    def run(
+        self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
+    ) -> None: ...
+
+
+class Loaded(Protocol):
+    """A program that is ready to run, from the shared object at `path`."""
+
+    path: Path
+
+    def entry(self, data: Mapping[str, Any]) -> Entry:
+        """What runs a phase with this interface."""
+        ...
+
+
+class Loader(Protocol):
+    """Makes a program ready to run. Raises CompileError, NoCompiler."""
+
+    def __call__(
+        self,
+        data: Mapping[str, Any],
+        source: str,
+        *,
+        march: str | None,
+        sanitize: bool,
+        profile: bool,
+    ) -> Loaded: ...
 
 
 @dataclass(frozen=True)
@@ -46,29 +86,24 @@ class Buffer:
 
 
 class Phase:
-    """One exported C function with its interface.
+    """The interface of one phase, and the function that runs it.
 
     `seconds` adds up the time of each kernel over all calls, where the program is profiled.
     """
 
-    def __init__(self, library: ctypes.CDLL, data: Mapping[str, Any], profile: bool) -> None:
-        function = getattr(library, f"gnnc_{data['name']}")
-        self.function = function
-        function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        function.restype = None
+    def __init__(self, data: Mapping[str, Any], entry: Entry) -> None:
+        self.entry = entry
         self.name: str = data["name"]
         self.kernels: list[str] = data["kernels"]
         self.launches: list[dict[str, Any]] = data["launches"]
         self.workspace: int = data["workspace"]
         self.sizes: list[list[Any]] = data["sizes"]
+        self.counts: list[int] = data["counts"]
         self.required: list[tuple[list[Any], int]] = data["required"]
         self.buffers: list[dict[str, Any]] = data["buffers"]
         self.inputs = self.named("input")
         self.outputs = self.named("output")
-        self.seconds: ctypes.Array[ctypes.c_double] | None = None
-        if profile:
-            laps = ctypes.c_double * max(len(self.kernels), 1)
-            self.seconds = laps.in_dll(library, f"gnnc_{self.name}_seconds")
+        self.seconds = entry.seconds
 
     def named(self, kind: str) -> list[Buffer]:
         return [
@@ -94,23 +129,29 @@ class PhaseOnGraph:
                     f"set {domain[0]} has {found} rows, the program is made for {count}: "
                     "give a graph with as many, or compile the model for this one"
                 )
-        sizes = [tables.size(d) for d in phase.sizes]
+        made = {k: tables.table(b) for k, b in enumerate(phase.buffers) if b["kind"] in SHARES}
+        sizes = [tables.size(d) for d in phase.sizes] + [len(made[k]) for k in phase.counts]
         self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        self.bytes = [0] * len(phase.buffers)
         self.keep: list[NDArray[Any]] = []
         self.fixed = [0] * len(phase.buffers)
         self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
         slots: dict[Any, int] = {}
         temporaries: list[tuple[int, Any]] = []
         for k, b in enumerate(phase.buffers):
-            if b["kind"] in ("input", "output"):
-                continue
-            if b["kind"] == "temporary":
+            if b["kind"] in ("input", "output", "temporary"):
                 n = tables.size(b["domain"]) if b["domain"] else 1
-                key = ("own", k) if b["slot"] is None else b["slot"]
-                slots[key] = max(slots.get(key, 0), n * math.prod(b["row"]) * b["bytes"])
-                temporaries.append((k, key))
+                if (of := b.get("rows_of")) is not None:
+                    n = len(made[of])
+                self.bytes[k] = n * math.prod(b["row"]) * b["bytes"]
+                if b["kind"] == "temporary":
+                    key = ("own", k) if b["slot"] is None else b["slot"]
+                    slots[key] = max(slots.get(key, 0), self.bytes[k])
+                    temporaries.append((k, key))
                 continue
-            array = self.literal(b) if b["kind"] == "table" else contiguous(tables.table(b))
+            array = self.literal(b) if b["kind"] == "table" else made.get(k)
+            array = contiguous(tables.table(b) if array is None else array)
+            self.bytes[k] = array.nbytes
             self.keep.append(array)
             if b["kind"] != "members" or not counts_up(array):
                 self.fixed[k] = array.ctypes.data
@@ -150,12 +191,7 @@ class PhaseOnGraph:
                 pointers[k] = leases[key].address
         for k, address in addresses.items():
             pointers[k] = address
-        self.phase.function(
-            threads.num_threads(),
-            scratch.address,
-            ctypes.addressof(self.sizes),
-            ctypes.addressof(pointers),
-        )
+        self.phase.entry.run(self, scratch.address, pointers)
 
 
 @dataclass
@@ -189,18 +225,21 @@ class Program:
         denormals: bool = False,
     ) -> None:
         data = json.loads(artifact)
-        if data["runtime"] != RUNTIME:
+        if data["runtime"] not in RUNTIMES:
             raise ValueError(
                 f"this program is for the target {data['target']}, which {data['runtime']} runs: "
-                f"the one at hand is {RUNTIME}"
+                f"those at hand are {', '.join(RUNTIMES)}"
             )
         self.data: dict[str, Any] = data
         self.target: str = data["target"]
         chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
         self.source: str = chosen + data["source"]
-        self.path = toolchain.compile_source(self.source, march=march, sanitize=sanitize)
-        library = toolchain.load(self.path)
-        self.phases = {name: Phase(library, spec, profile) for name, spec in data["phases"].items()}
+        loader: Loader = import_module(f".{RUNTIMES[data['runtime']]}", __package__).load_program
+        loaded = loader(data, self.source, march=march, sanitize=sanitize, profile=profile)
+        self.path = loaded.path
+        self.phases = {
+            name: Phase(spec, loaded.entry(spec)) for name, spec in data["phases"].items()
+        }
         self.plan = [
             structure.Step(name, tuple(inputs), tuple(outputs), attrs)
             for name, inputs, outputs, attrs in data["structure"]["steps"]

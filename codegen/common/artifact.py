@@ -15,14 +15,15 @@ from ...dialects.signature import arguments, results
 from .host import Printed
 from .structure_plan import StructurePlan
 
-FORMAT = 3
+FORMAT = 4
 
 
 def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str) -> str:
     """The artifact of a lowered module and what a target's printer made of it.
 
     A JSON object: `target` and `runtime` (passes/targets), `source`, `phases` (name -> interface,
-    codegen/common/host.py), `structure` (steps, the rows it hands on), `maps` (set -> map ->
+    codegen/common/host.py), `device` and `kernels` (the text for a device and the names of what it
+    exports, empty where there is none), `structure` (steps, the rows it hands on), `maps` (set -> map ->
     codomain), `gradients` (output of @backward -> argument), `cotangents` (input of @backward ->
     result).
 
@@ -34,6 +35,8 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
         "target": target,
         "runtime": runtime,
         "source": printed.source,
+        "device": printed.device,
+        "kernels": printed.kernels,
         "phases": {p.name: p.data() for p in printed.phases},
         "structure": {"steps": [], "rows": {}, "inputs": []},
         "maps": {},

@@ -72,7 +72,8 @@ def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
         }
         if isinstance(op, bindings.InputOp):
             given = {} if op.gives is None else {"gives": op.gives.data}
-            return out | {"kind": "input", "name": op.buffer.data} | given
+            domain = domain_of(op.domain)
+            return out | {"kind": "input", "name": op.buffer.data, "domain": domain} | given
         if isinstance(op, bindings.OutputOp):
             return out | {"kind": "output", "name": op.buffer.data, "domain": domain_of(op.domain)}
         if isinstance(op, bindings.AllocOp):
@@ -125,7 +126,10 @@ def readable_name(op: object, used: set[str]) -> str:
     return full
 
 
-RESERVED = set("b n c i r f k m lo hi ws rows chunks threads i0 sum size group int".split())
+RESERVED = set(
+    "b n c i r f k m lo hi ws rows chunks threads i0 sum size group int chunk cuts group_pieces "
+    "piece_count team lane mask slab t launch kernels stream status arguments least".split()
+)
 
 
 def nest_arguments(nest: rows.TraverseOp) -> list[SSAValue]:

@@ -1,3 +1,10 @@
+/* Words of kernels that an emulator has otherwise: the block's shared memory, whose length is given
+   at the launch, and what makes a kernel known outside. */
+#ifndef GNNC_EMULATED
+#define GNNC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#define GNNC_EXPORT(name)
+#endif
+
 /* How the rows of a nest are shared among blocks, and how what blocks have summed is added up: in
    their order, whatever the device. */
 

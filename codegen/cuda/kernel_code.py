@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
-from ...dialects.intra import bindings, rows
+from ...dialects.intra import rows
 from ...dialects.intra.schedule import WARP, GridAttr
 from ...dialects.intra.syntax import length
-from ..common.c_types import I1, CType
+from ..common.c_types import I1
 from ..common.products import Text
 from ..common.scalars import ctype_of
 from ..common.writer import Writer
@@ -27,6 +27,10 @@ from .row_code import Pieces, RowCode, Sink
 from .team import Team
 from .totals import Totals
 
+TILES = 24 * 1024
+"""Bytes of shared memory for rows that stages and products hand on."""
+SLAB = 16 * 1024
+"""Bytes of shared memory that products take while they run (products.cuh)."""
 SHARED = 8 * 1024
 """Bytes of team memory that a block has in shared memory; where teams need more they have global
 memory."""
@@ -140,7 +144,7 @@ class KernelCode:
         out.line(f"for (int64_t q = {first}; q < piece_count; q += {step}) {{")
         out.lines += body.lines
         out.line("}")
-        blocks = f"least((piece_count + {count - 1}) / {count}, {most})"
+        blocks = f"fewer((piece_count + {count - 1}) / {count}, {most})"
         return Kernel(
             "_pieces",
             [("char *", "ws", "ws"), *self.piece_parameters()],
@@ -200,8 +204,10 @@ class KernelCode:
         out = Writer(1)
         self.declare_team_memory(out, self.memory, self.shared)
         if self.products.slabs:
-            at, c = self.shared.bytes, self.products.element
-            out.line(f"{c.name} *const slab = ({c.name} *)(shared_memory + {at});")
+            c = self.products.element
+            at = self.shared.take(SLAB // c.bytes, c)
+            assert at is not None
+            out.line(f"{c.memory} *const slab = {at};")
         self.bounds(out)
         for operand in self.local.values():
             out.line(operand.declaration)
@@ -263,7 +269,7 @@ class KernelCode:
     def lay_tile(self, v: SSAValue) -> Operand:
         c, n = ctype_of(v), length(v)
         name = f"tile{len(self.local)}"
-        room = replace(self.shared, most=32 * 1024)
+        room = replace(self.shared, most=TILES)
         at = room.take(n * self.rows, c)
         if at is not None:
             self.shared.bytes = room.bytes
@@ -332,7 +338,7 @@ def zero_kernel(k: int, buffer: str, numbers: str, count: str) -> Kernel:
     start, step = "(int64_t)blockIdx.x * 256 + threadIdx.x", "(int64_t)gridDim.x * 256"
     head = f"for (int64_t e = {start}; e < {count} * {numbers}; e += {step})"
     out.line(f"{head} {buffer}[e] = 0;")
-    blocks = f"least(({count} * {numbers} + 255) / 256, 1056)"
+    blocks = f"fewer(({count} * {numbers} + 255) / 256, 1056)"
     return Kernel(f"_zero{k}", [], out.text(), blocks, 256)
 
 

@@ -87,7 +87,7 @@ class PhasePrinter:
 
     def text(self) -> str:
         out = Writer()
-        with out.block(f"int gnnc_{self.host.phase.name}({ARRAYS})"):
+        with out.block(f"GNNC_PHASE int gnnc_{self.host.phase.name}({ARRAYS})"):
             out.line("int status = 0;")
             out.lines += self.host.out.lines
             out.line("(void)launch, (void)kernels, (void)stream, (void)ws, (void)n, (void)b;")
@@ -123,7 +123,9 @@ class PhasePrinter:
             return
         offsets = code.offsets.owner
         assert isinstance(offsets, OffsetsOp)
-        table = self.table("cuts", offsets, {k: numbers[k] for k in ("row_cost", "grain", "chunks")})
+        table = self.table(
+            "cuts", offsets, {k: numbers[k] for k in ("row_cost", "grain", "chunks")}
+        )
         calls.line(f"int64_t *cuts = (int64_t *)b[{table}];")
         calls.line(f"const int64_t chunks = {self.host.count(table)} - 1;")
         if code.in_pieces is None:
@@ -162,9 +164,7 @@ class PhasePrinter:
                 out.append((f"const {pointer(v)}__restrict__ ", name, name))
         return out
 
-    def launch(
-        self, name: str, kernel: Kernel, arguments: list[tuple[str, str, str]]
-    ) -> None:
+    def launch(self, name: str, kernel: Kernel, arguments: list[tuple[str, str, str]]) -> None:
         """Launch a kernel where it has blocks."""
         given = [*kernel.parameters, *arguments]
         number = self.kernels.number(name, kernel, [(kind, x) for kind, x, _ in given])
@@ -177,5 +177,3 @@ class PhasePrinter:
                 f"status = launch(kernels[{number}], {grid}, {kernel.shared}, stream, "
                 "arguments, 0);"
             )
-
-

@@ -170,17 +170,11 @@ class Loop:
         start, stride = (self.begin, f"++{p}")
         if step:
             start, stride = f"{self.begin} + lane", f"{p} += {step}"
-        if code.edges > 1:
-            code.out.line(f"#pragma unroll {code.edges}")
-        guard = f"if ({self.end} - {self.begin} <= {self.longest}) " if self.pieces else ""
-        head = f"{guard}for (int64_t {p} = {start}; {p} < {self.end}; {stride})"
-        if guard:  # a pragma stands in front of the loop itself
-            code.out.lines.pop()
-            with code.out.block(guard.strip()):
+        head = f"for (int64_t {p} = {start}; {p} < {self.end}; {stride})"
+        with code.scope(f"if ({self.length} <= {self.longest})" if self.pieces else ""):
+            if code.edges > 1:
                 code.out.line(f"#pragma unroll {code.edges}")
-                self.rows(head.removeprefix(guard), add)
-            return
-        self.rows(head, add)
+            self.rows(head, add)
 
     def rows(self, head: str, add: Callable[[], None]) -> None:
         code, op = self.code, self.op
@@ -188,6 +182,10 @@ class Loop:
             for o in list(op.body.block.ops)[:-1]:
                 code.op(o)
             add()
+
+    @property
+    def length(self) -> str:
+        return f"{self.end} - {self.begin}"
 
     @property
     def longest(self) -> int:
@@ -202,7 +200,7 @@ class Loop:
         assert found is not None
         partial = dict(zip(self.op.results, found.partials, strict=True))
         q, row = code.out.name("q"), code.text[self.op.row]
-        with code.scope("else"):
+        with code.scope(f"if ({self.length} > {self.longest})"):
             first = f"first_piece({found.table}, {found.count}, {row})"
             same = f"{q} < {found.count} && {found.table}[3 * {q}] == {row}"
             with code.scope(f"for (int64_t {q} = {first}; {same}; ++{q})"):

@@ -32,8 +32,8 @@ CUDA = replace(
     ),
     caches=Caches(
         line=32,  # a sector
-        block=48 * 1024,  # of shared memory, what every kernel may have
-        stack=48 * 1024,
+        block=24 * 1024,  # of shared memory, beside what products and teams take
+        stack=24 * 1024,
         partials=64 * 1024 * 1024,
         near_partials=16 * 1024 * 1024,  # of the second level
     ),
@@ -45,3 +45,11 @@ CUDA = replace(
         enough_chunks=264,  # two for each multiprocessor of the largest
     ),
 )
+
+EMULATED = replace(
+    CUDA,
+    name="cuda-emulated",
+    about="CUDA C++ for the emulator on the host",
+    runtime="emulator",
+)
+"""The same text, run thread by thread with checks (runtime/emulator)."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .sets import MapData, SetData
+from .shares import cuts, pieces
 
 Domain = list[Any]
 """`[set, keys]`: the stored rows of `rows<set[keys]>`."""
@@ -47,6 +48,10 @@ class Tables:
         group = self.group(domain, along)
         if kind == "offsets":
             return group.ptr
+        if kind == "cuts":
+            return cuts(group.ptr, spec["row_cost"], spec["grain"], spec["chunks"])
+        if kind == "pieces":
+            return pieces(group.ptr, spec["piece"])
         if kind == "members":
             return group.rows
         if kind == "witness":

@@ -170,7 +170,9 @@ def test_products(size: Size, compiled: ctypes.CDLL):
     assert 0 < numbers * dtype.itemsize <= SLAB_BYTES
     w = rng.normal(size=(size.b, size.k, size.f)).astype(dtype)
     weights = weights_of(w, size.layout)
-    for rows, (shift, back) in itertools.product({size.rows, size.rows // 2 + 1, 1, 0}, ((0, 0), (1, 1))):
+    for rows, (shift, back) in itertools.product(
+        {size.rows, size.rows // 2 + 1, 1, 0}, ((0, 0), (1, 1))
+    ):
         x = rng.normal(size=(rows, size.l, size.b, size.k)).astype(dtype)
         left = rows_of(x, size.pitches[0], shift) if rows else x
         slab = aligned(numbers + 8, dtype)

@@ -1,0 +1,61 @@
+"""Programs of the host: C that the compiler made a shared object of, a function a phase."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import threads, toolchain
+
+if TYPE_CHECKING:
+    from ..program import PhaseOnGraph
+
+
+class CpuEntry:
+    """A C function with the threads of the process."""
+
+    def __init__(self, library: ctypes.CDLL, data: Mapping[str, Any], profile: bool) -> None:
+        self.function = getattr(library, f"gnnc_{data['name']}")
+        self.function.argtypes = [ctypes.c_int, *(ctypes.c_void_p,) * 3]
+        self.function.restype = None
+        self.seconds: ctypes.Array[ctypes.c_double] | None = None
+        if profile:
+            laps = ctypes.c_double * max(len(data["kernels"]), 1)
+            self.seconds = laps.in_dll(library, f"gnnc_{data['name']}_seconds")
+
+    def run(
+        self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
+    ) -> None:
+        """Call it."""
+        self.function(
+            threads.num_threads(),
+            workspace,
+            ctypes.addressof(phase.sizes),
+            ctypes.addressof(pointers),
+        )
+
+
+class CpuProgram:
+    """A shared object."""
+
+    def __init__(self, path: Path, profile: bool) -> None:
+        self.path, self.profile = path, profile
+        self.library = toolchain.load(path)
+
+    def entry(self, data: Mapping[str, Any]) -> CpuEntry:
+        """The function of a phase."""
+        return CpuEntry(self.library, data, self.profile)
+
+
+def load_program(
+    data: Mapping[str, Any], source: str, *, march: str | None, sanitize: bool, profile: bool
+) -> CpuProgram:
+    """Compile a program's text, or find it in the cache, and load it.
+
+    Raises:
+        CompileError, NoCompiler: from the tool chain.
+    """
+    path = toolchain.compile_source(source, march=march, sanitize=sanitize)
+    return CpuProgram(path, profile)

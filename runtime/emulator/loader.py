@@ -1,0 +1,85 @@
+"""Programs for CUDA on the emulator: the functions of phases launch kernels there, in memory of the
+host."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..cpu import toolchain
+from .device import Emulator
+from .toolchain import build
+
+if TYPE_CHECKING:
+    from ..program import PhaseOnGraph
+
+_DEVICE = threading.Lock()
+"""There is one emulated device, for one thread at a time."""
+
+
+class EmulatedEntry:
+    """A C function that launches kernels on the emulated device."""
+
+    seconds: ctypes.Array[ctypes.c_double] | None = None
+
+    def __init__(self, program: EmulatedProgram, name: str) -> None:
+        self.program = program
+        self.function = getattr(program.library, f"gnnc_{name}")
+        self.function.argtypes = [ctypes.c_void_p] * 6
+        self.function.restype = ctypes.c_int
+
+    def run(
+        self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
+    ) -> None:
+        """Let kernels use the call's memory and no other, and call it.
+
+        Raises:
+            EmulatedFault: a kernel did what CUDA leaves undefined.
+        """
+        device = self.program.device
+        with _DEVICE:
+            for k, b in enumerate(phase.phase.buffers):
+                if address := pointers[k]:
+                    written = b["kind"] in ("output", "temporary") or b.get("gives") is not None
+                    device.allow(address, phase.bytes[k], written)
+            device.allow(workspace, phase.phase.workspace, True)
+            self.function(
+                device.launch,
+                ctypes.addressof(self.program.kernels),
+                None,
+                workspace,
+                ctypes.addressof(phase.sizes),
+                ctypes.addressof(pointers),
+            )
+            device.forget()
+            device.check()
+
+
+class EmulatedProgram:
+    """Kernels, and the shared object at `path` of the functions that launch them."""
+
+    def __init__(self, kernels: Path, names: list[str], path: Path) -> None:
+        self.path = path
+        self.library = toolchain.load(path)
+        self.device = Emulator(kernels)
+        self.kernels = (ctypes.c_void_p * max(len(names), 1))(*map(self.device.handle, names))
+
+    def entry(self, data: Mapping[str, Any]) -> EmulatedEntry:
+        """The function of a phase."""
+        return EmulatedEntry(self, data["name"])
+
+
+def load_program(
+    data: Mapping[str, Any], source: str, *, march: str | None, sanitize: bool, profile: bool
+) -> EmulatedProgram:
+    """Compile a program's texts, or find them in the cache, and load them. Times of kernels would
+    say nothing here: `profile` has none.
+
+    Raises:
+        CompileError, NoCompiler: from the tool chain.
+    """
+    path = toolchain.compile_source(source, march=march, sanitize=sanitize)
+    return EmulatedProgram(build(data["device"], sanitize=sanitize), data["kernels"], path)
