@@ -27,7 +27,7 @@ class Totals:
         for op, place in self.places.items():
             c, n = ctype_of(op.value), length(op.value)
             start = start_text(START[op.kind.data], c)
-            self.partials[op] = self.workspace.take(c, n * self.chunks)
+            self.partials[op] = self.workspace.take(c, n * self.chunks * self.parts(place))
             match place:
                 case Single(name):
                     out.line(f"{c.name} {name} = {start};")
@@ -36,16 +36,19 @@ class Totals:
                     out.line(f"{c.name} {name}[{count}];")
                     out.line("#pragma unroll")
                     out.line(f"for (int k = 0; k < {count}; ++k) {name}[k] = {start};")
-                case Memory(name):  # a whole block computes a row: each thread has its numbers
-                    assert self.team.whole, op
-                    out.line(f"{c.name} *const {name} = {self.partials[op]} + chunk * {n};")
-                    step = self.team.threads
-                    out.line(
-                        f"for (int k = threadIdx.x; k < {n}; k += {step}) {name}[k] = {start};"
-                    )
-                    out.line("__syncthreads();")
+                case Memory(name):
+                    at = f"(chunk * {self.team.count} + team) * {n}"
+                    out.line(f"{c.name} *const {name} = {self.partials[op]} + {at};")
+                    step = self.team.lanes
+                    out.line(f"for (int k = lane; k < {n}; k += {step}) {name}[k] = {start};")
+                    self.team.sync(out)
                 case _:
                     raise AssertionError(place)
+
+    def parts(self, place: Place) -> int:
+        """What a block hands on: one part, or one of each team where these have no registers for
+        it."""
+        return self.team.count if isinstance(place, Memory) else 1
 
     def finish(self, out: Writer, shared: Shared) -> None:
         """Hand on what the block has."""
@@ -90,9 +93,8 @@ class Totals:
                 count = self.team.turns(n, tile)
                 out.line("#pragma unroll")
                 with out.block(f"for (int k = 0; k < {count * tile}; ++k)"):
-                    out.line(
-                        f"const int f = (k / {tile} * {self.team.lanes} + lane) * {tile} + k % {tile};"
-                    )
+                    turn = f"(k / {tile} * {self.team.lanes} + lane)"
+                    out.line(f"const int f = {turn} * {tile} + k % {tile};")
                     with out.block(f"if (f < {n})"):
                         line(f"({into})[f]", f"{name}[k]")
             case _:
@@ -103,7 +105,7 @@ class Totals:
         extremes are 0."""
         found: list[int] = []
         parts = max(self.team.threads, WARP) // WARP
-        for op in self.places:
+        for op, place in self.places.items():
             c, n, kind = ctype_of(op.value), length(op.value), op.kind.data
             partial, start = self.partials[op], start_text(START[kind], c)
             with out.block(""):
@@ -111,10 +113,11 @@ class Totals:
                 out.line(f"const int e = blockIdx.x * {WARP} + threadIdx.x % {WARP};")
                 out.line(f"const int part = threadIdx.x / {WARP};")
                 out.line(f"{c.name} s = {start};")
-                bounds = f"c = chunks * part / {parts}; c < chunks * (part + 1) / {parts}; ++c"
+                all_parts = f"chunks * {self.parts(place)}"
+                bounds = f"c = {all_parts} * part / {parts}; c < {all_parts} * (part + 1) / {parts}"
                 with out.block(f"if (e < {n})"):
                     term = combined(kind, "s", f"{partial}[c * {n} + e]", c)
-                    out.line(f"for (int64_t {bounds}) s = {term};")
+                    out.line(f"for (int64_t {bounds}; ++c) s = {term};")
                 out.line("room[threadIdx.x] = s;")
                 out.line("__syncthreads();")
                 with out.block(f"if (part == 0 && e < {n})"):
