@@ -93,10 +93,10 @@ static __device__ __forceinline__ void
 stage_rows(T *to, const T *from, int first, int end, int start, int count)
 {
 #pragma unroll 4
-    for (int j = threadIdx.x; j < M * N; j += THREADS) {
-        const int m = j / N, i = j % N, row = first + m, k = i % TAKEN;
-        const int at = row / L * XP + row % L * INNER + start + i / TAKEN * GROUP + k;
-        to[m * PITCH + i] = row < end && k < count ? from[at] : (T)0;
+    for (unsigned j = threadIdx.x; j < M * N; j += THREADS) { /* unsigned: quotients are short */
+        const unsigned m = j / N, i = j % N, row = first + m, k = i % TAKEN;
+        const unsigned at = row / L * XP + row % L * INNER + start + i / TAKEN * GROUP + k;
+        to[m * PITCH + i] = (int)row < end && (int)k < count ? from[at] : (T)0;
     }
 }
 
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void stage_weight(T *to, const T *w, int k_cou
 {
     constexpr int TOGETHER = SK < SF ? least(DEPTH, 8) : 1;
 #pragma unroll 4
-    for (int j = threadIdx.x; j < DEPTH * BF; j += THREADS) {
+    for (unsigned j = threadIdx.x; j < DEPTH * BF; j += THREADS) {
         const int f = j / TOGETHER % BF, k = j / (TOGETHER * BF) * TOGETHER + j % TOGETHER;
         to[k * PITCH + f] = k < k_count && f < f_count ? w[k * SK + f * SF] : (T)0;
     }
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void store_sums(T *y, const T (&sums)[TF], int
    barrier between the writes of x and this, and one between this and reads of y; the slab is free
    afterwards. */
 template <class T, int THREADS, int ROWS, int L, int B, int K, int F, int SB, int SK, int SF, int XP, int YP>
-static __device__ void matmul_tile(int rows, const T *x, const T *w, T *y, T *slab)
+static __device__ __forceinline__ void matmul_tile(int rows, const T *x, const T *w, T *y, T *slab)
 {
     using M = Matmul<T, THREADS, ROWS, L, K, F>;
     constexpr int PACK = Slab<T>::PACK, WP = M::BF + (SK < SF ? PACK : 0);
