@@ -3,6 +3,7 @@
    when threads run. Operands go through a slab of shared memory (16 KB or less, 16-byte aligned),
    zeros in the place of what lies beyond their ends; each thread sums a micro tile in registers. */
 
+namespace tiles {
 template <class T, int N> struct alignas(N * sizeof(T)) Pack { /* numbers that move together */
     T v[N];
 };
@@ -212,3 +213,6 @@ static constexpr __host__ __device__ int matmul_slab()
     using M = Matmul<T, THREADS, ROWS, L, K, F>;
     return M::LEFT + M::DEPTH * (M::BF + (SK < SF ? Slab<T>::PACK : 0));
 }
+} // namespace tiles
+using tiles::matmul_slab;
+using tiles::matmul_tile;

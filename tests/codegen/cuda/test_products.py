@@ -142,6 +142,7 @@ extern "C" void outer_{size.name}(
 
 
 CUTS = """
+using namespace tiles;
 template <class T> static const char *cut_fault(int threads, int m, int n, int products)
 {
     const Cut c = best_cut<T>(threads, m, n, products);
@@ -283,7 +284,7 @@ def kernels(size: Size) -> str:
     """A product and a sum of all rows, tile after tile; as a kernel has them."""
     t, (left, right), (sb, sk, sf) = size.t, size.pitches, size.strides
     loop = f"for (int r = {size.rows} * blockIdx.x; r < n; r += {size.rows} * gridDim.x)"
-    rows = f"least({size.rows}, n - r)"
+    rows = f"tiles::least({size.rows}, n - r)"
     head = f'extern "C" __global__ void __launch_bounds__({size.threads})'
     slab = f"__shared__ alignas(16) {t} slab[{SLAB_BYTES} / sizeof({t})]"
     return f"""
