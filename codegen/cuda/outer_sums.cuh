@@ -1,5 +1,6 @@
 /* Sums of outer products of rows: gradients of weights. One tile of rows after the other is added. */
 
+namespace tiles {
 /* How the B x K x F sums of a block lie in registers: micro tiles of tk x tf, `count` a thread. */
 struct MicroTiles {
     int tk, tf, count;
@@ -179,3 +180,5 @@ struct OuterTile<T, THREADS, ROWS, L, B, K, F, AP, CP, true> {
             });
     }
 };
+} // namespace tiles
+using tiles::OuterTile;

@@ -3,6 +3,7 @@
    when threads run. Operands go through a slab of shared memory (16 KB or less, 16-byte aligned),
    zeros in the place of what lies beyond their ends; each thread sums a micro tile in registers. */
 
+namespace tiles {
 template <class T, int N> struct alignas(N * sizeof(T)) Pack { /* numbers that move together */
     T v[N];
 };
@@ -85,6 +86,24 @@ static constexpr __host__ __device__ Cut best_cut(int threads, int m, int n, int
     return best;
 }
 
+/* to[place(j)] = number(j) for each j < COUNT. A thread reads several before it writes the first:
+   `to` may be where they come from, as far as the compiler knows, and would wait for each. */
+template <int THREADS, int COUNT, class T, class Place, class Number>
+static __device__ __forceinline__ void copy_all(T *to, Place place, Number number)
+{
+    constexpr int TOGETHER = least(parts(COUNT, THREADS), 8);
+#pragma unroll 1
+    for (unsigned first = threadIdx.x; first < COUNT; first += TOGETHER * THREADS) {
+        T read[TOGETHER];
+#pragma unroll
+        for (unsigned q = 0; q < TOGETHER; ++q)
+            if (first + q * THREADS < COUNT) read[q] = number(first + q * THREADS);
+#pragma unroll
+        for (unsigned q = 0; q < TOGETHER; ++q)
+            if (first + q * THREADS < COUNT) to[place(first + q * THREADS)] = read[q];
+    }
+}
+
 /* to[m * PITCH + i] of `M` rows from `first` on, those from `end` on zero. Each has N numbers: groups
    of TAKEN that lie GROUP apart, of which `count` are, and the others zero, `start` numbers into a
    row. Rows are L pieces of INNER numbers, XP apart. */
@@ -92,12 +111,13 @@ template <int THREADS, int M, int N, int PITCH, int TAKEN, int GROUP, int L, int
 static __device__ __forceinline__ void
 stage_rows(T *to, const T *from, int first, int end, int start, int count)
 {
-#pragma unroll 4
-    for (int j = threadIdx.x; j < M * N; j += THREADS) {
-        const int m = j / N, i = j % N, row = first + m, k = i % TAKEN;
-        const int at = row / L * XP + row % L * INNER + start + i / TAKEN * GROUP + k;
-        to[m * PITCH + i] = row < end && k < count ? from[at] : (T)0;
-    }
+    copy_all<THREADS, M * N>(
+        to, [](unsigned j) { return j / N * PITCH + j % N; }, /* unsigned: quotients are short */
+        [=](unsigned j) {
+            const unsigned row = first + j / N, i = j % N, k = i % TAKEN;
+            const unsigned at = row / L * XP + row % L * INNER + start + i / TAKEN * GROUP + k;
+            return (int)row < end && (int)k < count ? from[at] : (T)0;
+        });
 }
 
 /* ---- y[r][l][b][f] = sum over k of x[r][l][b][k] w[b, k, f] */
@@ -114,12 +134,15 @@ template <class T, int THREADS, int ROWS, int L, int K, int F> struct Matmul {
 template <int THREADS, int DEPTH, int BF, int PITCH, int SK, int SF, class T>
 static __device__ __forceinline__ void stage_weight(T *to, const T *w, int k_count, int f_count)
 {
-    constexpr int TOGETHER = SK < SF ? least(DEPTH, 8) : 1;
-#pragma unroll 4
-    for (int j = threadIdx.x; j < DEPTH * BF; j += THREADS) {
-        const int f = j / TOGETHER % BF, k = j / (TOGETHER * BF) * TOGETHER + j % TOGETHER;
-        to[k * PITCH + f] = k < k_count && f < f_count ? w[k * SK + f * SF] : (T)0;
-    }
+    constexpr unsigned NEAR = SK < SF ? least(DEPTH, 8) : 1; /* so many k before the next f */
+    const auto row = [](unsigned j) { return j / (NEAR * BF) * NEAR + j % NEAR; };
+    const auto column = [](unsigned j) { return j / NEAR % BF; };
+    copy_all<THREADS, DEPTH * BF>(
+        to, [=](unsigned j) { return row(j) * PITCH + column(j); },
+        [=](unsigned j) {
+            const int k = row(j), f = column(j);
+            return k < k_count && f < f_count ? w[k * SK + f * SF] : (T)0;
+        });
 }
 
 /* sums += x w of the staged parts; this thread's rows are TY apart, its columns neighbours. */
@@ -169,7 +192,7 @@ static __device__ __forceinline__ void store_sums(T *y, const T (&sums)[TF], int
    barrier between the writes of x and this, and one between this and reads of y; the slab is free
    afterwards. */
 template <class T, int THREADS, int ROWS, int L, int B, int K, int F, int SB, int SK, int SF, int XP, int YP>
-static __device__ void matmul_tile(int rows, const T *x, const T *w, T *y, T *slab)
+static __device__ __forceinline__ void matmul_tile(int rows, const T *x, const T *w, T *y, T *slab)
 {
     using M = Matmul<T, THREADS, ROWS, L, K, F>;
     constexpr int PACK = Slab<T>::PACK, WP = M::BF + (SK < SF ? PACK : 0);
@@ -212,3 +235,6 @@ static constexpr __host__ __device__ int matmul_slab()
     using M = Matmul<T, THREADS, ROWS, L, K, F>;
     return M::LEFT + M::DEPTH * (M::BF + (SK < SF ? Slab<T>::PACK : 0));
 }
+} // namespace tiles
+using tiles::matmul_slab;
+using tiles::matmul_tile;

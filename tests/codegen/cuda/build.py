@@ -16,13 +16,14 @@ HERE = Path(__file__).parent
 
 
 def on_processor(text: str, folder: Path) -> ctypes.CDLL:
-    """The text, after threads.h, as a library. Skips without a C++ compiler."""
+    """The text, after threads.h, as a library, whose misaligned() counts accesses that a GPU
+    refuses. Skips without a C++ compiler."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler: install g++ or clang++")
     source, library = folder / "text.cpp", folder / "text.so"
     source.write_text((HERE / "threads.h").read_text() + text)
-    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-Wno-unknown-pragmas"]
+    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fsanitize=alignment"]
     _run([compiler, *flags, "-o", str(library), str(source)])
     return ctypes.CDLL(str(library))
 
