@@ -102,35 +102,36 @@ def reduce(
     address = "" if count == 1 else code.memory.take(c, count)
     if count > 1:
         team.sync(out)  # others may still read what lay there before
-    acc = out.name("s")
-    whole = count == 1 or share > 1
+    acc, o = out.name("s"), out.name("o")
+    start = f"{c.name} {acc} = {start_text(START[kind], c)};"
 
     def summed(o: str) -> None:
         into = coordinates(Index(o, 0, 1, count), left, 1)
-        q = out.name("t")
+        q = out.name("q")
         with code.scope(f"for (int {q} = lane % {share}; {q} < {terms}; {q} += {share})"):
             text = term(into, coordinates(Index(q, 0, 1, terms), over, 1))
             out.line(f"{acc} = {combined(kind, acc, text, c)};")
 
-    if whole:
-        out.line(f"{c.name} {acc} = {start_text(START[kind], c)};")
-        if count == 1:
-            summed("0")
-        else:
-            o = out.name("o")
-            out.line(f"const int {o} = lane / {share};")
-            with code.scope(f"if ({o} < {count})"):
-                summed(o)
+    def together() -> None:
         room = code.memory.take(c, team.threads // WARP) if share > WARP else ""
         team.reduce(out, acc, c, lambda a, x: combined(kind, a, x, c), share, room)
-        if count == 1:
-            code.places[result] = Single(acc)
-            return
+
+    if count == 1:
+        out.line(start)
+        summed("0")
+        together()
+        code.places[result] = Single(acc)
+        return
+    if share > 1:
+        out.line(start)
+        out.line(f"const int {o} = lane / {share};")
+        with code.scope(f"if ({o} < {count})"):
+            summed(o)
+        together()
         out.line(f"if (lane % {share} == 0 && {o} < {count}) {address}[{o}] = {acc};")
     else:
-        o = out.name("o")
         with code.scope(f"for (int {o} = lane; {o} < {count}; {o} += {team.lanes})"):
-            out.line(f"{c.name} {acc} = {start_text(START[kind], c)};")
+            out.line(start)
             summed(o)
             out.line(f"{address}[{o}] = {acc};")
     team.sync(out)

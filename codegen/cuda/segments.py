@@ -198,7 +198,7 @@ class Loop:
             return
         code, found = self.code, self.code.pieces
         assert found is not None
-        partial = dict(zip(self.op.results, found.partials, strict=True))
+        partial: dict[SSAValue, str] = dict(zip(self.op.results, found.partials, strict=True))
         q, row = code.out.name("q"), code.text[self.op.row]
         with code.scope(f"if ({self.length} > {self.longest})"):
             first = f"first_piece({found.table}, {found.count}, {row})"
