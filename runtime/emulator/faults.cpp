@@ -94,4 +94,11 @@ void fault(const std::string &text) {
     __builtin_unreachable();
 }
 
+void suspect(const std::string &text) {
+    if (machine.suspicion.empty()) machine.suspicion = text;
+    machine.current->state = State::STOPPED;
+    yield(); /* and is never resumed */
+    __builtin_unreachable();
+}
+
 } // namespace emulator
