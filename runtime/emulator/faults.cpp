@@ -31,6 +31,7 @@ Site site_of(void *return_address) {
 
 /* The line of the device's text, of those of the functions inlined around a place; 0 unknown. */
 static int device_line(uintptr_t place) {
+    if (machine.image.path.find('\'') != std::string::npos) return 0; /* not for a shell */
     char command[4096];
     int length = snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%" PRIxPTR " 2>/dev/null",
                           machine.image.path.c_str(), place);

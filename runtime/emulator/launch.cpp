@@ -151,6 +151,10 @@ EXPORT void emulated_order(unsigned seed) {
     machine.seed = seed;
 }
 
+EXPORT unsigned emulated_seed(void) {
+    return machine.seed;
+}
+
 EXPORT Index emulated_thread_index() {
     return machine.current->index;
 }

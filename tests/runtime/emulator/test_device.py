@@ -43,6 +43,14 @@ def arrays(n: int = 32) -> tuple[np.ndarray, np.ndarray]:
     return frozen(np.arange(n, dtype=np.float32)), np.zeros(n, np.float32)
 
 
+@pytest.fixture
+def emulator() -> Emulator:
+    """The device with the two kernels of COPY, whose threads run in order."""
+    emulator = Emulator(build(COPY))
+    emulator.order = 0
+    return emulator
+
+
 def test_host_code_launches_kernels():
     """The host's own accesses are not checked."""
     path = build(COPY, HOST)
@@ -55,8 +63,7 @@ def test_host_code_launches_kernels():
     np.testing.assert_array_equal(y, 2 * np.arange(15, -1, -1))
 
 
-def test_fault_stays_until_it_is_checked():
-    emulator = Emulator(build(COPY))
+def test_fault_stays_until_it_is_checked(emulator: Emulator):
     x, y = arrays()
     with allowed(emulator, [x, y]):
         assert launch(emulator, "k", x, y, grid=2, shared=128) == 1
@@ -102,8 +109,7 @@ def test_sizes_that_cannot_be_launched(sizes, text):
         run(COPY, *arrays(), **sizes)
 
 
-def test_forgotten_buffers_are_no_longer_allowed():
-    emulator = Emulator(build(COPY))
+def test_forgotten_buffers_are_no_longer_allowed(emulator: Emulator):
     x, y = arrays()
     with allowed(emulator, [x, y]):
         pass
@@ -112,8 +118,7 @@ def test_forgotten_buffers_are_no_longer_allowed():
         emulator.check()
 
 
-def test_buffers_that_overlap_are_one():
-    emulator = Emulator(build(COPY))
+def test_buffers_that_overlap_are_one(emulator: Emulator):
     whole = np.zeros(96, np.float32)
     x, y = whole[:40].view(), whole[32:]
     with allowed(emulator, [frozen(x), y]):
@@ -126,9 +131,8 @@ def test_buffers_that_overlap_are_one():
             emulator.check()
 
 
-def test_launches_are_ordered():
+def test_launches_are_ordered(emulator: Emulator):
     """What one launch writes another may read, by other threads."""
-    emulator = Emulator(build(COPY))
     x, y = arrays()
     z = np.zeros(32, np.float32)
     with allowed(emulator, [x, y, z]):
@@ -139,18 +143,32 @@ def test_launches_are_ordered():
     np.testing.assert_array_equal(z, x)
 
 
-def test_kernel_that_is_not_there():
+def test_more_barriers_than_the_emulator_counts():
+    text = """
+    __global__ void k(int *y) {
+        for (int i = 0; i < 5000000; ++i) __syncthreads();
+    }
+    GNNC_EXPORT(k)
+    """
+    with pytest.raises(EmulatedFault, match="has waited too often"):
+        run(text, np.zeros(1, np.int32), block=1)
+
+
+def test_kernel_that_is_not_there(emulator: Emulator):
     with pytest.raises(KeyError, match=r"GNNC_EXPORT\(other\)"):
-        Emulator(build(COPY)).handle("other")
+        emulator.handle("other")
 
 
-def test_order_below_zero():
+def test_order_holds_for_all_programs(emulator: Emulator):
+    other = Emulator(build(COPY, "// another"))
+    emulator.order = 3
+    assert other.order == 3
     with pytest.raises(ValueError, match="-1"):
-        Emulator(build(COPY)).order = -1
+        emulator.order = -1
+    assert emulator.order == 3
 
 
-def test_faults_without_addr2line(monkeypatch: pytest.MonkeyPatch):
-    emulator = Emulator(build(COPY))
+def test_faults_without_addr2line(emulator: Emulator, monkeypatch: pytest.MonkeyPatch):
     x, y = arrays()
     monkeypatch.setenv("PATH", "")
     with allowed(emulator, [x, y]):
