@@ -27,8 +27,7 @@ class Emulator:
         self._library = toolchain.load(path)
         self._library.emulated_allow.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
         self._library.emulated_error.restype = ctypes.c_char_p
-        self._order = 0
-        self.order = 0
+        self._library.emulated_seed.restype = ctypes.c_uint
 
     def allow(self, address: int, nbytes: int, writable: bool) -> None:
         """Let kernels read a buffer of `nbytes` bytes, and write it where `writable`. Buffers that
@@ -63,16 +62,15 @@ class Emulator:
     @property
     def order(self) -> int:
         """In which order blocks and threads run: 0 as they are numbered, 1 backwards, other numbers
-        shuffled, each in its own way.
+        shuffled, each in its own way. It holds for all launches until it is changed.
         """
-        return self._order
+        return self._library.emulated_seed()
 
     @order.setter
     def order(self, seed: int) -> None:
         if seed < 0:
             raise ValueError(f"an order is a number from 0, got {seed}")
         self._library.emulated_order(ctypes.c_uint(seed))
-        self._order = seed
 
     def check(self) -> None:
         """Nothing where launches went well so far.

@@ -69,6 +69,7 @@ int emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned gri
 const char *emulated_error(void);
 void emulated_reset(void);
 void emulated_order(unsigned seed);
+unsigned emulated_seed(void);
 void emulated_allow(const void *address, int64_t bytes, int writable);
 void emulated_forget_all(void);
 }

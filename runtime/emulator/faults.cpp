@@ -31,6 +31,7 @@ Site site_of(void *return_address) {
 
 /* The line of the device's text, of those of the functions inlined around a place; 0 unknown. */
 static int device_line(uintptr_t place) {
+    if (machine.image.path.find('\'') != std::string::npos) return 0; /* not for a shell */
     char command[4096];
     int length = snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%" PRIxPTR " 2>/dev/null",
                           machine.image.path.c_str(), place);
@@ -90,6 +91,13 @@ void report(const std::string &text) {
 
 void fault(const std::string &text) {
     report(text);
+    yield(); /* and is never resumed */
+    __builtin_unreachable();
+}
+
+void suspect(const std::string &text) {
+    if (machine.suspicion.empty()) machine.suspicion = text;
+    machine.current->state = State::STOPPED;
     yield(); /* and is never resumed */
     __builtin_unreachable();
 }

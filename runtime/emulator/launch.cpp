@@ -46,6 +46,7 @@ static void run_thread() {
 
 static void begin_block(Index index) {
     machine.block = {next_serial++, index, 0, 0};
+    machine.suspicion.clear();
     begin_block_memory();
     for (unsigned i = 0; i < machine.launch.threads; ++i) {
         Thread &thread = machine.threads[i];
@@ -72,8 +73,8 @@ static bool round(const std::vector<uint32_t> &order) {
 static void run_block(Order &order) {
     while (round(order.next()))
         if (machine.failed) return;
-    std::string stuck = why_stuck();
-    if (!stuck.empty()) report(stuck);
+    std::string text = machine.suspicion.empty() ? why_stuck() : machine.suspicion;
+    if (!text.empty()) report(text);
 }
 
 static std::string wrong_size(Index grid, Index size, unsigned shared) {
@@ -148,6 +149,10 @@ EXPORT void emulated_reset(void) {
 
 EXPORT void emulated_order(unsigned seed) {
     machine.seed = seed;
+}
+
+EXPORT unsigned emulated_seed(void) {
+    return machine.seed;
 }
 
 EXPORT Index emulated_thread_index() {

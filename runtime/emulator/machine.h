@@ -37,7 +37,7 @@ inline uint32_t block_of(Stamp stamp) { return uint32_t(stamp >> 32); }
 inline unsigned thread_of(Stamp stamp) { return unsigned(stamp >> TIME_BITS) % MOST_THREADS; }
 inline uint32_t time_of(Stamp stamp) { return uint32_t(stamp) & ((1u << TIME_BITS) - 1); }
 
-enum class State { READY, IN_WARP, AT_BARRIER, FINISHED };
+enum class State { READY, IN_WARP, AT_BARRIER, STOPPED, FINISHED };
 
 /* An operation of a warp that a thread has arrived at. */
 struct Operation {
@@ -93,6 +93,7 @@ struct Machine {
     unsigned seed;
     bool failed;
     std::string error;
+    std::string suspicion; /* a fault, unless the rest of the block shows a worse one */
 };
 extern Machine machine;
 
@@ -118,6 +119,9 @@ void find_image(const void *code);
 void report(const std::string &text);
 /* The same from within a thread, which ends there; the block is abandoned. */
 [[noreturn]] void fault(const std::string &text);
+/* The thread ends, but others of the block go on as far as they can: `text` is the fault if they
+   show no other. */
+[[noreturn]] void suspect(const std::string &text);
 
 /* fibers.cpp */
 

@@ -166,15 +166,16 @@ void check_cells(Region &region, Access access, uintptr_t address, size_t bytes,
         if (access != Access::ATOMIC && region.atomics)
             if (Earlier e = unordered(region.atomics[i], view); e.stamp)
                 race(region, byte, access, site, Access::ATOMIC, e);
-        if (access != Access::WRITE && region.shared && !of_this_block(cell.write))
-            fault(name(me) + " " + verb(access) + " " + place(region, byte) + " at " + at(site) +
-                  ", which no thread of the block has written");
         if (access == Access::WRITE) {
             cell.write = me.stamp;
             cell.write_site = site;
-        } else {
-            remember(access == Access::READ ? cell.reads : region.atomics[i], view, site);
+            continue;
         }
+        remember(access == Access::READ ? cell.reads : region.atomics[i], view, site);
+        /* a thread that writes it later has raced with this one */
+        if (region.shared && !of_this_block(cell.write))
+            suspect(name(me) + " " + verb(access) + " " + place(region, byte) + " at " + at(site) +
+                    ", which no thread of the block has written");
     }
 }
 

@@ -12,6 +12,7 @@ namespace emulator {
 static std::vector<Region> buffers; /* by address, disjoint */
 static Region shared;
 static unsigned next_number;
+static constexpr size_t FAR = 1 << 16; /* an address so far away has nothing to do with a buffer */
 
 /* Zeros that take no memory until they are used. */
 static void *zeros(size_t bytes) {
@@ -96,7 +97,7 @@ std::string near(uintptr_t address) {
     const Region *nearest = shared.bytes || buffers.empty() ? &shared : &buffers[0];
     for (const Region &region : buffers)
         if (distance(region, address) < distance(*nearest, address)) nearest = &region;
-    if (!nearest->begin) return "no buffer is registered";
+    if (distance(*nearest, address) > FAR) return "no buffer is near it";
     return std::to_string(distance(*nearest, address)) + " bytes " +
            (address < nearest->begin ? "before the first byte of " : "behind the last byte of ") +
            name(*nearest);

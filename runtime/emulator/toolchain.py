@@ -1,9 +1,10 @@
 """Shared objects of CUDA kernels that run on the host, and of the emulator's runtime part.
 
-A program is the text of `emulator.h`, the device's text and the host's, compiled as one. Before each
-access to memory the compiler puts a call (-fsanitize=thread) that the runtime part answers; that
-part is compiled once, without such calls, and programs are linked with it. Everything is cached as
-the objects of the C compiler are (see `cpu.toolchain`), under a hash of texts, flags and compiler.
+A program is the text of `emulator.h`, the device's text and the host's, compiled as one. Before
+each access to memory the compiler puts a call (-fsanitize=thread) that the runtime part answers;
+that part is compiled once, without such calls, and programs are linked with it. Everything is
+cached as the objects of the C compiler are (see `cpu.toolchain`), under a hash of texts, flags and
+compiler.
 """
 
 from __future__ import annotations
@@ -56,12 +57,7 @@ def build(device: str, host: str = "", *, sanitize: bool = False) -> Path:
     flags = (*_PROGRAM, *(_SANITIZED if sanitize else _CHECKED))
     link = _links(sanitize)
     path = _entry([source, str(library), *flags, *link])
-    if cache.lookup(path) is None:
-        with cache.exclusive(path):
-            if cache.lookup(path) is None:
-                text = path.with_suffix(".cpp")
-                cache.write(text, source.encode())
-                _compile([text], flags, [str(library), *link], path)
+    _publish(path, source, flags, [str(library), *link])
     return path
 
 
@@ -74,14 +70,12 @@ def _links(sanitize: bool) -> tuple[str, ...]:
 
 
 def _library() -> Path:
-    """The runtime part."""
-    sources = sorted(_FOLDER.glob("*.cpp"))
-    texts = [file.read_text() for file in (*sources, _FOLDER / "machine.h", _FOLDER / "memory.h")]
-    path = _entry([*texts, *_RUNTIME])
-    if cache.lookup(path) is None:
-        with cache.exclusive(path):
-            if cache.lookup(path) is None:
-                _compile(sources, _RUNTIME, [_COMPLETE], path)
+    """The runtime part, whose files are compiled as one."""
+    names = sorted(file.name for file in _FOLDER.glob("*.cpp"))
+    headers = ("machine.h", "memory.h")
+    source = "".join(f'#include "{name}"\n' for name in names)
+    path = _entry([source, *((_FOLDER / n).read_text() for n in (*names, *headers)), *_RUNTIME])
+    _publish(path, source, (*_RUNTIME, f"-I{_FOLDER}"), [_COMPLETE])
     return path
 
 
@@ -90,17 +84,23 @@ def _entry(parts: Sequence[str]) -> Path:
     return cache.directory() / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
 
 
-def _compile(sources: list[Path], flags: Sequence[str], link: Sequence[str], path: Path) -> None:
-    """Compile `sources`, link them with `link` and publish the result at `path`."""
+def _publish(path: Path, source: str, flags: Sequence[str], link: Sequence[str]) -> None:
+    """Have the object of `source` at `path`, with the source beside it."""
+    if cache.lookup(path) is None:
+        with cache.exclusive(path):
+            if cache.lookup(path) is None:
+                text = path.with_suffix(".cpp")
+                cache.write(text, source.encode())
+                cache.publish(path, _compiled(text, flags, link))
+
+
+def _compiled(source: Path, flags: Sequence[str], link: Sequence[str]) -> bytes:
     command = _compiler()[0]
     with tempfile.TemporaryDirectory(prefix="gnnc-") as scratch:
-        objects: list[str] = []
-        for source in sources:
-            objects.append(str(Path(scratch) / f"{source.stem}.o"))
-            _run([*command, *flags, "-c", "-o", objects[-1], str(source)], source)
-        output = Path(scratch) / "module.so"
-        _run([*command, "-shared", "-o", str(output), *objects, *link, "-lm"], sources[0])
-        cache.publish(path, output.read_bytes())
+        part, whole = f"{scratch}/module.o", f"{scratch}/module.so"
+        _run([*command, *flags, "-c", "-o", part, str(source)], source)
+        _run([*command, "-shared", "-o", whole, part, *link, "-lm"], source)
+        return Path(whole).read_bytes()
 
 
 def _run(command: list[str], source: Path) -> None:
