@@ -32,8 +32,8 @@ SCRATCH = "scratch"
 
 
 RUNTIMES = {"cpu": "cpu.loader", "emulator": "emulator.loader"}
-"""Who runs programs: modules with a function `load_program`, a :class:`Loader`. Targets that are run
-otherwise say so in their artifacts."""
+"""Who runs programs: modules with a function `load_program`, a :class:`Loader`. Artifacts say who
+runs them."""
 
 
 class Entry(Protocol):

@@ -23,9 +23,9 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
 
     A JSON object: `target` and `runtime` (passes/targets), `source`, `phases` (name -> interface,
     codegen/common/host.py), `device` and `kernels` (the text for a device and the names of what it
-    exports, empty where there is none), `structure` (steps, the rows it hands on), `maps` (set -> map ->
-    codomain), `gradients` (output of @backward -> argument), `cotangents` (input of @backward ->
-    result).
+    exports, empty where there is none), `structure` (steps, the rows it hands on), `maps` (set ->
+    map -> codomain), `gradients` (output of @backward -> argument), `cotangents` (input of
+    @backward -> result).
 
     Raises:
         PassFailedException: its structure has no steps.

@@ -32,7 +32,8 @@ class Phase:
     `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
     `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
     witness, table; for devices cuts, pieces (runtime/sets/shares.py). `counts` are places of tables
-    whose lengths follow the sizes in `n`. `launches` says what each of the `kernels` does (codegen/common/launches.py).
+    whose lengths follow the sizes in `n`. `launches` says what each of the `kernels` does
+    (codegen/common/launches.py).
     """
 
     name: str

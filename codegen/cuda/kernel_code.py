@@ -25,12 +25,11 @@ from .products import GroupedSum, Operand, Products, Sum
 from .rooms import Shared, TeamMemory, Workspace
 from .row_code import Pieces, RowCode, Sink
 from .team import Team
+from .tiles import SLAB_BYTES
 from .totals import Totals
 
 TILES = 24 * 1024
 """Bytes of shared memory for rows that stages and products hand on."""
-SLAB = 16 * 1024
-"""Bytes of shared memory that products take while they run (products.cuh)."""
 SHARED = 8 * 1024
 """Bytes of team memory that a block has in shared memory; where teams need more they have global
 memory."""
@@ -203,9 +202,8 @@ class KernelCode:
                 loop.line("__syncthreads();")
         out = Writer(1)
         self.declare_team_memory(out, self.memory, self.shared)
-        if self.products.slabs:
-            c = self.products.element
-            at = self.shared.take(SLAB // c.bytes, c)
+        if (c := self.products.element) is not None:
+            at = self.shared.take(SLAB_BYTES // c.bytes, c)
             assert at is not None
             out.line(f"{c.memory} *const slab = {at};")
         self.bounds(out)

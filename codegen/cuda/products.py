@@ -18,15 +18,12 @@ from xdsl.ir import SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.schedule import WARP
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.c_types import F32, I64, CType
+from ..common.c_types import I64, CType
 from ..common.products import Text, letter_steps, table_of
 from ..common.scalars import ctype_of
 from ..common.writer import Writer
 from .rooms import Workspace
-
-IN_REGISTERS = 24
-"""Sums of so many numbers a thread stay in registers whatever their type; more have a place in
-global memory ready."""
+from .tiles import far_numbers
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,8 @@ class Products:
 
     def __init__(self, threads: int, rows: int) -> None:
         self.threads, self.rows = threads, rows
-        self.slabs: list[str] = []
-        self.element: CType = F32
+        self.element: CType | None = None
+        """Of the slab that they take while they run, where there is a product."""
 
     def matmul(
         self, out: Writer, op: rows.MatmulOp, x: str, y: str, text: Text, row: SSAValue
@@ -64,7 +61,7 @@ class Products:
         sizes = [c.name, self.threads, self.rows, n["l"], n["b"], n["k"], n["f"]]
         sizes += [step.get("b", 0), step["k"], step["f"], length(op.x), length(op.result)]
         given = ", ".join(map(str, sizes))
-        self.need(c, f"matmul_slab<{given}>()")
+        self.need(c)
         call, weight = f"matmul_tile<{given}>", text(op.weight)
         if op.index is None:
             out.line(f"{call}(rows, {x}, {weight}, {y}, slab);")
@@ -79,13 +76,12 @@ class Products:
         c, n = ctype_of(op.a), op.sizes()
         sizes = [c.name, self.threads, self.rows, n["l"], n["b"], n["k"], n["f"]]
         kind = f"OuterTile<{', '.join(map(str, [*sizes, length(op.a), length(op.b)]))}>"
-        self.need(c, f"{kind}::slab")
+        self.need(c)
         return kind
 
-    def need(self, c: CType, count: str) -> None:
-        """Shared memory that a template needs for a while: a constant of the text."""
-        self.slabs.append(f"{count} * sizeof({c.name})")
-        if c.bytes > self.element.bytes:
+    def need(self, c: CType) -> None:
+        """Note that a product of a type needs a slab."""
+        if self.element is None or c.bytes > self.element.bytes:
             self.element = c
 
 
@@ -107,10 +103,10 @@ class Sum:
         self.count = math.prod(buffer_dims(op.buffer))
         self.name = f"sum{workspace.bytes // 256}"
         self.partial = workspace.take(self.c, self.places() * self.count)
-        self.far = "nullptr"
-        if self.count > products.threads * IN_REGISTERS:
-            far = workspace.take(self.c, chunks * self.count)
-            self.far = f"({far} + chunk * {self.count})"
+        self.far = f"({self.c.name} *)nullptr"
+        if apart := far_numbers(self.c.bytes, products.threads, self.count):
+            far = workspace.take(self.c, chunks * apart)
+            self.far = f"({far} + chunk * {apart})"
         step = letter_steps(op.spec.data.split("->")[1], op.buffer)
         self.steps = f"{step.get('b', 0)}, {step['k']}, {step['f']}"
 

@@ -289,7 +289,7 @@ class RowCode:
                 out.append(self.bind(c, f"*({place})"))
                 continue
             name = self.out.name("q")
-            kind = f"Pack<{c.memory}, {together}>"
+            kind = f"tiles::Pack<{c.memory}, {together}>"
             self.out.line(f"const {kind} {name} = *(const {kind} *)({place});")
             out += [f"{name}.v[{k}]" for k in range(together)]
         return out
@@ -303,7 +303,7 @@ class RowCode:
                 cast = "(uint8_t)" if c is I1 else ""
                 self.out.line(f"*({place}) = {cast}({xs[j]});")
                 continue
-            kind, cast = f"Pack<{c.memory}, {together}>", f"({c.memory})"
+            kind, cast = f"tiles::Pack<{c.memory}, {together}>", f"({c.memory})"
             text = ", ".join(f"{cast}({x})" for x in xs[j : j + together])
             self.out.line(f"*({kind} *)({place}) = {kind}{{{{{text}}}}};")
 

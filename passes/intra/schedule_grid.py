@@ -1,10 +1,10 @@
 """schedule-grid: how each nest is laid on the blocks and threads of a GPU.
 
 Attaches `{schedule = #intra.grid<..>}` to every nest: as many lanes compute a row as its longest
-row has vectors of 16 bytes, a whole block where that is more than a warp holds in registers or where
-there is a single row; `rows` of them go through the stages together, as many as shared memory
-holds. The numbers depend on widths only, never on a graph or a device, so that one program gives
-the same bits on all of them.
+row has vectors of 16 bytes, a whole block where that is more than a warp holds in registers or
+where there is a single row; `rows` of them go through the stages together, as many as shared
+memory holds. The numbers depend on widths only, never on a graph or a device, so that one program
+gives the same bits on all of them.
 """
 
 from __future__ import annotations

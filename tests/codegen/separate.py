@@ -9,7 +9,6 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from gnnc.runtime.cpu import threads
 from gnnc.runtime.program import Phase, PhaseOnGraph
 from gnnc.runtime.sets.tables import Tables
 
@@ -55,12 +54,7 @@ def call_at(phase: PhaseOnGraph, tables: Tables, addresses: Mapping[int, int]) -
             if b["kind"] == "temporary":
                 count = tables.size(b["domain"]) if b["domain"] else 1
                 pointers[k] = allocate(count * math.prod(b["row"]) * b["bytes"])
-        phase.phase.function(
-            threads.num_threads(),
-            allocate(phase.phase.workspace, align=64),
-            ctypes.addressof(phase.sizes),
-            ctypes.addressof(pointers),
-        )
+        phase.phase.entry.run(phase, allocate(phase.phase.workspace, align=64), pointers)
 
 
 def call_separately(phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, Any]) -> None:

@@ -41,5 +41,5 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_target_is_named() -> None:
-    with pytest.raises(ValueError, match="no target 'abacus': the targets are openmp, reference"):
+    with pytest.raises(ValueError, match="no target 'abacus': the targets are openmp, cuda, cuda-emulated, reference"):
         gnnc.compile(Model(), target="abacus")
