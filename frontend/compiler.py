@@ -35,7 +35,8 @@ class Options:
     """What a user may choose.
 
     Attributes:
-        fullgraph: raise where a part cannot be compiled instead of running it in torch.
+        fullgraph: raise where a part, or a call (with tensors on another device, say), cannot be
+            compiled instead of running it in torch.
         march: value of the C compiler's -march; None means `$GNNC_MARCH`, else the machine's own.
         passes: a pipeline as gnn-opt spells it, in place of the standard one.
         sanitize: build with the address and undefined-behaviour sanitizers.

@@ -1,6 +1,6 @@
 """Runs compiled phases on torch tensors, and joins @forward and @backward to torch's autograd.
 
-The one file of the runtime that imports torch.
+The one file of the runtime that imports torch when it is imported.
 """
 
 from __future__ import annotations
@@ -27,16 +27,26 @@ TORCH = {
     "i1": torch.bool,
 }
 
+CPU = torch.device("cpu")
+"""Named wherever a tensor is made: there may be another default."""
+
 TYPESTR = {name: np.dtype(DTYPES[name]).str for name in TORCH}
 
 threads.follow(torch.get_num_threads)
+
+
+class NotOnCpu(RuntimeError):
+    """An input of a program is on another device, where its addresses mean nothing."""
+
+    def __init__(self, name: str, device: torch.device) -> None:
+        super().__init__(f"{name} is on the device {device}: the program runs on the CPU")
 
 
 def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
     """A tensor of undefined content, in memory of the pool where it is large."""
     size = math.prod(shape) * TORCH[dtype].itemsize
     if size < SMALL:
-        return torch.empty(shape, dtype=TORCH[dtype])
+        return torch.empty(shape, dtype=TORCH[dtype], device=CPU)
     return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
 
 
@@ -47,6 +57,7 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
+        NotOnCpu: an input is on another device.
     """
     addresses: dict[int, int] = {}
     keep: list[Tensor] = []
@@ -59,6 +70,8 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
                 f"{b.name}: the program takes rows of shape {b.row} and type {b.dtype}, "
                 f"got {tuple(row)} and {x.dtype}"
             )
+        if not x.is_cpu:
+            raise NotOnCpu(b.name, x.device)
         x = x.contiguous()
         keep.append(x)
         addresses[b.slot] = x.data_ptr()
@@ -299,7 +312,7 @@ class _Entry(torch.autograd.Function):
         _keep(ctx, call, out)
         ctx.save_for_backward(*kept)
         ctx.received, ctx.numbers = received, numbers
-        return torch.empty(0)
+        return torch.empty(0, device=CPU)
 
     @staticmethod
     def backward(ctx: Any, token: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -406,6 +419,8 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
         _fill_in(values, graph, signature)
     try:
         out = run_phase(graph.phases["backward"], values) if signature.gives else {}
+    except NotOnCpu:  # by the user's hooks on saved tensors
+        return _by_torch(ctx, cotangents)
     except RuntimeError:
         if all(d is None or _has_memory(d) for d in cotangents):
             raise
@@ -456,7 +471,7 @@ def _fill_in(values: dict[str, Tensor], graph: OnGraph, signature: Signature) ->
         name = cotangent.get(b.name)
         if name is not None and name not in values:
             shape = b.row if b.domain is None else (forward.rows[b.slot], *b.row)
-            values[name] = torch.zeros(shape, dtype=TORCH[b.dtype])
+            values[name] = torch.zeros(shape, dtype=TORCH[b.dtype], device=CPU)
 
 
 def _as_torch(
@@ -474,4 +489,4 @@ def _as_torch(
     if signature.zeros:
         for k, (shape, dtype) in zip(signature.zeros, ctx.flat, strict=True):
             if signature.sources[k] & given:
-                gradients[k] = torch.zeros(shape, dtype=dtype)
+                gradients[k] = torch.zeros(shape, dtype=dtype, device=CPU)

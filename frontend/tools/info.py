@@ -9,8 +9,21 @@ from importlib.metadata import PackageNotFoundError, version
 from ...runtime import cache
 from ...runtime.cpu import toolchain
 from ...runtime.cpu.threads import num_threads
+from ...runtime.cuda import device, nvrtc
+from ...runtime.cuda.driver import driver
 
-_PACKAGES = ("xdsl", "numpy", "scipy", "torch", "torch-geometric", "dgl", "cupy-cuda13x", "mpi4py")
+_PACKAGES = (
+    "xdsl",
+    "numpy",
+    "scipy",
+    "torch",
+    "torch-geometric",
+    "dgl",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "nvidia-cuda-nvrtc",
+    "mpi4py",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         _line(package, _version(package))
     _line("processor", f"{platform.machine()}, {num_threads()} threads")
     _line("cache", str(cache.directory()))
+    _line("CUDA", _cuda())
+    _line("CUDA's compiler", nvrtc.why_not() or f"NVRTC {nvrtc.version_text()}, without cupy too")
     try:
         found = toolchain.compiler()
     except toolchain.NoCompiler as error:
@@ -39,6 +54,15 @@ def run(args: argparse.Namespace) -> int:
     if args.calibrate:
         _calibrate()
     return 0
+
+
+def _cuda() -> str:
+    """The devices that programs can run on, or why they cannot. cupy is imported only where there
+    is a driver and a device."""
+    if (reason := device.why_not()) is not None:
+        return f"cannot be used: {reason}"
+    found = ", ".join(f"{d.name} ({d.arch})" for d in driver().devices())
+    return f"can be used: {found}"
 
 
 def _calibrate() -> None:
@@ -52,7 +76,7 @@ def _calibrate() -> None:
 
 
 def _line(name: str, value: str) -> None:
-    print(f"{name:16} {value}")
+    print(f"{name:18} {value}")
 
 
 def _version(package: str) -> str:

@@ -57,7 +57,7 @@ def state_of(
     SGD is None before that. A count of steps of another type than `count` becomes one of that.
 
     Raises:
-        NotOneStep: there is state, but not all that the rule needs.
+        NotOneStep: there is state, but not all that the rule needs, or some is on another device.
     """
     names = RULES[rule].state
     if not names:
@@ -65,6 +65,7 @@ def state_of(
     state = optimizer.state[parameter]
     if isinstance(optimizer, SGD):
         state.setdefault("momentum_buffer", None)
+        _on_the_cpu(state, names)
         return state
     if not state:
         state[COUNT] = torch.zeros((), dtype=count)
@@ -73,9 +74,24 @@ def state_of(
             state[name] = torch.full_like(parameter, start)
     if missing := [name for name in names if name not in state]:
         raise NotOneStep(f"the optimizer's state has no {missing[0]} for a parameter")
+    _on_the_cpu(state, names)
     if not isinstance(state[COUNT], Tensor) or state[COUNT].dtype != count:
         state[COUNT] = torch.as_tensor(state[COUNT]).to(count)
     return state
+
+
+def _on_the_cpu(state: Mapping[str, Any], names: Sequence[str]) -> None:
+    """
+    Raises:
+        NotOneStep: what is kept by one of the names is not.
+    """
+    for name in names:
+        x = state[name]
+        if isinstance(x, Tensor) and not x.is_cpu:
+            raise NotOneStep(
+                f"the optimizer's {name} of a parameter is on the device {x.device}, the parameter "
+                "on the CPU"
+            )
 
 
 def numbers_of(optimizer: Optimizer, group: Group, steps: float, first: bool) -> list[float]:

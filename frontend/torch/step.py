@@ -147,6 +147,7 @@ class TrainStep:
             with_mark,
             self._step_of,
             fullgraph=True,
+            eager_calls=not options.fullgraph,
             notice=self.report.warn,
             features=Features(options.sparse_features, self.report.note),
         )

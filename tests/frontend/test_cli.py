@@ -175,3 +175,23 @@ def test_info(capsys: pytest.CaptureFixture[str]):
     printed = capsys.readouterr().out
     assert "xdsl" in printed
     assert "C compiler" in printed
+    assert "NVRTC 1" in printed
+
+
+@pytest.mark.parametrize("reason", [None, "no driver here"])
+def test_info_says_whether_cuda_can_be_used(
+    reason: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    from gnnc.frontend.tools import info
+    from gnnc.runtime.cuda.driver import Device
+
+    class OfTwo:
+        def devices(self) -> list[Device]:
+            return [Device(0, "H100", (9, 0)), Device(1, "A100", (8, 0))]
+
+    monkeypatch.setattr(info.device, "why_not", lambda: reason)
+    monkeypatch.setattr(info, "driver", OfTwo)
+    assert main(["info"]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("CUDA ")]
+    two = "can be used: H100 (sm_90), A100 (sm_80)"
+    assert line.split(maxsplit=1)[1] == (two if reason is None else f"cannot be used: {reason}")

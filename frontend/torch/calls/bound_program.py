@@ -14,10 +14,11 @@ import torch.utils._pytree as pytree
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
-from ....runtime.autograd import TORCH, prepare, run_phase
+from ....runtime.autograd import CPU, TORCH, NotOnCpu, prepare, run_phase
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import MapData, SetData
+from ..capture.effects import runner_of
 from ..constant_inputs import look
 from ..importer.binding import (
     Constant,
@@ -160,6 +161,13 @@ class BoundProgram:
             IndexError, RuntimeError: an index out of range or sizes that do not fit, naming the
                 arguments: of the type that torch raises.
         """
+        try:
+            return self.compiled(*args)
+        except NotOnCpu as refused:
+            return self.elsewhere(args, refused)
+
+    def compiled(self, *args: Any) -> Any:
+        """Run the program, which takes tensors on the CPU; refused before anything is written."""
         if self.in_shared_memory is not None and self.shared.found(args):
             return self.in_shared_memory(*args)
         try:
@@ -203,6 +211,15 @@ class BoundProgram:
             kind = IndexOutOfRange if in_pyg and type(error) is RuntimeError else type(error)
             raise kind(f"{refused} (torch: {told})") from error
         self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
+        return out
+
+    def elsewhere(self, args: Sequence[Any], refused: NotOnCpu) -> Any:
+        """Run the graph in torch where the tensors are, with torch's own errors where that is on
+        several devices."""
+        if self.replay is None:
+            raise refused
+        out = runner_of(self.replay.graph)(*args)
+        self.tell(f"a call runs in torch: {refused}")
         return out
 
     def run(self, graph: OnGraph, rows: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
@@ -280,12 +297,18 @@ class BoundProgram:
     def on_graph(self, args: Sequence[Any]) -> OnGraph:
         """What is prepared for the graph of these arguments, made anew when one of its tensors
         changed.
+
+        Raises:
+            NotOnCpu: one of its tensors is on another device.
         """
         sizes = tuple(s.size(args) for s in self.imported.sets)
         numbers = tuple(
             r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
         )
         tensors = [args[p] for p in self.watched]
+        for p, x in zip(self.watched, tensors, strict=True):
+            if not x.is_cpu:
+                raise NotOnCpu(argument_name(self.imported.placeholders[p]), x.device)
         seen = tuple(look(args[p]) for p in self.prepared_inputs)
         key = (sizes, numbers, seen)
         return self.memo.get_for(tensors, key, lambda: self.make_graph(args, sizes))
@@ -320,9 +343,9 @@ def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
         x = x.movedim(source.row_axis, 0) if source.row_axis else x
         return x.contiguous()
     if isinstance(source, FromSize):
-        return torch.tensor([source.size(args)], dtype=TORCH[r.elem])
+        return torch.tensor([source.size(args)], dtype=TORCH[r.elem], device=CPU)
     assert isinstance(source, DropoutKey)
-    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, device=CPU)
 
 
 def set_data(

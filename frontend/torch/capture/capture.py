@@ -34,6 +34,7 @@ from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from .. import libraries
+from ..importer.errors import Unsupported
 from ..importer.values.sizes import tensors_in
 from ..libraries.active import activated
 from ..libraries.dgl.graphs import calls as dgl_calls
@@ -42,6 +43,7 @@ from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, buffers, exchanged, graph_breaks
+from .devices import argument_with, default_elsewhere
 from .effects import runner_of
 from .hooks import Watched
 
@@ -214,6 +216,7 @@ def dynamo_compile(
     backend: Backend,
     *,
     fullgraph: bool = False,
+    eager_calls: bool | None = None,
     notice: Notice | None = None,
     features: Features | None = None,
 ) -> Callable[..., Any]:
@@ -224,10 +227,13 @@ def dynamo_compile(
     stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
     for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
     `features` tells which dense arguments that are mostly zeros are taken as sparse where `fn` does
-    no more with them than products.
+    no more with them than products. `eager_calls`: whether a call that cannot be compiled as it is
+    (with tensors on another device, say) may run eagerly, which with `fullgraph` it may not if
+    nothing is said; then it raises `RunsEagerly`.
     Raises what `fn` raises, and what `backend` raises unwrapped.
     """
 
+    may_be_eager = not fullgraph if eager_calls is None else eager_calls
     answers = asked_sizes.Answers()
 
     def checked(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
@@ -267,8 +273,10 @@ def dynamo_compile(
         _watch_compilations()
         args, kwargs = of_torch((args, kwargs))
         tensors = list(tensors_in((args, kwargs)))
-        reason = why_eager(tensors)
+        reason = why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
         if reason is not None:
+            if not may_be_eager:
+                raise RunsEagerly(reason)
             tell(reason)
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
@@ -298,6 +306,14 @@ def dynamo_compile(
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
+
+
+class RunsEagerly(Unsupported):
+    """A call that was to be one compiled graph can only run eagerly."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(None, reason)
+        self.args = (f"the call {reason} (fullgraph=True was asked for)",)
 
 
 class _Untraced(Exception):
@@ -350,8 +366,13 @@ class _Tracing:
             torch._dynamo.config.suppress_errors = self.suppressed
 
 
-def why_eager(tensors: Sequence[Tensor]) -> str | None:
-    """A reason to run a call with these tensors eagerly, or None."""
+def why_eager(
+    tensors: Sequence[Tensor], name_of: Callable[[Tensor], str] = lambda x: "a tensor"
+) -> str | None:
+    """A reason to run a call with these tensors eagerly, or None; `name_of` says what the user
+    calls one."""
+    if (device := default_elsewhere()) is not None:
+        return f"runs eagerly while the default device is {device}: gnnc compiles for the CPU"
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return "runs eagerly under autocast: gnnc compiles float32 and float64"
     if _CALLED or _TO_BE_CALLED or _DIFFERENTIATED or _TO_BE_DIFFERENTIATED:
@@ -360,7 +381,8 @@ def why_eager(tensors: Sequence[Tensor]) -> str | None:
         return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
     for x in tensors:
         if not x.is_cpu:
-            return f"runs eagerly on tensors of the device {x.device}: gnnc compiles for the CPU"
+            where = f"{name_of(x)} on the device {x.device}"
+            return f"runs eagerly with {where}: gnnc compiles for the CPU"
         if is_sparse(x):
             if reason := why_not(x):
                 return f"runs eagerly on {reason}"
