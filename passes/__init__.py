@@ -32,6 +32,7 @@ _CLASSES = {
     "update-in-place": ("intra.update_in_place", "UpdateInPlacePass"),
     "schedule": ("intra.schedule", "SchedulePass"),
     "schedule-grid": ("intra.schedule_grid", "ScheduleGridPass"),
+    "gang-small": ("intra.gang_small", "GangSmallPass"),
     "cut-stages": ("intra.cut_stages", "CutStagesPass"),
     "plan-memory": ("intra.plan_memory", "PlanMemoryPass"),
 }

@@ -330,6 +330,28 @@ class KernelCode:
         return found
 
 
+def joined(codes: Sequence[KernelCode]) -> Kernel:
+    """One kernel for nests of a single row: its block computes one after the other.
+
+    Raises:
+        PassFailedException: a nest needs further kernels, or other threads than the first.
+    """
+    out = Writer(1)
+    for k, code in enumerate(codes):
+        kernels = code.run()
+        if len(kernels) > 1 or code.team != codes[0].team or code.offsets is not None:
+            raise PassFailedException("a nest cannot join the launch before it: run `gang-small`")
+        if k:
+            out.line("__syncthreads();")
+        out.line("{")
+        out.lines += ["    " + line for line in kernels[0].body.splitlines()]
+        out.line("}")
+    shared = max(code.shared.bytes for code in codes)
+    resident = codes[0].numbers["resident"]
+    given = [("char *", "ws", "ws")]
+    return Kernel("_gang", given, out.text(), "chunks", codes[0].team.threads, resident, shared)
+
+
 def zero_kernel(k: int, buffer: str, numbers: str, count: str) -> Kernel:
     """A kernel that clears the rows of a buffer, of which a nest writes some only."""
     out = Writer(1)

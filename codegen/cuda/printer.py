@@ -8,11 +8,11 @@ from importlib.resources import files
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import OffsetsOp, root
+from ...dialects.intra.schedule import GridAttr
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import length
 from ..common.host import Printed, describe, is_size, nest_arguments
@@ -22,7 +22,7 @@ from ..common.scalars import ctype_of
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
 from .device_text import device_text
-from .kernel_code import Kernel, KernelCode
+from .kernel_code import Kernel, KernelCode, joined
 
 ARRAYS = (
     "launcher launch, void *const *kernels, void *stream, char *ws, const int64_t *n, "
@@ -78,12 +78,23 @@ class PhasePrinter:
         self.host = PhaseHost(func)
         self.kernels = kernels
         self.calls = Writer(1)
+        for gang in self.gangs(func):
+            self.launches(gang)
+
+    def gangs(self, func: FuncOp) -> list[list[rows.TraverseOp]]:
+        """The nests of a phase, those together that one launch computes."""
+        out: list[list[rows.TraverseOp]] = []
         for step in steps(func):
             if not isinstance(step, rows.TraverseOp):
                 raise PassFailedException(
                     f"{step.name} in @{self.host.phase.name}: CUDA C++ has no such step"
                 )
-            self.nest(step)
+            schedule = step.schedule
+            if out and isinstance(schedule, GridAttr) and schedule.joins.data:
+                out[-1].append(step)
+            else:
+                out.append([step])
+        return out
 
     def text(self) -> str:
         out = Writer()
@@ -97,21 +108,23 @@ class PhasePrinter:
 
     # ------------------------------------------------------------ nests
 
-    def nest(self, nest: rows.TraverseOp) -> None:
-        """Launch the kernels of a nest."""
+    def launches(self, gang: list[rows.TraverseOp]) -> None:
+        """Launch the kernels of a nest, or of several that share one."""
         phase, calls = self.host.phase, self.calls
-        arguments = nest_arguments(nest)
-        code = KernelCode(nest, {v: self.host.names[v] for v in arguments})
-        kernels = code.run()
-        name = f"{phase.name}_{len(phase.kernels)}{summary(nest)}"
-        phase.kernels.append(name)
-        phase.launches.append(describe_nest(name, nest))
-        phase.workspace = max(phase.workspace, code.workspace.bytes)
+        names = self.host.names
+        codes = [KernelCode(n, {v: names[v] for v in nest_arguments(n)}) for n in gang]
+        kernels = codes[0].run() if len(codes) == 1 else [joined(codes)]
+        first = f"{phase.name}_{len(phase.kernels)}{summary(gang[0])}"
+        for nest, code in zip(gang, codes, strict=True):
+            name = f"{phase.name}_{len(phase.kernels)}{summary(nest)}"
+            phase.kernels.append(name)
+            phase.launches.append(describe_nest(name, nest))
+            phase.workspace = max(phase.workspace, code.workspace.bytes)
         with calls.block(""):
-            calls.line(f"/* {name} */")
-            self.shares(code)
+            calls.line(f"/* {first} */")
+            self.shares(codes[0])
             for kernel in kernels:
-                self.launch(name + kernel.suffix, kernel, self.parameters(nest, arguments))
+                self.launch(first + kernel.suffix, kernel, self.parameters(gang))
 
     def shares(self, code: KernelCode) -> None:
         """How many blocks there are, and which rows they take."""
@@ -149,11 +162,11 @@ class PhasePrinter:
             buffers.append(found)
         return buffers.index(found)
 
-    def parameters(
-        self, nest: rows.TraverseOp, arguments: list[SSAValue]
-    ) -> list[tuple[str, str, str]]:
-        """The sizes and buffers of a nest: type, name, and what the caller gives."""
-        written, out = nest.writes(), list[tuple[str, str, str]]()
+    def parameters(self, gang: list[rows.TraverseOp]) -> list[tuple[str, str, str]]:
+        """The sizes and buffers of nests: type, name, and what the caller gives."""
+        arguments = dict.fromkeys(v for nest in gang for v in nest_arguments(nest))
+        written = {v for nest in gang for v in nest.writes()}
+        out: list[tuple[str, str, str]] = []
         for v in arguments:
             name = self.host.names[v]
             if is_size(v):

@@ -20,15 +20,16 @@ WARP = 32
 
 class Decisions(ParametrizedAttribute):
     """Numbers by name, `<block = 48, grain = 8192>`: those of `KEYS`, 1 or more unless `MAY_BE_0`
-    names them."""
+    names them. The last may be left out where they are 0, if `MAY_BE_LEFT_OUT` names them."""
 
     KEYS: ClassVar[tuple[str, ...]] = ()
     MAY_BE_0: ClassVar[tuple[str, ...]] = ()
+    MAY_BE_LEFT_OUT: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, **numbers: int) -> Self:
         """The schedule of these numbers."""
-        return cls(*(IntAttr(numbers[k]) for k in cls.KEYS))
+        return cls(*(IntAttr(numbers.get(k, 0)) for k in cls.KEYS))
 
     def numbers(self) -> dict[str, int]:
         """The decisions by name."""
@@ -45,15 +46,19 @@ class Decisions(ParametrizedAttribute):
         found: list[Attribute] = []
         with parser.in_angle_brackets():
             for key in cls.KEYS:
-                if found:
-                    parser.parse_punctuation(",")
+                if found and parser.parse_optional_punctuation(",") is None:
+                    if key not in cls.MAY_BE_LEFT_OUT:
+                        parser.raise_error(f"`, {key} = ` is missing")
+                    found.append(IntAttr(0))
+                    continue
                 parser.parse_keyword(key)
                 parser.parse_punctuation("=")
                 found.append(IntAttr(parser.parse_integer()))
         return found
 
     def print_parameters(self, printer: Printer) -> None:
-        text = ", ".join(f"{k} = {v}" for k, v in self.numbers().items())
+        shown = {k: v for k, v in self.numbers().items() if v or k not in self.MAY_BE_LEFT_OUT}
+        text = ", ".join(f"{k} = {v}" for k, v in shown.items())
         printer.print_string(f"<{text}>")
 
     def numbers_in_vector(self, element_bytes: int) -> int:
@@ -110,7 +115,8 @@ class GridAttr(Decisions):
     edge is 1, a row `row_cost`). `lanes` threads compute one row together, `rows` rows go through
     the stages of a block together. A group of more than two `piece`s of rows is reduced in pieces,
     where it may be. `edges` rows of a group are in flight; the compiler leaves registers for
-    `resident` blocks a multiprocessor.
+    `resident` blocks a multiprocessor. With `joins = 1` the nest is computed in the launch of the
+    one before it, by the same block; both have a single row.
     """
 
     name = "intra.grid"
@@ -124,8 +130,10 @@ class GridAttr(Decisions):
         "piece",
         "edges",
         "resident",
+        "joins",
     )
-    MAY_BE_0 = ("row_cost",)
+    MAY_BE_0 = ("row_cost", "joins")
+    MAY_BE_LEFT_OUT = ("joins",)
 
     threads: IntAttr
     lanes: IntAttr
@@ -136,6 +144,7 @@ class GridAttr(Decisions):
     piece: IntAttr
     edges: IntAttr
     resident: IntAttr
+    joins: IntAttr
 
     def verify(self) -> None:
         super().verify()

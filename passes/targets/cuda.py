@@ -20,6 +20,7 @@ CUDA = replace(
         "split-long-rows{target=cuda}",
         "update-in-place",
         "schedule-grid{target=cuda}",
+        "gang-small",
         "cut-stages",
         "plan-memory",
     ),

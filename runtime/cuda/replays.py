@@ -9,6 +9,7 @@ stream; from then on one call of the driver replays it. Other addresses are laun
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -30,6 +31,7 @@ class Replays:
         self.seen: OrderedDict[bytes, None] = OrderedDict()
         self.recorded: OrderedDict[bytes, ctypes.c_void_p] = OrderedDict()
         self.stream: ctypes.c_void_p | None = None
+        self.lock = threading.Lock()
 
     def run(self, key: bytes, stream: int, launch: Callable[[int], None], what: str) -> None:
         """Do on `stream` what `launch` does on the stream that it is given.
@@ -37,6 +39,11 @@ class Replays:
         Raises:
             OutOfDeviceMemory, LaunchFailed: the driver refuses.
         """
+        with self.lock:
+            self.run_alone(key, stream, launch, what)
+
+    def run_alone(self, key: bytes, stream: int, launch: Callable[[int], None], what: str) -> None:
+        """`run` by one thread at a time."""
         if (recorded := self.recorded.get(key)) is not None:
             self.recorded.move_to_end(key)
             self.call("cuGraphLaunch", what, recorded, ctypes.c_void_p(stream))
