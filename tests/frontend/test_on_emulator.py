@@ -70,7 +70,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Arguments]] = {
     ),
     "rgat": (lambda: G.RGATConv(WIDTH, 8, RELATIONS), typed),
 }
-QUICK = ("gcn", "sage-max", "gat", "rgcn", "transformer")
+QUICK = ("gcn", "sage-max", "gat", "rgcn")
 
 
 def made(make: Callable[[], nn.Module]) -> tuple[nn.Module, nn.Module]:

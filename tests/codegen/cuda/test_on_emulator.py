@@ -72,9 +72,12 @@ def test_any_number_of_threads(threads: int) -> None:
     check_orders(case, with_hubs(case, 7))
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(40), *(pytest.param(s, marks=LONG) for s in range(40, 500))]
-)
+REFUSED = {143}
+"""Groups stored pairs by their own key, which no runtime can."""
+SEEDS = [s for s in range(500) if s not in REFUSED]
+
+
+@pytest.mark.parametrize("seed", [pytest.param(s, marks=[] if s < 40 else [LONG]) for s in SEEDS])
 def test_random_programs(seed: int) -> None:
     elem = "f32" if seed % 4 == 3 else "f64"
     close = 1e-2 if elem == "f32" else 1e-6
