@@ -28,6 +28,8 @@ from .targets import default_target, printed
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILER_FOLDERS = ("codegen", "dialects", "passes", "frontend")
+HASHED = {".py", ".h", ".c", ".cuh"}
+"""Suffixes of the compiler's source and of the texts that it prints."""
 
 
 BACKENDS = ("auto", "cpu", "cuda")
@@ -89,7 +91,7 @@ def own_hash() -> str:
     digest = hashlib.sha256()
     for folder in _COMPILER_FOLDERS:
         for path in sorted((_PACKAGE / folder).rglob("*")):
-            if path.suffix in (".py", ".h", ".c", ".cuh"):
+            if path.suffix in HASHED:
                 digest.update(path.relative_to(_PACKAGE).as_posix().encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()

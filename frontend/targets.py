@@ -50,7 +50,8 @@ def printed(module: ModuleOp, target: Target) -> Printed:
 
 
 def get_all_targets() -> dict[str, Callable[[], type[TextTarget]]]:
-    """Target name -> factory of the class that xDSL's driver prints with."""
+    """Target name -> factory of the class that xDSL's driver prints with: kernels, if there are
+    any, without the functions that all of them have at their head, then the functions of phases."""
     return {name: partial(_text_target, target) for name, target in TARGETS.items()}
 
 
@@ -60,7 +61,8 @@ def _text_target(target: Target) -> type[TextTarget]:
         name = target.name
 
         def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-            output.write(printed(module, target).source)
+            text = printed(module, target)
+            output.write("\n".join(filter(None, [text.device, text.source])))
 
     Text.__doc__ = f"Print the lowered module as {target.about}."
     return Text

@@ -35,7 +35,7 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
         "target": target,
         "runtime": runtime,
         "source": printed.source,
-        "device": printed.device,
+        "device": "\n".join(filter(None, [printed.library, printed.device])),
         "kernels": printed.kernels,
         "phases": {p.name: p.data() for p in printed.phases},
         "structure": {"steps": [], "rows": {}, "inputs": []},

@@ -53,12 +53,14 @@ class Phase:
 @dataclass(frozen=True)
 class Printed:
     """A source text and the interfaces of its phases. Where kernels run on a device, `device` is
-    their text, and `kernels` are their names in the order in which phases count them."""
+    their text, `library` that of the functions they call, and `kernels` are their names in the
+    order in which phases count them."""
 
     source: str
     phases: list[Phase]
     device: str = ""
     kernels: list[str] = field(default_factory=list[str])
+    library: str = ""
 
 
 def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def print_module(module: ModuleOp) -> Printed:
         )
     header = (files("gnnc.codegen.cuda") / "launch.h").read_text()
     host = "\n".join([header, *(p.text() for p in printed)])
-    device = "\n".join([device_text(), *kernels.texts])
-    return Printed(host, [p.host.phase for p in printed], device, kernels.names)
+    device = "\n".join(kernels.texts)
+    return Printed(host, [p.host.phase for p in printed], device, kernels.names, device_text())
 
 
 class Kernels:

@@ -326,10 +326,12 @@ class RowCode:
     @contextmanager
     def scope(self, head: str) -> Generator[None]:
         """A block of C; what is computed in it is known in it alone."""
+        text = dict(self.text)
         with self.out.block(head):
             self.memo.append({})
             yield
             self.memo.pop()
+        self.text = text
 
     @contextmanager
     def over(self, n: int, tile: int, window: str | None = None) -> Generator[tuple[Tiles, Index]]:
@@ -358,14 +360,20 @@ class RowCode:
             if held:
                 self.out.line(f"const int {f} = {first};")
             whole = not held or (window is None and turns * lanes * tile == n)
-            try:
+            with self.in_tiles(n):
                 if whole:
                     yield tiles, at
                 else:
                     with self.scope(f"if ({f} < {n})"):
                         yield tiles, at
-            except Untiled as error:
-                raise UntiledRow(n) from error
+
+    @contextmanager
+    def in_tiles(self, n: int) -> Generator[None]:
+        """While tiles of a row of `n` numbers are computed. Raises UntiledRow."""
+        try:
+            yield
+        except Untiled as error:
+            raise UntiledRow(n) from error
 
     def tile(self, n: int, element_bytes: int) -> int:
         """Numbers that a thread takes at once of a row."""

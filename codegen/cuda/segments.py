@@ -251,11 +251,12 @@ class Loop:
             found: list[tuple[Result, list[str]]] = []
             for r in results:
                 n = length(r.value)
-                tile = next(t for t in (4, 2, 1) if n % t == 0)
+                tile = 1 if n in code.untiled else next(t for t in (4, 2, 1) if n % t == 0)
                 xs: list[str] = []
-                for k in range(0, n, tile):
-                    at = Index(str(k), int(tile > 1), k, k + tile)
-                    xs += code.numbers(r.yielded, at, tile)
+                with code.in_tiles(n):
+                    for k in range(0, n, tile):
+                        at = Index(str(k), int(tile > 1), k, k + tile)
+                        xs += code.numbers(r.yielded, at, tile)
                 found.append((r, xs))
             for r, xs in found:
                 for acc, x in zip(accs[r.value], xs, strict=True):

@@ -163,6 +163,8 @@ def product(code: RowCode, op: rows.DotOp, at: Index, tile: int) -> list[str]:
     columns: list[list[str]] = []
     for x, letters in ((op.a, a), (op.b, b)):
         steps = dense(tuple(n[c] for c in letters))
-        columns.append(code.numbers(x, place([where[c] for c in letters], steps), tile))
+        columns.append(
+            code.numbers(x, place([where.get(c, Index.at(0)) for c in letters], steps), tile)
+        )
     c = ctype_of(op.result)
     return [code.bind(c, f"{x} * {y}") for x, y in zip(*columns, strict=True)]

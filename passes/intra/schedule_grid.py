@@ -105,22 +105,22 @@ def power_of_two(n: int) -> int:
 
 def longest_row(nest: TraverseOp) -> int:
     """Numbers of the longest row that lanes share: what is loaded, reduced or stored, but for the
-    matrices of products, and rows that only products read."""
+    matrices of products, and rows that only products read, where they lie."""
     found = [1]
     for op in nest.walk():
         values: list[SSAValue] = []
         if isinstance(op, SegmentOp):
             values = list(op.results)
-        elif isinstance(op, LoadOp) and not only_for_products(op):
+        elif isinstance(op, LoadOp) and not (op.row is nest.row and only_for_products(op)):
             values = [op.result]
-        elif not isinstance(op, LoadOp):
+        elif not isinstance(op, LoadOp | MatmulOp | OuterOp):
             values = [x for x in op.operands if isinstance(x.type, VectorType)]
         found += map(length, values)
     return max(found)
 
 
 def only_for_products(op: LoadOp) -> bool:
-    """Whether products alone read a row, where it lies."""
+    """Whether products alone read a row."""
     return all(isinstance(use.operation, MatmulOp | OuterOp) for use in op.result.uses)
 
 
