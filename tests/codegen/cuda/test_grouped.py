@@ -29,7 +29,8 @@ func.func @main(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
 
 ATTENTION = """
 func.func @main(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
-    %e : !inter.rows<g, HxELEM> {inter.needs_grad}, %x : !inter.rows<N, HxDxELEM> {inter.needs_grad})
+    %e : !inter.rows<g, HxELEM> {inter.needs_grad},
+    %x : !inter.rows<N, HxDxELEM> {inter.needs_grad})
     -> (!inter.rows<N, HxDxELEM> {inter.name = "y"}, !inter.rows<N, HxELEM> {inter.name = "n"}) {
   %m = inter.reduce max %e over %g along dst : !inter.rows<N, HxELEM>
   %md = inter.at %g[dst], %m : !inter.rows<g, HxELEM>
