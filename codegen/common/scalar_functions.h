@@ -81,11 +81,14 @@ FUNCTION int64_t resti(int64_t a, int64_t b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Philox4x32-10 as in dialects/meaning/philox.py: the number that decides over one entry. */
-FUNCTION uint32_t philox(uint32_t column, int64_t row, uint32_t site, int64_t key)
+/* Philox4x32-10 as in dialects/meaning/philox.py: the numbers that decide over four entries, from
+   column 4 block on. */
+typedef struct {
+    uint32_t w0, w1, w2, w3; /* no array: GPUs have no registers for one that takes an index */
+} PhiloxWords;
+FUNCTION PhiloxWords philox_words(uint32_t block, int64_t row, uint32_t site, int64_t key)
 {
-    /* variables, and no array with an index: GPUs have no registers for those */
-    uint32_t c0 = column / 4, c1 = (uint32_t)row, c2 = (uint32_t)((uint64_t)row >> 32), c3 = site;
+    uint32_t c0 = block, c1 = (uint32_t)row, c2 = (uint32_t)((uint64_t)row >> 32), c3 = site;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)((uint64_t)key >> 32);
     for (int round = 0; round < 10; ++round) {
         const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
@@ -96,14 +99,25 @@ FUNCTION uint32_t philox(uint32_t column, int64_t row, uint32_t site, int64_t ke
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    const uint32_t low = column % 2 ? c1 : c0, high = column % 2 ? c3 : c2;
+    const PhiloxWords words = {c0, c1, c2, c3};
+    return words;
+}
+/* That which decides over one entry. */
+FUNCTION uint32_t philox(uint32_t column, int64_t row, uint32_t site, int64_t key)
+{
+    const PhiloxWords w = philox_words(column / 4, row, site, key);
+    const uint32_t low = column % 2 ? w.w1 : w.w0, high = column % 2 ? w.w3 : w.w2;
     return column % 4 < 2 ? low : high;
 }
 #define DROPOUT(T, s)                                                                      \
-    FUNCTION T dropout##s(T x, int64_t column, int64_t row, uint32_t site, int64_t key, double p) \
+    FUNCTION T dropout_by##s(T x, uint32_t word, double p)                                 \
     {                                                                                      \
         const uint64_t least = (uint64_t)ceil(p * 4294967296.0);                           \
-        return philox((uint32_t)column, row, site, key) >= least ? x * (T)(1.0 / (1.0 - p)) : 0; \
+        return word >= least ? x * (T)(1.0 / (1.0 - p)) : 0;                               \
+    }                                                                                      \
+    FUNCTION T dropout##s(T x, int64_t column, int64_t row, uint32_t site, int64_t key, double p) \
+    {                                                                                      \
+        return dropout_by##s(x, philox((uint32_t)column, row, site, key), p);              \
     }
 DROPOUT(float, f)
 DROPOUT(double, )

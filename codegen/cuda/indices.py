@@ -47,6 +47,9 @@ class Index:
             return Index(other.text, step, other.multiple, below)
         if b == 0:
             return Index(self.text, step, self.multiple, below)
+        whole, _, n = other.text.removeprefix("(").removesuffix(")").partition(" % ")
+        if n and self.text == f"(({whole} / {n}) * {n})":
+            return Index(whole, step, multiple, below)
         return Index(f"({self.text} + {other.text})", step, multiple, below)
 
     def times(self, factor: int) -> Index:

@@ -31,6 +31,23 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """A row of `length` numbers beside a row of `whole`, of which threads share tiles of `tile`
+    numbers in turns: for each of its tiles a thread has the number of the row at the tile's place,
+    divided by `each`. Those who have one number have the same bits of it."""
+
+    name: str
+    length: int
+    whole: int
+    tile: int
+
+    @property
+    def each(self) -> int:
+        """Neighbouring numbers of the whole row to one of this."""
+        return self.whole // self.length
+
+
+@dataclass(frozen=True)
 class Memory:
     """The row lies at an address, of which `multiple` says how many numbers it is aligned to."""
 
@@ -38,7 +55,7 @@ class Memory:
     aligned: int = 1
 
 
-Place = Single | Each | Spread | Memory
+Place = Single | Each | Spread | Grouped | Memory
 
 
 class NeedsMemory(Exception):
@@ -59,6 +76,7 @@ class Tiles:
     f: str
     k: str | None
 
-    def holds(self, place: Spread) -> bool:
+    def holds(self, place: Spread | Grouped) -> bool:
         """Whether the threads have the same numbers of the row in registers."""
-        return self.k is not None and (self.length, self.tile) == (place.length, place.tile)
+        whole = place.length if isinstance(place, Spread) else place.whole
+        return self.k is not None and (self.length, self.tile) == (whole, place.tile)

@@ -26,7 +26,7 @@ from ..common.scalars import combined, ctype_of, looked_up
 from ..common.writer import Writer
 from . import reductions, segments, values
 from .indices import Index, Untiled
-from .places import Each, Memory, NeedsMemory, Place, Single, Spread, Tiles
+from .places import Each, Grouped, Memory, NeedsMemory, Place, Single, Spread, Tiles
 from .rooms import VECTOR, TeamMemory
 from .team import HELD, Team
 
@@ -43,6 +43,11 @@ LAZY = (
 )
 """Ops that are computed where they are read."""
 POINTWISE = (rows.ConstOp, rows.ApplyOp, rows.CastOp, rows.ReshapeOp, rows.DropoutOp)
+
+
+CHOSEN = 8
+"""Variables of which a thread chooses one by its index: where there are more, they are laid in
+memory."""
 
 
 class UntiledRow(Exception):
@@ -187,10 +192,17 @@ class RowCode:
     def flush(self, sinks: Sequence[Sink | TotalSink], in_place: bool) -> None:
         """Write rows, those of one length together."""
         by_length: dict[int, list[Sink | TotalSink]] = defaultdict(list)
+        by_group: dict[Grouped, list[Sink]] = defaultdict(list)
         for sink in sinks:
-            by_length[length(sink.value)].append(sink)
+            place = self.made_of_groups(sink.value)
+            if place is not None and isinstance(sink, Sink):
+                by_group[place].append(sink)
+            else:
+                by_length[length(sink.value)].append(sink)
         if in_place and sinks:
             self.team.sync(self.out)
+        for place, grouped in by_group.items():
+            self.attempt(lambda place=place, grouped=grouped: self.write_groups(place, grouped))
         for n, together in sorted(by_length.items()):
             self.attempt(lambda n=n, together=together: self.write(n, together))
 
@@ -212,6 +224,29 @@ class RowCode:
                 if isinstance(sink, TotalSink):
                     self.add_to_total(sink.op, xs, tiles)
                 else:
+                    self.store(ctype_of(sink.value), sink.address, n, at, xs)
+
+    def made_of_groups(self, v: SSAValue) -> Grouped | None:
+        """The place of a row that threads have grouped, of which this one is made number by
+        number."""
+        match self.places.get(v):
+            case Grouped() as place:
+                return place
+            case None if isinstance(v.owner, rows.ApplyOp | rows.CastOp | rows.ReshapeOp):
+                found = (self.made_of_groups(x) for x in v.owner.operands if length_of(x) > 1)
+                place = next(filter(None, found), None)
+                return place if place is not None and place.length == length(v) else None
+            case _:
+                return None
+
+    def write_groups(self, place: Grouped, sinks: Sequence[Sink]) -> None:
+        """Write rows whose numbers threads have grouped: the first of each group does."""
+        n, each = place.length, place.each
+        with self.over(place.whole, place.tile) as (tiles, _):
+            at = Index(f"({tiles.f} / {each})", 0, 1, n)
+            with self.scope(f"if ({tiles.f} % {each} == 0)" if each > 1 else ""):
+                found = [self.numbers(sink.value, at, 1) for sink in sinks]
+                for sink, xs in zip(sinks, found, strict=True):
                     self.store(ctype_of(sink.value), sink.address, n, at, xs)
 
     def add_to_total(self, op: rows.TotalOp, xs: Sequence[str], tiles: Tiles | None) -> None:
@@ -253,9 +288,17 @@ class RowCode:
             case Single(text):
                 return [text] * tile
             case Each(names):
-                if (k := at.constant) is None:
+                if (k := at.constant) is not None:
+                    return [names[k + at.step * j] for j in range(tile)]
+                if len(names) > CHOSEN:
                     raise NeedsMemory(v)
-                return [names[k + at.step * j] for j in range(tile)]
+                return [self.choose(v, names, at.plus(Index.at(j * at.step))) for j in range(tile)]
+            case Grouped() as place:
+                loop, _, each = at.text.removeprefix("(").partition(" / ")
+                tiles = self.tiles.get(loop)
+                if tiles is None or not tiles.holds(place) or each != f"{place.each})":
+                    raise NeedsMemory(v)
+                return [f"{place.name}[{tiles.k}]"] * tile
             case Spread() as place:
                 tiles = self.tiles.get(at.text)
                 if tiles is None or not tiles.holds(place) or tile != tiles.tile:
@@ -266,6 +309,11 @@ class RowCode:
             case _:
                 assert isinstance(v.owner, Operation), v
                 return values.compute(self, v.owner, at, tile)
+
+    def choose(self, v: SSAValue, names: Sequence[str], at: Index) -> str:
+        """One of a few variables."""
+        tests = "".join(f"{at.text} == {k} ? {x} : " for k, x in enumerate(names[:-1]))
+        return self.bind(ctype_of(v), f"{tests}{names[-1]}")
 
     def index(self, v: SSAValue) -> str:
         """The expression of an index, or of a row of one integer."""
@@ -422,6 +470,9 @@ class RowCode:
 
     def lay_tiles(self, v: SSAValue, c: CType, n: int, address: str) -> None:
         place = self.places.get(v)
+        if isinstance(place, Grouped):
+            self.write_groups(place, [Sink(v, address)])
+            return
         tile = place.tile if isinstance(place, Spread) else self.tile(n, c.bytes)
         with self.over(n, tile) as (tiles, at):
             self.store(c, address, n, at, self.numbers(v, at, tiles.tile))

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ..common.c_types import F64
 from ..common.scalars import START, combined, ctype_of, start_text
 from .indices import Index
-from .places import Each, Memory, Place, Single, Spread
+from .places import Each, Grouped, Memory, Place, Single, Spread
 from .team import HELD
 
 if TYPE_CHECKING:
@@ -92,6 +92,24 @@ def is_wide(code: RowCode, r: Result) -> bool:
     return n > 1 and code.team.turns(n, code.tile(n, c.bytes)) > HELD
 
 
+def shares_work(r: Result, other: Result) -> bool:
+    """Whether two results are made of one number that takes more than reading."""
+    return bool(worked(r.yielded) & worked(other.yielded))
+
+
+def worked(v: SSAValue) -> set[Operation]:
+    """The ops on numbers of the segment's body that a row is made of."""
+    found: set[Operation] = set()
+    todo = [v.owner]
+    while todo:
+        op = todo.pop()
+        if not isinstance(op, Operation) or op in found:
+            continue
+        found.add(op)
+        todo += [x.owner for x in op.operands]
+    return {op for op in found if isinstance(op, rows.ApplyOp | rows.FoldOp | rows.DotOp)}
+
+
 class Loop:
     """The loop over the rows of a group, from `begin` to `end`; with `pieces` a long group is added
     up from its pieces."""
@@ -107,13 +125,19 @@ class Loop:
         """All lanes go through the group, each with its numbers of the rows."""
         code = self.code
         by_length: dict[int, list[Result]] = defaultdict(list)
+        beside: dict[Result, Result] = {}
+        for r in sorted(results, key=lambda r: -length(r.value)):
+            whole = self.beside(r, [other for other in results if other not in beside])
+            if whole is not None:
+                beside[r] = whole
         for r in results:
-            by_length[length(r.value)].append(r)
+            by_length[length(beside.get(r, r).value)].append(r)
         places: dict[SSAValue, Place] = {}
         for n, group in sorted(by_length.items()):
-            tile = code.tile(n, max(ctype_of(r.value).bytes for r in group)) if n > 1 else 1
+            own = [r for r in group if r not in beside]
+            tile = code.tile(n, max(ctype_of(r.value).bytes for r in own)) if n > 1 else 1
             for r in group:
-                places[r.value] = self.accumulator(r, tile, code.team.turns(n, tile))
+                places[r.value] = self.accumulator(r, n, tile)
 
         def add(body: Callable[[Result, Index, int], list[str]]) -> None:
             for n, group in sorted(by_length.items()):
@@ -123,17 +147,32 @@ class Loop:
         self.add_pieces(add)
         code.places.update(places)
 
-    def accumulator(self, r: Result, tile: int, turns: int) -> Place:
-        """Registers that begin as the reduction does."""
+    def beside(self, r: Result, results: Sequence[Result]) -> Result | None:
+        """The longest result [H, D] beside a result [H], where each thread's numbers of a tile have
+        one number of [H]: that may be reduced in the same loop, by all threads who have some.
+        """
+        n, c = length(r.value), ctype_of(r.value)
+        found: list[Result] = []
+        for other in results:
+            whole = length(other.value)
+            tile = self.code.tile(whole, ctype_of(other.value).bytes)
+            fits = whole > n > 1 and whole % n == 0 and whole // n % tile == 0
+            if fits and ctype_of(other.value).bytes == c.bytes and shares_work(r, other):
+                found.append(other)
+        return max(found, key=lambda other: length(other.value), default=None)
+
+    def accumulator(self, r: Result, whole: int, tile: int, turns: int | None = None) -> Place:
+        """Registers that begin as the reduction does, for tiles of a row of `whole` numbers."""
         code, c, n = self.code, ctype_of(r.value), length(r.value)
         name = code.out.name("acc")
         if n == 1:
             code.out.line(f"{c.name} {name} = {r.start()};")
             return Single(name)
-        code.out.line(f"{c.name} {name}[{turns * tile}];")
+        count = (turns or code.team.turns(whole, tile)) * (tile if whole == n else 1)
+        code.out.line(f"{c.name} {name}[{count}];")
         code.out.line("#pragma unroll")
-        code.out.line(f"for (int k = 0; k < {turns * tile}; ++k) {name}[k] = {r.start()};")
-        return Spread(name, n, tile)
+        code.out.line(f"for (int k = 0; k < {count}; ++k) {name}[k] = {r.start()};")
+        return Spread(name, n, tile) if whole == n else Grouped(name, n, whole, tile)
 
     def add(
         self,
@@ -153,14 +192,23 @@ class Loop:
                 code.out.line(r.add(place.text, x))
             return
         first = places[group[0].value]
-        assert isinstance(first, Spread)
+        assert isinstance(first, Spread | Grouped)
         with code.over(n, first.tile, window) as (tiles, at):
-            columns = [body(r, at, tiles.tile) for r in group]
+            columns: list[list[str]] = []
+            for r in group:
+                place = places[r.value]
+                if isinstance(place, Grouped):
+                    one = Index(f"({tiles.f} / {place.each})", 0, 1, place.length)
+                    columns.append(body(r, one, 1))
+                else:
+                    columns.append(body(r, at, tiles.tile))
             for r, xs in zip(group, columns, strict=True):
                 place = places[r.value]
-                assert isinstance(place, Spread)
-                for j, x in enumerate(xs):
-                    code.out.line(r.add(f"{place.name}[{tiles.k} * {tiles.tile} + {j}]", x))
+                assert isinstance(place, Spread | Grouped)
+                one = f"{place.name}[{tiles.k}]"
+                names = [f"{place.name}[{tiles.k} * {tiles.tile} + {j}]" for j in range(tiles.tile)]
+                for name, x in zip([one] if isinstance(place, Grouped) else names, xs, strict=True):
+                    code.out.line(r.add(name, x))
 
     def over_rows(self, add: Callable[[], None], step: str = "") -> None:
         """The loop itself, with the ops of the body in their turn."""
@@ -178,10 +226,12 @@ class Loop:
 
     def rows(self, head: str, add: Callable[[], None]) -> None:
         code, op = self.code, self.op
+        outside = dict(code.text), dict(code.places)
         with code.scope(head), code.inside(op.body.block):
             for o in list(op.body.block.ops)[:-1]:
                 code.op(o)
             add()
+        code.text, code.places = outside
 
     @property
     def length(self) -> str:
@@ -221,7 +271,7 @@ class Loop:
         code.team.sync(code.out)
         w = code.out.name("w")
         with code.scope(f"for (int {w} = 0; {w} < {n}; {w} += {HELD * tile * code.team.lanes})"):
-            places: dict[SSAValue, Place] = {r.value: self.accumulator(r, tile, HELD)}
+            places: dict[SSAValue, Place] = {r.value: self.accumulator(r, n, tile, HELD)}
 
             def add(body: Callable[[Result, Index, int], list[str]]) -> None:
                 self.add(n, [r], places, body, w)
@@ -304,8 +354,8 @@ class Loop:
                     code.out.line(f"{name} = 0;")
                 case Each(names):
                     code.out.line(f"{' = '.join(names)} = 0;")
-                case Spread(name, n, tile):
-                    count = code.team.turns(n, tile) * tile
+                case Spread(name, n, tile) | Grouped(name, _, n, tile) as place:
+                    count = code.team.turns(n, tile) * (tile if isinstance(place, Spread) else 1)
                     code.out.line("#pragma unroll")
                     code.out.line(f"for (int k = 0; k < {count}; ++k) {name}[k] = 0;")
                 case Memory():

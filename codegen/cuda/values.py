@@ -106,16 +106,25 @@ def assign(code: RowCode, names: list[str], xs: list[str]) -> None:
 
 
 def dropout(code: RowCode, op: rows.DropoutOp, at: Index, tile: int) -> list[str]:
-    c, p = ctype_of(op.result), float(op.p.value.data)
-    key = f"{code.index(op.row)}, {op.site.value.data}, {code.index(op.key)}, {p!r}"
+    """One block of four words decides over four neighbouring columns: a tile makes it once."""
+    c, p = ctype_of(op.result), f"{float(op.p.value.data)!r}"
+    key = f"{code.index(op.row)}, {op.site.value.data}, {code.index(op.key)}"
     xs = code.numbers(op.x, at, tile)
-    out: list[str] = []
-    for j, x in enumerate(xs):
-        column = at.plus(Index.at(j * at.step)).text
+    if op.column is not None or tile not in (2, 4) or at.step != 1 or at.multiple % tile:
+        columns = [at.plus(Index.at(j * at.step)).text for j in range(tile)]
         if op.column is not None:
-            column = code.index(op.column)
-        out.append(code.bind(c, f"dropout{c.suffix}({x}, {column}, {key})"))
-    return out
+            columns = [code.index(op.column)] * tile
+        names = [f"dropout{c.suffix}({{}}, {column}, {key}, {p})" for column in columns]
+    else:
+        words = code.out.name("w")
+        code.out.line(
+            f"const PhiloxWords {words} = philox_words((uint32_t)({at.text} / 4), {key});"
+        )
+        found = [f"{words}.w{j}" for j in range(4)]
+        if tile == 2 and at.multiple % 4:
+            found = [f"({at.text} % 4 ? {words}.w{j + 2} : {words}.w{j})" for j in range(2)]
+        names = [f"dropout_by{c.suffix}({{}}, {word}, {p})" for word in found[:tile]]
+    return [code.bind(c, text.format(x)) for text, x in zip(names, xs, strict=True)]
 
 
 def moved(

@@ -3,8 +3,9 @@
 Attaches `{schedule = #intra.grid<..>}` to every nest: as many lanes compute a row as its longest
 row has vectors of 16 bytes, a whole block where that is more than a warp holds in registers or
 where there is a single row; `rows` of them go through the stages together, as many as shared
-memory holds. The numbers depend on widths only, never on a graph or a device, so that one program
-gives the same bits on all of them.
+memory holds. Where a thread holds more sums than the registers of two blocks a multiprocessor
+leave it, one block has them. The numbers depend on widths only, never on a graph or a device, so
+that one program gives the same bits on all of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import length, row_bytes
 from ..targets import Target, target_of
 from .cut_stages import uncut
+from .registers import FILE, MOST, estimate
 from .schedule import most_chunks, products
 
 REGISTERS = 8
@@ -75,6 +77,7 @@ class ScheduleGridPass(ModulePass):
             threads = min(threads, max(WARP, power_of_two(vectors)))
         whole = single or vectors > WARP * REGISTERS
         lanes = threads if whole else min(self.lanes or power_of_two(vectors), WARP)
+        needed = estimate(nest, threads, lanes)  # what has no register goes to memory, in each turn
         return GridAttr.of(
             threads=threads,
             lanes=lanes,
@@ -83,8 +86,8 @@ class ScheduleGridPass(ModulePass):
             chunks=most_chunks(nest, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512,
             piece=self.piece,
-            edges=self.edges,
-            resident=self.resident,
+            edges=self.edges if needed <= MOST else 1,
+            resident=max(1, min(self.resident, FILE // (needed * threads))),
         )
 
     def tile_rows(self, nest: TraverseOp, teams: int, target: Target) -> int:

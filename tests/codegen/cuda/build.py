@@ -37,14 +37,16 @@ class Resources(NamedTuple):
     """Bytes of stores and loads of what had no register."""
 
 
-def with_nvcc(text: str, folder: Path, options: Sequence[str] = ()) -> dict[str, Resources]:
+def with_nvcc(
+    text: str, folder: Path, options: Sequence[str] = (), arch: str = "sm_90"
+) -> dict[str, Resources]:
     """The resources of the kernels of a text. Skips without nvcc; warnings are errors."""
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         pytest.skip("nvcc is not on PATH: it is in the CUDA toolkit")
     source = folder / "text.cu"
     source.write_text(text)
-    flags = ["-arch=sm_90", "-std=c++17", "-cubin", "-Xptxas", "-v", "-Werror", "all-warnings"]
+    flags = [f"-arch={arch}", "-std=c++17", "-cubin", "-Xptxas", "-v", "-Werror", "all-warnings"]
     command = [nvcc, *flags, *options, "-o", str(folder / "text.cubin"), str(source)]
     return _resources(_run(command))
 
