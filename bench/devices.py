@@ -1,5 +1,5 @@
-"""GPUs as `gnnc bench roofline` takes them: figures of their makers, and shares of them that kernels
-are taken to reach. Nothing here was measured by us.
+"""GPUs as `gnnc bench roofline` takes them: figures of their makers, and shares of them that
+kernels are taken to reach. Nothing here was measured by us.
 
 Bandwidth of memory, size of the second-level cache (L2), float32 operations a second (a
 multiply-add is two, no tensor cores) and multiprocessors are those of NVIDIA's data sheets "A100

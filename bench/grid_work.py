@@ -1,5 +1,5 @@
-"""What the kernels of a nest do on a GPU beyond what its IR says: launches, blocks, sums that blocks
-hand on, matrices that every tile of rows reads again.
+"""What the kernels of a nest do on a GPU beyond what its IR says: launches, blocks, sums that
+blocks hand on, matrices that every tile of rows reads again.
 
 `codegen/cuda/kernel_code.py` prints a nest as up to four kernels. Nests must have grids.
 """

@@ -118,15 +118,15 @@ def assumptions(device: Device) -> list[str]:
         f"- memory copies at {device.copy / 1e12:.2f} TB/s ({devices.COPY_SHARE:.0%} of the data "
         f"sheet), of which gathered rows reach {widths}: lines of {devices.MEMORY_LINE} bytes at "
         f"{devices.GATHER_SHARE:.0%}",
-        f"- buffers of up to {bytes_text(device.gathers_fit)} ({devices.FITS_SHARE:.0%} of the L2) "
-        f"are gathered from the L2, at {device.near / 1e12:.1f} TB/s by design, of which rows reach "
-        f"{near}",
+        f"- buffers of up to {bytes_text(device.gathers_fit)} ({devices.FITS_SHARE:.0%} of the "
+        f"L2) are gathered from the L2, at {device.near / 1e12:.1f} TB/s by design, of which rows "
+        f"reach {near}",
         f"- {device.flops * devices.FLOPS_SHARE / 1e12:.1f} TFLOP/s of float32 "
         f"({devices.FLOPS_SHARE:.0%} of the data sheet, no tensor cores)",
         f"- {device.launch * 1e6:.1f} µs a launch; {MAY_BE_IDLE} ({device.multiprocessors})",
         "- a kernel takes max(bytes / bandwidth, operations / rate) + launches; kernels follow one "
-        "another; look-ups of rows that the L2 does not hold as a whole all go to memory; optimiser "
-        "and loss count where they are compiled, torch and Python never",
+        "another; look-ups of rows that the L2 does not hold as a whole all go to memory; "
+        "optimiser and loss count where they are compiled, torch and Python never",
     ]
 
 

@@ -1,5 +1,5 @@
-"""The child process of `gnnc bench roofline`: a model lowered for CUDA, and what its kernels do on a
-graph. No GPU is asked: the model trains two epochs on the CPU, which says what the graph's sets
+"""The child process of `gnnc bench roofline`: a model lowered for CUDA, and what its kernels do on
+a graph. No GPU is asked: the model trains two epochs on the CPU, which says what the graph's sets
 are; the program that was imported then goes through the pipeline of the target `cuda`, and is
 printed, not run.
 
