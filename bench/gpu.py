@@ -56,7 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (why := no_gpu()) is not None:
         print(f"gnnc.bench.gpu: no NVIDIA GPU here: {why}", file=sys.stderr)
         return NO_GPU
-    return Run(args.out, "cuda", args.seconds, args.retry).run(chosen)
+    try:
+        run = Run(args.out, "cuda", args.seconds, args.retry)
+        run.check_device(device_name())
+    except (Refused, json.JSONDecodeError) as error:
+        parser.error(f"--out: {args.out}: {error}")
+    return run.run(chosen)
 
 
 def no_gpu() -> str | None:
@@ -70,6 +75,13 @@ def no_gpu() -> str | None:
     if not torch.cuda.is_available():
         return f"torch {torch.__version__} for CUDA {torch.version.cuda} finds none"
     return None
+
+
+def device_name() -> str:
+    """The GPU's name, as the part `device` keeps it."""
+    import torch
+
+    return torch.cuda.get_device_name(0)
 
 
 class Run:
@@ -90,6 +102,12 @@ class Run:
         if out.is_file():
             self.results = json.loads(out.read_text())
         self.child: Child | None = None
+
+    def check_device(self, name: str) -> None:
+        """Raises Refused where the results are those of another device."""
+        device = self.results["parts"].get("device", {}).get("result", {"device": name})["device"]
+        if device != name:
+            raise Refused(f"has results of {device}, and this is {name}: name another file")
 
     def run(self, chosen: Sequence[Part]) -> int:
         """Runs what is not there yet, and writes everything; returns the exit status."""
