@@ -60,7 +60,8 @@ def _checks(found: Message) -> str:
     notes = [f"{c['model']} runs in torch: {text}" for c in checks for text in c["in_torch"]]
     head = (
         "Values and gradients against PyG on the same device; differences are of the largest "
-        f"number of a tensor, or a hundredth of the largest of all, and may be {checks[0]['tolerance']:.0e}."
+        "number of a tensor, or a hundredth of the largest of all, and may be "
+        f"{checks[0]['tolerance']:.0e}."
     )
     return "\n\n".join(["## Checks", head, table(lines, markdown=True), *notes])
 
