@@ -12,7 +12,7 @@ from pathlib import Path
 from ..frontend.tools import figures
 from ..frontend.tools.children import ChildFailed, Message, Refused
 from ..frontend.tools.report import add_json, write_json
-from . import ablation, accuracy, ceilings, kernels, race, race_figure, scaling
+from . import ablation, accuracy, ceilings, kernels, race, race_figure, roofline, scaling
 from .machine import machine
 from .record import record
 
@@ -23,7 +23,8 @@ class Part:
 
     `key` is its place in results, `heading` that in documents, `failed` whether the exit status
     should tell of a failure, `draw` draws all results into one file, `plot` one result into a
-    folder and returns the figure's name, or None where it cannot.
+    folder and returns the figure's name, or None where it cannot. One that is not `measured`
+    predicts: it is no part of `gnnc bench all`.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Part:
     failed: Callable[[Sequence[Message]], bool] = lambda _: False
     draw: Callable[[Sequence[Message], Path], None] | None = None
     plot: Callable[[Message, Path], str | None] | None = None
+    measured: bool = True
 
 
 PARTS = (
@@ -98,6 +100,16 @@ PARTS = (
         accuracy.report,
         accuracy.failed,
     ),
+    Part(
+        "roofline",
+        "rooflines",
+        "Kernels on GPUs, by prediction",
+        "what each kernel would take on a GPU, predicted from counted bytes (none is needed)",
+        roofline.add_arguments,
+        roofline.measure,
+        roofline.report,
+        measured=False,
+    ),
 )
 
 
@@ -116,7 +128,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         part.add_arguments(command)
         _add_outputs(command, part)
         command.set_defaults(run=partial(run_part, part))
-    every = commands.add_parser("all", help="every part as it is without options, recorded")
+    every = commands.add_parser(
+        "all", help="every part that measures, as it is without options, recorded"
+    )
     every.add_argument("--record", metavar="FOLDER", default="docs/results")
     every.set_defaults(run=run_all)
 
@@ -144,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
 def run_all(args: argparse.Namespace) -> int:
     """Every part with its defaults; 1 if one failed."""
     status = 0
-    for part in PARTS:
+    for part in (p for p in PARTS if p.measured):
         parser = argparse.ArgumentParser()
         part.add_arguments(parser)
         _add_outputs(parser, part)

@@ -42,6 +42,18 @@ class Sizes(Protocol):
 
 
 @dataclass(frozen=True)
+class Access:
+    """What a kernel reads or writes at one place of its nest: `moved` bytes in all, in rows of
+    `row` bytes, of a buffer that takes `whole` bytes. Rows that are `gathered` are found through a
+    table, the others lie in order."""
+
+    moved: float
+    row: int
+    whole: float
+    gathered: bool
+
+
+@dataclass(frozen=True)
 class Work:
     """What one call of a kernel takes.
 
@@ -61,11 +73,28 @@ def work_of_phase(func: FuncOp, sizes: Sizes) -> list[Work]:
 
 def work_of(nest: rows.TraverseOp, sizes: Sizes) -> Work:
     """The work of one nest."""
+    counter = _counted(nest, sizes)
+    working_set = sum(map(counter.whole, counter.buffers))
+    moved = sum(a.moved for a in counter.accesses.values())
+    return Work(moved, counter.operations, working_set)
+
+
+def accesses_of(nest: rows.TraverseOp, sizes: Sizes) -> tuple[list[Access], float]:
+    """The bytes of one nest, place by place, and its operations."""
+    counter = _counted(nest, sizes)
+    return list(counter.accesses.values()), counter.operations
+
+
+def rows_of(nest: rows.TraverseOp, sizes: Sizes) -> int:
+    """How many rows a nest has."""
+    return _Counter(nest, sizes).size(nest.size)
+
+
+def _counted(nest: rows.TraverseOp, sizes: Sizes) -> _Counter:
     counter = _Counter(nest, sizes)
     for op in nest.walk():
         counter.count(op)
-    working_set = sum(map(counter.whole, counter.buffers))
-    return Work(sum(counter.moved.values()), counter.operations, working_set)
+    return counter
 
 
 @dataclass
@@ -74,7 +103,7 @@ class _Counter:
 
     nest: rows.TraverseOp
     sizes: Sizes
-    moved: dict[object, float] = field(default_factory=dict[object, float])
+    accesses: dict[object, Access] = field(default_factory=dict[object, Access])
     operations: float = 0
     buffers: set[SSAValue] = field(default_factory=set[SSAValue])
 
@@ -130,11 +159,9 @@ class _Counter:
         """Adds one op."""
         match op:
             case rows.LoadOp() | rows.StoreOp():
-                place = (op.buffer, self.place(op.row))
-                self.move(place, op.buffer, self.times(op.row) * row_bytes(op.buffer))
+                self.move(op.buffer, op.row, self.times(op.row), row_bytes(op.buffer))
             case rows.LookupOp():
-                place = (op.table, self.place(op.row))
-                self.move(place, op.table, self.times(op.row) * INDEX_BYTES)
+                self.move(op.table, op.row, self.times(op.row), INDEX_BYTES)
             case rows.SegmentOp():
                 self.count_offsets(op.offsets, op.row)
                 kinds = zip(op.kinds, op.results, strict=True)
@@ -158,16 +185,22 @@ class _Counter:
                 pass
 
     def count_offsets(self, offsets: SSAValue, row: SSAValue) -> None:
-        count = (self.times(row) + 1) * OFFSET_BYTES
-        self.move((offsets, self.place(row)), offsets, count)
+        self.move(offsets, row, self.times(row) + 1, OFFSET_BYTES)
 
-    def move(self, place: object, buffer: SSAValue, count: float) -> None:
-        self.moved[place] = count
-        self.buffers.add(bindings.root(buffer))
+    def move(self, buffer: SSAValue, index: SSAValue, count: float, row: int) -> None:
+        """`count` rows of so many bytes, at an index."""
+        gathered = isinstance(index, OpResult) and isinstance(index.op, rows.LookupOp)
+        of = bindings.root(buffer)
+        place = (buffer, self.place(index))
+        self.accesses[place] = Access(count * row, row, self.whole(of), gathered)
+        self.buffers.add(of)
 
     def move_whole(self, buffer: SSAValue) -> None:
         """A matrix, a total: each of its rows once, however many rows of the nest use it."""
-        self.move(buffer, buffer, self.whole(bindings.root(buffer)))
+        of = bindings.root(buffer)
+        size = self.whole(of)
+        self.accesses[buffer] = Access(size, row_bytes(buffer), size, False)
+        self.buffers.add(of)
 
     def place(self, index: SSAValue) -> object:
         """The same for indices that are the same number in every row."""
