@@ -1,5 +1,5 @@
-"""The files of a program for NVIDIA GPUs: the functions that launch its kernels, the kernels as text
-and as machine code, the main file, and a makefile.
+"""The files of a program for NVIDIA GPUs: the functions that launch its kernels, the kernels as
+text and as machine code, the main file, and a makefile.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def program_files(
     images: Sequence[bytes],
 ) -> dict[str, str]:
     """The texts of the files that are the program's own, by name. `library` are the names of the
-    others, `flags` those that C is compiled with. `images` are the kernels as machine code, of which
-    the first that a device can run is taken.
+    others, `flags` those that C is compiled with. `images` are the kernels as machine code, of
+    which the first that a device can run is taken.
 
     Raises:
         NoProgram: a part of the step has no form without Python.

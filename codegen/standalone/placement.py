@@ -1,5 +1,6 @@
-"""Where the kernels of a program find their buffers: in the memory of the host, which reads the arrays
-and makes the tables, or in memory of their own. Each target that programs are built for has one.
+"""Where the kernels of a program find their buffers: in the memory of the host, which reads the
+arrays and makes the tables, or in memory of their own. Each target that programs are built for has
+one.
 """
 
 from __future__ import annotations

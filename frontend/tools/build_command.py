@@ -1,4 +1,5 @@
-"""`gnnc build`: a training in a file as a program in C, or in C and CUDA, that trains without Python.
+"""`gnnc build`: a training in a file as a program in C, with kernels for the CPU or for a GPU, that
+trains without Python.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ BUILDS: dict[str, Build] = {
     "reference": Build("reference", (), _openmp),
     "cuda": Build(BUILT.name, ("cuda",), _cuda),
 }
-"""The targets that programs are built for. Kernels of the reference target are C as well, and run as
-those of openmp; those of cuda run on another machine."""
+"""The targets that programs are built for. Kernels of the reference target are C as well, and run
+as those of openmp; those of cuda run on another machine."""
 
 
 def build(
