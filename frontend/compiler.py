@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.context import Context
@@ -28,6 +28,9 @@ from .targets import default_target, printed
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILER_FOLDERS = ("codegen", "dialects", "passes", "frontend")
+
+
+BACKENDS = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ class Options:
         hoist_inputs: compute what follows from large inputs and the graph alone (the aggregation of
             features) once, and again where these change, as their version counters tell; with
             features that are others in each of many calls this ends by itself.
-        target: what programs are printed for (passes/targets); `$GNNC_TARGET` where it is set,
-            else openmp.
+        target: what programs on the CPU are printed for (passes/targets); `$GNNC_TARGET` where it
+            is set, else openmp.
+        backend: "auto" runs a program where its tensors are, on the CPU or a CUDA device; "cpu"
+            leaves tensors on devices to torch, "cuda" takes no others.
 
     Raises:
-        ValueError: there is no such target.
+        ValueError: there is no such target or backend.
     """
 
     fullgraph: bool = False
@@ -64,9 +69,16 @@ class Options:
     sparse_features: bool = True
     hoist_inputs: bool = True
     target: str = field(default_factory=default_target)
+    backend: str = "auto"
 
     def __post_init__(self) -> None:
         target_named(self.target)
+        if self.backend not in BACKENDS:
+            raise ValueError(f"backend is {', '.join(BACKENDS)}, not {self.backend!r}")
+
+    def on(self, device: str) -> Options:
+        """The options for tensors on a device, as torch spells it."""
+        return self if device == "cpu" else replace(self, target="cuda")
 
 
 @functools.cache
@@ -77,7 +89,7 @@ def own_hash() -> str:
     digest = hashlib.sha256()
     for folder in _COMPILER_FOLDERS:
         for path in sorted((_PACKAGE / folder).rglob("*")):
-            if path.suffix in (".py", ".h", ".c"):
+            if path.suffix in (".py", ".h", ".c", ".cuh"):
                 digest.update(path.relative_to(_PACKAGE).as_posix().encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -113,6 +125,8 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     )
     for dump in dumps:
         dump.write("program.c", program.source)
+        if device := program.data["device"]:
+            dump.write("program.cu", device)
     return program
 
 

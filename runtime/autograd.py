@@ -17,7 +17,8 @@ from torch.autograd import Variable
 
 from .cpu import threads
 from .cpu.pool import SMALL, take
-from .program import DTYPES, OnGraph, PhaseOnGraph
+from .cuda.device import memory_errors
+from .program import DTYPES, Buffer, OnGraph, PhaseOnGraph
 
 TORCH = {
     "f32": torch.float32,
@@ -35,16 +36,20 @@ TYPESTR = {name: np.dtype(DTYPES[name]).str for name in TORCH}
 threads.follow(torch.get_num_threads)
 
 
-class NotOnCpu(RuntimeError):
+class Elsewhere(RuntimeError):
     """An input of a program is on another device, where its addresses mean nothing."""
 
-    def __init__(self, name: str, device: torch.device) -> None:
-        super().__init__(f"{name} is on the device {device}: the program runs on the CPU")
+    def __init__(self, name: str, device: torch.device, where: str) -> None:
+        at = "the CPU" if where == "cpu" else where
+        super().__init__(f"{name} is on the device {device}: the program runs on {at}")
 
 
-def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
-    """A tensor of undefined content, in memory of the pool where it is large."""
+def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Tensor:
+    """A tensor of undefined content; on the host in memory of the pool where it is large."""
     size = math.prod(shape) * TORCH[dtype].itemsize
+    if device != "cpu":
+        with memory_errors("the results of a program", size):
+            return torch.empty(shape, dtype=TORCH[dtype], device=device)
     if size < SMALL:
         return torch.empty(shape, dtype=TORCH[dtype], device=CPU)
     return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
@@ -53,15 +58,17 @@ def empty(shape: tuple[int, ...], dtype: str) -> Tensor:
 def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Call one phase: inputs by name, with a leading row axis, which those of a single row may
     lack; the outputs by name, single rows without it. An output may be an input, which was written
-    to.
+    to. Single rows of the host are copied to a device.
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
-        NotOnCpu: an input is on another device.
+        Elsewhere: an input is on another device.
     """
     addresses: dict[int, int] = {}
     keep: list[Tensor] = []
     out: dict[str, Tensor] = {}
+    moved: list[tuple[Tensor, Tensor]] = []
+    device, alignment = phase.memory.device, phase.memory.alignment
     for b in phase.phase.inputs:
         x = values[b.name]
         row = x.shape if b.domain is None and x.dim() == len(b.row) else x.shape[1:]
@@ -70,19 +77,36 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
                 f"{b.name}: the program takes rows of shape {b.row} and type {b.dtype}, "
                 f"got {tuple(row)} and {x.dtype}"
             )
-        if not x.is_cpu:
-            raise NotOnCpu(b.name, x.device)
+        if x.is_cpu != (device == "cpu"):
+            x = on_device(b, x, device)
         x = x.contiguous()
-        keep.append(x)
-        addresses[b.slot] = x.data_ptr()
         if b.gives is not None:
             out[b.gives] = x
+        if alignment > 1 and x.data_ptr() % alignment:
+            moved.append((x, x := x.clone()))
+        keep.append(x)
+        addresses[b.slot] = x.data_ptr()
     for b in phase.phase.outputs:
         shape = b.row if b.domain is None else (phase.rows[b.slot], *b.row)
-        out[b.name] = y = empty(shape, b.dtype)
+        out[b.name] = y = empty(shape, b.dtype, device)
         addresses[b.slot] = y.data_ptr()
     phase.call(addresses)
+    written = {id(x) for x in out.values()}
+    for x, copy in moved:
+        if id(x) in written:
+            x.copy_(copy)
     return out
+
+
+def on_device(b: Buffer, x: Tensor, device: str) -> Tensor:
+    """A single row of the host (a rate, the key of dropout) on a device.
+
+    Raises:
+        Elsewhere: it is another input, or the program runs on the host.
+    """
+    if not x.is_cpu or b.domain is not None or b.gives is not None:
+        raise Elsewhere(b.name, x.device, device)
+    return x.to(device)
 
 
 def prepare(graph: OnGraph, values: Mapping[str, Tensor]) -> None:
@@ -91,7 +115,8 @@ def prepare(graph: OnGraph, values: Mapping[str, Tensor]) -> None:
     """
     for name, array in graph.rows.items():
         if isinstance(array, np.ndarray):
-            graph.rows[name] = torch.from_numpy(array)
+            x = torch.from_numpy(array)
+            graph.rows[name] = x if graph.memory.device == "cpu" else x.to(graph.memory.device)
     if "prepare" in graph.phases:
         graph.rows.update(run_phase(graph.phases["prepare"], {**values, **graph.rows}))
 
@@ -419,7 +444,7 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
         _fill_in(values, graph, signature)
     try:
         out = run_phase(graph.phases["backward"], values) if signature.gives else {}
-    except NotOnCpu:  # by the user's hooks on saved tensors
+    except Elsewhere:  # by the user's hooks on saved tensors
         return _by_torch(ctx, cotangents)
     except RuntimeError:
         if all(d is None or _has_memory(d) for d in cotangents):

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .cpu.memory import HOST, HostMemory
+
 if TYPE_CHECKING:
     from .program import PhaseOnGraph
 
@@ -37,9 +39,21 @@ class ElsewhereProgram:
         """What stands for the function of a phase."""
         return Idle()
 
+    def memory(self, device: str) -> HostMemory:
+        """The memory of the host, where results are written. Raises ValueError for another."""
+        if device != "cpu":
+            raise ValueError(f"a program that runs elsewhere takes tensors on the CPU, not {device}")
+        return HOST
+
 
 def load_program(
-    data: Mapping[str, Any], source: str, *, march: str | None, sanitize: bool, profile: bool
+    data: Mapping[str, Any],
+    source: str,
+    *,
+    march: str | None,
+    sanitize: bool,
+    profile: bool,
+    denormals: bool,
 ) -> ElsewhereProgram:
     """A program whose calls compute nothing."""
     return ElsewhereProgram()

@@ -32,7 +32,7 @@ class Footprint:
 
 def footprint(program: Program, graph: OnGraph) -> Footprint:
     """What a program takes on a graph that was prepared."""
-    tables = {a.ctypes.data: a.nbytes for p in graph.phases.values() for a in p.keep}
+    tables = {held.address: held.nbytes for p in graph.phases.values() for held in p.keep}
     prepared = sum(x.nbytes for x in graph.rows.values())
     forward = graph.phases["forward"]
     given = _returned(forward)

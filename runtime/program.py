@@ -18,7 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu.pool import SMALL, take
+from .cpu.memory import HOST
+from .cpu.pool import SMALL
+from .memory import Memory, Table
 from .sets import structure
 from .sets.sets import SetData
 from .sets.tables import Tables, contiguous, counts_up
@@ -31,11 +33,14 @@ SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
 
-RUNTIMES = {"cpu": "cpu.loader", "emulator": "emulator.loader"}
+RUNTIMES = {"cpu": "cpu.loader", "cuda": "cuda.loader", "emulator": "emulator.loader"}
 """Who runs programs: modules with a function `load_program`, a :class:`Loader`. Artifacts say who
 runs them."""
 LOADERS = {**RUNTIMES, "elsewhere": "elsewhere"}
 """The same, with what runs nothing."""
+
+ON_HOST = ("cpu", "emulator")
+"""Those that need no device."""
 
 
 class Entry(Protocol):
@@ -58,6 +63,10 @@ class Loaded(Protocol):
         """What runs a phase with this interface."""
         ...
 
+    def memory(self, device: str) -> Memory:
+        """The memory of a device on which the program can run. Raises ValueError for another."""
+        ...
+
 
 class Loader(Protocol):
     """Makes a program ready to run. Raises CompileError, NoCompiler."""
@@ -70,6 +79,7 @@ class Loader(Protocol):
         march: str | None,
         sanitize: bool,
         profile: bool,
+        denormals: bool,
     ) -> Loaded: ...
 
 
@@ -116,15 +126,17 @@ class Phase:
 
 
 class PhaseOnGraph:
-    """A phase with the sizes and tables of one graph filled in; calls may come from several
-    threads.
+    """A phase with the sizes and tables of one graph filled in, in `memory`; calls may come from
+    several threads.
 
     Raises:
         ValueError: a set has not as many rows as the program was made for.
+        MemoryError: there is no memory for the tables.
     """
 
-    def __init__(self, phase: Phase, tables: Tables) -> None:
+    def __init__(self, phase: Phase, tables: Tables, memory: Memory = HOST) -> None:
         self.phase = phase
+        self.memory = memory
         for domain, count in phase.required:
             if (found := tables.size(domain)) != count:
                 raise ValueError(
@@ -135,7 +147,7 @@ class PhaseOnGraph:
         sizes = [tables.size(d) for d in phase.sizes] + [len(made[k]) for k in phase.counts]
         self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         self.bytes = [0] * len(phase.buffers)
-        self.keep: list[NDArray[Any]] = []
+        self.keep: list[Table] = []
         self.fixed = [0] * len(phase.buffers)
         self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
         slots: dict[Any, int] = {}
@@ -154,9 +166,9 @@ class PhaseOnGraph:
             array = self.literal(b) if b["kind"] == "table" else made.get(k)
             array = contiguous(tables.table(b) if array is None else array)
             self.bytes[k] = array.nbytes
-            self.keep.append(array)
             if b["kind"] != "members" or not counts_up(array):
-                self.fixed[k] = array.ctypes.data
+                self.keep.append(held := memory.upload(array))
+                self.fixed[k] = held.address
         scratch = phase.workspace
         self.small: list[tuple[int, int]] = []
         self.large: dict[Any, list[int]] = {}
@@ -184,7 +196,7 @@ class PhaseOnGraph:
         """
         pointers = self.pointers.from_buffer_copy(self.start)
         # a region each, so that the next phase finds them whatever it needs them for
-        leases = {key: take(size) for key, size in self.regions}
+        leases = {key: self.memory.take(size) for key, size in self.regions}
         scratch = leases[SCRATCH]
         for k, offset in self.small:
             pointers[k] = scratch.address + offset
@@ -205,6 +217,7 @@ class OnGraph:
     sets: dict[str, SetData]
     tables: Tables
     phases: dict[str, PhaseOnGraph]
+    memory: Memory
     rows: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -237,7 +250,14 @@ class Program:
         chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
         self.source: str = chosen + data["source"]
         loader: Loader = import_module(f".{LOADERS[data['runtime']]}", __package__).load_program
-        loaded = loader(data, self.source, march=march, sanitize=sanitize, profile=profile)
+        self.loaded = loaded = loader(
+            data,
+            self.source,
+            march=march,
+            sanitize=sanitize,
+            profile=profile,
+            denormals=denormals,
+        )
         self.path = loaded.path
         self.phases = {
             name: Phase(spec, loaded.entry(spec)) for name, spec in data["phases"].items()
@@ -257,21 +277,29 @@ class Program:
         """Names of the kernels of all phases, in order."""
         return [k for p in self.phases.values() for k in p.kernels]
 
-    def on_graph(self, sets: Mapping[str, SetData], rows: Mapping[str, NDArray[Any]]) -> OnGraph:
+    def on_graph(
+        self,
+        sets: Mapping[str, SetData],
+        rows: Mapping[str, NDArray[Any]],
+        device: str = "cpu",
+    ) -> OnGraph:
         """Make the sets and tables for one graph; `rows` are the integer arguments that sets depend
-        on.
+        on, `device` is where the other arguments are.
 
         Raises:
             IndexError: an index out of range, naming the argument.
+            ValueError: the program does not run on that device.
+            MemoryError: there is no memory for the tables.
         """
+        memory = self.loaded.memory(device)
         values: dict[str, Any] = {**sets, **rows}
         done = structure.run_plan(self.plan, values)
         made = {k: v for k, v in done.items() if isinstance(v, SetData)}
         tables = Tables(made, self.codomains)
-        phases = {name: PhaseOnGraph(p, tables) for name, p in self.phases.items()}
+        phases = {name: PhaseOnGraph(p, tables, memory) for name, p in self.phases.items()}
         handed: dict[str, Any] = {}
         for name, key in self.structure_rows.items():
             rows_made = done[key]
             assert not isinstance(rows_made, SetData)
             handed[name] = contiguous(rows_made)
-        return OnGraph(made, tables, phases, handed)
+        return OnGraph(made, tables, phases, memory, handed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from .calls.bound_program import BoundProgram
 from .calls.first_masks import note_masks
 from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
-from .capture.effects import AnotherDevice, as_written, check_devices, runner_of
+from .capture.effects import AnotherDevice, as_written, device_of, runner_of
 from .constant_inputs import mark_constants
 from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
 from .importer.errors import BUG
@@ -156,7 +157,7 @@ def compile_whole(
         return made
 
     try:
-        imported = functools.partial(imported_graph, graph)
+        imported = functools.partial(imported_graph, graph, backend=options.backend)
         hoist, retired = options.hoist_inputs, report.programs.remove
         return ForGraphsSeen(imported, bound, retired, examples, hoist)
     except DiagnosticException as error:
@@ -189,18 +190,19 @@ def imported_graph(
     examples: Sequence[Any],
     sizes: Mapping[str, float] | None = None,
     constants: bool = False,
+    backend: str = "auto",
 ) -> Imported:
     """The graph as a program, with the sizes that sets have in `examples`, or with `sizes`; inputs
     are marked that may be `constants`.
 
     Raises:
-        Unsupported: the importer has no rule for a node, or a tensor is not on the CPU.
+        Unsupported: the importer has no rule for a node, or a tensor is where no program runs.
     """
     as_written(graph)
-    check_devices(graph)
+    device = device_of(graph, backend)
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
-    imported = import_graph(graph, needs_grad, float_masks=False)
+    imported = replace(import_graph(graph, needs_grad, float_masks=False), device=device)
     sizes = first_sizes(imported, examples) if sizes is None else sizes
     note_sizes(imported.function, sizes)
     note_subsets(imported.function, first_shares(imported, examples, sizes))
@@ -224,7 +226,7 @@ def bind(
         DiagnosticException: a pass refused it.
         PassCrash, CompileError: a bug in gnnc.
     """
-    program = compile_module(imported.module, training, options)
+    program = compile_module(imported.module, training, options.on(imported.device))
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
@@ -233,7 +235,7 @@ def bind(
         if message not in report.fallbacks:
             report.warn(message, what="")
 
-    bound = BoundProgram(imported, program, graph, tell)
+    bound = BoundProgram(imported, program, graph, tell, imported.device)
     report.programs.append(bound)
     return bound
 

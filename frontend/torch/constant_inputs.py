@@ -28,6 +28,7 @@ def may_stay(x: Any) -> TypeGuard[Tensor]:
     """Whether an argument may be numbers that are the same for many calls, and enough of them."""
     return (
         type(x) is Tensor
+        and x.is_cpu  # to look at numbers of a device is to wait for it
         and x.numel() >= LEAST
         and x.dtype in (torch.float32, torch.float64)
         and x.layout is torch.strided
@@ -39,7 +40,9 @@ def may_stay(x: Any) -> TypeGuard[Tensor]:
 
 
 def look(x: Tensor) -> bytes:
-    """Some of the numbers that a tensor holds now, spread over all of it."""
+    """Some of the numbers that a tensor holds now, spread over all of it; of a device's none."""
+    if not x.is_cpu:
+        return b""
     grid = tuple(slice(n // _ACROSS // 2, None, max(1, n // _ACROSS)) for n in x.shape)
     return x.detach().numpy()[grid].tobytes()
 

@@ -65,32 +65,36 @@ def state_of(
     state = optimizer.state[parameter]
     if isinstance(optimizer, SGD):
         state.setdefault("momentum_buffer", None)
-        _on_the_cpu(state, names)
+        _beside(parameter, state, names)
         return state
     if not state:
-        state[COUNT] = torch.zeros((), dtype=count)
+        state[COUNT] = torch.zeros((), dtype=count, device=parameter.device)
         start = optimizer.defaults.get("initial_accumulator_value", 0.0)  # of Adagrad's `sum`
         for name in names[1:]:
             state[name] = torch.full_like(parameter, start)
     if missing := [name for name in names if name not in state]:
         raise NotOneStep(f"the optimizer's state has no {missing[0]} for a parameter")
-    _on_the_cpu(state, names)
-    if not isinstance(state[COUNT], Tensor) or state[COUNT].dtype != count:
-        state[COUNT] = torch.as_tensor(state[COUNT]).to(count)
+    steps = state[COUNT]
+    counted_there = isinstance(steps, Tensor) and steps.is_cpu and not parameter.is_cpu
+    if not isinstance(steps, Tensor) or steps.dtype != count or counted_there:
+        # torch counts on the host where it does not capture; a program counts where it runs
+        state[COUNT] = torch.as_tensor(steps).to(parameter.device, count)
+    _beside(parameter, state, names)
     return state
 
 
-def _on_the_cpu(state: Mapping[str, Any], names: Sequence[str]) -> None:
+def _beside(parameter: Tensor, state: Mapping[str, Any], names: Sequence[str]) -> None:
     """
     Raises:
-        NotOneStep: what is kept by one of the names is not.
+        NotOneStep: what is kept by one of the names is on another device than the parameter.
     """
     for name in names:
         x = state[name]
-        if isinstance(x, Tensor) and not x.is_cpu:
+        if isinstance(x, Tensor) and x.device != parameter.device:
+            where = "the CPU" if parameter.is_cpu else parameter.device
             raise NotOneStep(
                 f"the optimizer's {name} of a parameter is on the device {x.device}, the parameter "
-                "on the CPU"
+                f"on {where}"
             )
 
 

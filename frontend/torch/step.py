@@ -386,7 +386,8 @@ class GraphStep:
         def imported(
             args: Sequence[Any], sizes: Mapping[str, float] | None, constants: bool
         ) -> Imported:
-            found = imported_graph(self.graph, args[: self.placeholders], sizes, constants)
+            given, backend = args[: self.placeholders], self.options.backend
+            found = imported_graph(self.graph, given, sizes, constants, backend)
             without_other_gradients(found, self.place_of_loss)
             if not parameters:
                 parameters.extend(self._parameters(found, args, homes))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import threads, toolchain
+from .memory import HOST, HostMemory
 
 if TYPE_CHECKING:
     from ..program import PhaseOnGraph
@@ -48,11 +49,24 @@ class CpuProgram:
         """The function of a phase."""
         return CpuEntry(self.library, data, self.profile)
 
+    def memory(self, device: str) -> HostMemory:
+        """The memory of the host. Raises ValueError for another device."""
+        if device != "cpu":
+            raise ValueError(f"the program runs on the CPU, not on {device}")
+        return HOST
+
 
 def load_program(
-    data: Mapping[str, Any], source: str, *, march: str | None, sanitize: bool, profile: bool
+    data: Mapping[str, Any],
+    source: str,
+    *,
+    march: str | None,
+    sanitize: bool,
+    profile: bool,
+    denormals: bool,
 ) -> CpuProgram:
-    """Compile a program's text, or find it in the cache, and load it.
+    """Compile a program's text, or find it in the cache, and load it; of `denormals` the text says
+    itself.
 
     Raises:
         CompileError, NoCompiler: from the tool chain.

@@ -31,7 +31,7 @@ class DeviceKernels:
         self.cupy = cupy()
         self.device = device
         self.names = tuple(names)
-        with self._current(), memory_errors("the kernels of a program"):
+        with self.current(), memory_errors("the kernels of a program"):
             self.module = self.cupy.RawModule(code=text, options=compile_options(denormals))
             self._compile(text)
             self.functions = [self._function(name) for name in self.names]
@@ -39,7 +39,7 @@ class DeviceKernels:
         self.handles = (ctypes.c_void_p * max(len(handles), 1))(*handles)
         """The CUfunctions in order of `names`: the `kernels` of an exported function."""
 
-    def _current(self) -> AbstractContextManager[Any]:
+    def current(self) -> AbstractContextManager[Any]:
         """Makes the device's context the current one of this thread: autograd's have none."""
         return self.cupy.cuda.Device(self.device.number)
 
@@ -67,7 +67,7 @@ class DeviceKernels:
         """
         found = driver()
         handles = ctypes.addressof(self.handles)
-        with self._current():
+        with self.current():
             status = function(found.launch_address(), handles, stream, workspace, sizes, buffers)
         found.check(status, what)
 

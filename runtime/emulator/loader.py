@@ -14,6 +14,7 @@ from .device import Emulator
 from .toolchain import build
 
 if TYPE_CHECKING:
+    from ..cuda.memory import DeviceMemory
     from ..program import PhaseOnGraph
 
 _DEVICE = threading.Lock()
@@ -71,12 +72,26 @@ class EmulatedProgram:
         """The function of a phase."""
         return EmulatedEntry(self, data["name"])
 
+    def memory(self, device: str) -> DeviceMemory:
+        """Memory of the host, as a device's is had. Raises ValueError for another device."""
+        from ..cuda import memory  # which imports torch
+
+        if device != "cpu":
+            raise ValueError(f"the emulator runs on the CPU, not on {device}")
+        return memory.DeviceMemory(device)
+
 
 def load_program(
-    data: Mapping[str, Any], source: str, *, march: str | None, sanitize: bool, profile: bool
+    data: Mapping[str, Any],
+    source: str,
+    *,
+    march: str | None,
+    sanitize: bool,
+    profile: bool,
+    denormals: bool,
 ) -> EmulatedProgram:
     """Compile a program's texts, or find them in the cache, and load them. Times of kernels would
-    say nothing here: `profile` has none.
+    say nothing here: `profile` has none, and denormal numbers are as on the host.
 
     Raises:
         CompileError, NoCompiler: from the tool chain.

@@ -41,7 +41,9 @@ def test_gnn_opt_prints_it(tmp_path, capsys: pytest.CaptureFixture[str]):
 
 def test_the_runtime_refuses_it_by_name():
     artifact = artifact_of(after(FILES["gcn"], pipeline(True, OUTLINE)), OUTLINE)
-    with pytest.raises(ValueError, match="the target outline, which paper runs: .* cpu, emulator"):
+    with pytest.raises(
+        ValueError, match="the target outline, which paper runs: .* cpu, cuda, emulator"
+    ):
         Program(artifact)
 
 

@@ -13,7 +13,7 @@ from gnnc.passes import get_all_passes
 from gnnc.passes.targets import TARGETS
 from gnnc.passes.targets.reference import REFERENCE
 from gnnc.runtime.cpu import toolchain
-from gnnc.runtime.program import RUNTIMES, Program
+from gnnc.runtime.program import ON_HOST, Program
 
 from .compiled import TRAIN, Case, after
 from .shared import LAYERS
@@ -22,7 +22,7 @@ from .test_programs import FILES, GRAPHS
 MODELS = ("dropout", "gcn", "readout", "rgat", "sage_gin", "gat")
 
 
-RUN_HERE = [name for name, record in TARGETS.items() if record.runtime in RUNTIMES]
+RUN_HERE = [name for name, record in TARGETS.items() if record.runtime in ON_HOST]
 
 
 @pytest.mark.parametrize("target", RUN_HERE)

@@ -9,9 +9,9 @@ from torch_geometric.nn import GATConv, SAGEConv
 
 import gnnc
 from gnnc.passes.targets import DEFAULT, TARGETS
-from gnnc.runtime.program import RUNTIMES
+from gnnc.runtime.program import ON_HOST
 
-RUN_HERE = [name for name, record in TARGETS.items() if record.runtime in RUNTIMES]
+RUN_HERE = [name for name, record in TARGETS.items() if record.runtime in ON_HOST]
 
 
 class Model(nn.Module):

@@ -14,7 +14,7 @@ import torch.utils._pytree as pytree
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
-from ....runtime.autograd import CPU, TORCH, NotOnCpu, prepare, run_phase
+from ....runtime.autograd import CPU, TORCH, Elsewhere, prepare, run_phase
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import MapData, SetData
@@ -51,7 +51,8 @@ _STATE = re.compile(r"^[LlGg]_(?!.*_parameters_)(self_|.*_buffers_)")
 class BoundProgram:
     """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
     runs that graph: for calls in which what the program edits lies in the memory of others.
-    `new_graph` is told the rows of each set of a graph that was not met before."""
+    `new_graph` is told the rows of each set of a graph that was not met before. `device` is where
+    the tensors of calls are, as torch spells it."""
 
     def __init__(
         self,
@@ -59,10 +60,12 @@ class BoundProgram:
         program: Program,
         graph: fx.GraphModule | None = None,
         tell: Callable[[str], None] = lambda message: None,
+        device: str = "cpu",
     ) -> None:
         """`graph` is what was imported; without it no call is differentiated. `tell` is told what
         runs in torch."""
         self.tell = tell
+        self.device, self.on_host = device, device == "cpu"
         self.imported = imported
         self.program = program
         self.memo = Memo(GRAPHS_KEPT)
@@ -163,7 +166,7 @@ class BoundProgram:
         """
         try:
             return self.compiled(*args)
-        except NotOnCpu as refused:
+        except Elsewhere as refused:
             return self.elsewhere(args, refused)
 
     def compiled(self, *args: Any) -> Any:
@@ -213,7 +216,7 @@ class BoundProgram:
         self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
         return out
 
-    def elsewhere(self, args: Sequence[Any], refused: NotOnCpu) -> Any:
+    def elsewhere(self, args: Sequence[Any], refused: Elsewhere) -> Any:
         """Run the graph in torch where the tensors are, with torch's own errors where that is on
         several devices."""
         if self.replay is None:
@@ -299,7 +302,7 @@ class BoundProgram:
         changed.
 
         Raises:
-            NotOnCpu: one of its tensors is on another device.
+            Elsewhere: one of its tensors is on another device.
         """
         sizes = tuple(s.size(args) for s in self.imported.sets)
         numbers = tuple(
@@ -307,8 +310,9 @@ class BoundProgram:
         )
         tensors = [args[p] for p in self.watched]
         for p, x in zip(self.watched, tensors, strict=True):
-            if not x.is_cpu:
-                raise NotOnCpu(argument_name(self.imported.placeholders[p]), x.device)
+            if not (x.is_cpu if self.on_host else str(x.device) == self.device):
+                name = argument_name(self.imported.placeholders[p])
+                raise Elsewhere(name, x.device, self.device)
         seen = tuple(look(args[p]) for p in self.prepared_inputs)
         key = (sizes, numbers, seen)
         return self.memo.get_for(tensors, key, lambda: self.make_graph(args, sizes))
@@ -318,7 +322,7 @@ class BoundProgram:
         names = [argument_name(p) for p in self.imported.placeholders]
         sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
         rows = {r.name: structure_rows(r, args) for r in self.structure_rows}
-        graph = self.program.on_graph(sets, rows)
+        graph = self.program.on_graph(sets, rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: rows_of(r, args).detach() for r in self.early_rows})
         self.new_graph(count)
@@ -332,7 +336,7 @@ def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
     """An argument as the steps of the structure take it, a single row with an axis as well."""
     x = rows_of(r, args).detach()
     single = isinstance(r.source, FromTensor) and r.source.row_axis is None
-    return (x.unsqueeze(0) if single else x).numpy()
+    return (x.unsqueeze(0) if single else x).cpu().numpy()
 
 
 def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
@@ -357,7 +361,7 @@ def set_data(
         x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
         column = x[(slice(None), *m.index)]
         what = f"{names[m.placeholder]}{list(m.index) if m.index else ''}"
-        maps[m.label] = MapData.of(column.numpy(), count[m.codomain], what=what)
+        maps[m.label] = MapData.of(column.cpu().numpy(), count[m.codomain], what=what)
     out = SetData(count[s.name], maps, name=s.name)
     out.check()  # a map that was not read yet would keep the user's tensor alive
     return out

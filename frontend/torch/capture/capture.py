@@ -43,7 +43,7 @@ from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
 from . import asked_sizes, buffers, exchanged, graph_breaks
-from .devices import argument_with, default_elsewhere
+from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .hooks import Watched
 
@@ -380,14 +380,27 @@ def why_eager(
     if forward_ad._current_level >= 0:
         return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
     for x in tensors:
-        if not x.is_cpu:
-            where = f"{name_of(x)} on the device {x.device}"
-            return f"runs eagerly with {where}: gnnc compiles for the CPU"
+        if not x.is_cpu and (reason := _elsewhere(x, tensors, name_of)):
+            return reason
         if is_sparse(x):
             if reason := why_not(x):
                 return f"runs eagerly on {reason}"
         elif type(x) is not Tensor and (reason := _other_sizes(x, tensors)):
             return reason
+    return None
+
+
+def _elsewhere(
+    x: Tensor, tensors: Sequence[Tensor], name_of: Callable[[Tensor], str]
+) -> str | None:
+    """Why a call with a tensor on a device runs eagerly, if it does."""
+    where = f"runs eagerly with {name_of(x)} on the device {x.device}"
+    if (reason := why_not_on(x.device)) is not None:
+        return f"{where}: {reason}"
+    if other := next((y for y in tensors if y.device != x.device), None):
+        return f"{where}, where {name_of(other)} is on {other.device}"
+    if any(is_sparse(y) for y in tensors):
+        return f"{where} and sparse matrices: gnnc takes these on the CPU"
     return None
 
 

@@ -1,7 +1,8 @@
-"""Where the tensors of a call are: programs run on the CPU."""
+"""Where the tensors of a call are: programs run on the CPU, or on the CUDA device that has all."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,26 @@ def default_elsewhere() -> torch.device | None:
         return None
     device = torch.get_default_device()
     return None if device.type == "cpu" else device
+
+
+def why_not_on(device: torch.device, backend: str = "auto") -> str | None:
+    """Why no program runs on a device, or None; `backend` is the option of that name."""
+    if backend not in ("auto", device.type):
+        return f"the option backend={backend!r} leaves it to torch"
+    match device.type:
+        case "cpu":
+            return None
+        case "cuda":
+            return _why_not_cuda(device.index or 0)
+        case _:
+            return "gnnc compiles for CPU and CUDA"
+
+
+@functools.cache
+def _why_not_cuda(number: int) -> str | None:
+    from ....runtime.cuda.device import why_not  # begins CUDA in this process
+
+    return why_not(number)
 
 
 def argument_with(

@@ -15,6 +15,7 @@ from torch import Tensor, fx
 
 from ..importer.errors import Unsupported
 from ..importer.values.sizes import example, tensors_in
+from .devices import why_not_on
 
 _NO_MESSAGE = "assertion error"
 """What Dynamo says where the user's code says nothing."""
@@ -69,16 +70,23 @@ def runner_of(graph: fx.GraphModule) -> Callable[..., Any]:
 
 
 class AnotherDevice(Unsupported):
-    """A tensor of the graph is not on the CPU: torch runs all of it."""
+    """A tensor of the graph is where no program runs: torch runs all of the graph."""
 
 
-def check_devices(graph: fx.GraphModule) -> None:
-    """
+def device_of(graph: fx.GraphModule, backend: str = "auto") -> str:
+    """Where all tensors of a graph are, as torch spells it; `backend` is the option of that name.
+
     Raises:
-        AnotherDevice: a tensor of the graph is not on the CPU.
+        AnotherDevice: a tensor is where no program runs, or elsewhere than others.
     """
+    first: torch.device | None = None
     for node in graph.graph.nodes:
         for x in tensors_in(example(node)):
-            if x.device.type != "cpu":
-                what = f"a tensor on the device {x.device}: gnnc compiles for the CPU"
+            if (reason := why_not_on(x.device, backend)) is not None:
+                what = f"a tensor on the device {x.device}: {reason}"
                 raise AnotherDevice(node, what, mutates=True)
+            first = first or x.device
+            if x.device != first:
+                what = f"a tensor on the device {x.device}, where others are on {first}"
+                raise AnotherDevice(node, what, mutates=True)
+    return str(first or "cpu")

@@ -267,7 +267,7 @@ class Imported:
     has an entry for each result and update, `nodes` the name of the node of each result that is
     returned (None: an item of one). `reread` are the placeholders that are edited though results
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
-    has several.
+    has several. `device` is where the graph's tensors are, as torch spells it.
     """
 
     module: ModuleOp
@@ -284,6 +284,7 @@ class Imported:
     reread: tuple[int, ...] = ()
     masks: Mapping[str, Mask | None] = field(default_factory=dict)
     assertions: tuple[Assertion, ...] = ()
+    device: str = "cpu"
 
     @property
     def function(self) -> FuncOp:

@@ -116,7 +116,7 @@ def test_denormals_are_a_choice() -> None:
 
 
 def test_a_log_of_another_caller_is_cited() -> None:
-    log = '/tmp/a/b.cu(9): error: identifier "undefined_name" is undefined\n'
+    log = 'cache/b.cu(9): error: identifier "undefined_name" is undefined\n'
     (line,) = cited(BAD, log)
     assert "x[0] = t * undefined_name;" in line and "%3 = intra.mul" in line
     assert cited(BAD, "b.cu(3): warning: nothing\n") == []
