@@ -36,6 +36,8 @@ SCRATCH = "scratch"
 RUNTIMES = {"cpu": "cpu.loader", "cuda": "cuda.loader", "emulator": "emulator.loader"}
 """Who runs programs: modules with a function `load_program`, a :class:`Loader`. Artifacts say who
 runs them."""
+LOADERS = {**RUNTIMES, "elsewhere": "elsewhere"}
+"""The same, with what runs nothing."""
 
 ON_HOST = ("cpu", "emulator")
 """Those that need no device."""
@@ -238,7 +240,7 @@ class Program:
         denormals: bool = False,
     ) -> None:
         data = json.loads(artifact)
-        if data["runtime"] not in RUNTIMES:
+        if data["runtime"] not in LOADERS:
             raise ValueError(
                 f"this program is for the target {data['target']}, which {data['runtime']} runs: "
                 f"those at hand are {', '.join(RUNTIMES)}"
@@ -247,7 +249,7 @@ class Program:
         self.target: str = data["target"]
         chosen = "#define GNNC_PROFILE\n" * profile + "#define GNNC_DENORMALS\n" * denormals
         self.source: str = chosen + data["source"]
-        loader: Loader = import_module(f".{RUNTIMES[data['runtime']]}", __package__).load_program
+        loader: Loader = import_module(f".{LOADERS[data['runtime']]}", __package__).load_program
         self.loaded = loaded = loader(
             data,
             self.source,

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..standalone.description import Standalone
+from ..standalone.makefile import makefile
 from ..standalone.program import print_program
 
 KERNELS = "kernels.c"
-PROGRAM = "train"
-"""The name of the executable."""
 
-MAKEFILE = """\
-# Builds and runs a program that gnnc printed. `make run`, `make sanitize`, `make clean`.
-CC ?= cc
-MARCH ?= {march}
-# what the kernels may assume, as within Python: IEEE arithmetic, nothing contracted
-FLAGS = {flags} -march=$(MARCH)
-OBJECTS = {objects}
-CHECKS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
-{program}: $(OBJECTS)
-\t$(CC) $(FLAGS) -o $@ $(OBJECTS) -lm
+class OnHost:
+    """The kernels run in the memory of the host: every block is where it is."""
 
-%.o: %.c $(wildcard *.h)
-\t$(CC) $(FLAGS) -c -o $@ $<
+    headers: Sequence[str] = ()
 
-run: {program}
-\t./{program}
+    def begins(self) -> list[str]:
+        return []
 
-# the same program with the checks of the address and undefined-behaviour sanitizers
-sanitize: $(OBJECTS:.o=.c)
-\t$(CC) $(FLAGS) $(CHECKS) -o {program}-sanitized $^ -lm
+    def section(self, what: str) -> list[str]:
+        return []
 
-clean:
-\trm -f $(OBJECTS) {program} {program}-sanitized
+    def prototype(self, phase: str) -> str:
+        return f"void gnnc_{phase}(int threads, char *ws, const int64_t *n, void *const *b);"
 
-.PHONY: run sanitize clean
-"""
+    def call(self, phase: str, workspace: str, sizes: str, buffers: str) -> str:
+        return f"gnnc_{phase}(threads(), {workspace}, {sizes}, {buffers});"
+
+    def reserved(self, size: str) -> str:
+        return f"reserve({size})"
+
+    def given(self, host: str, size: str) -> str:
+        return host
+
+    def sent(self, host: str) -> list[str]:
+        return []
+
+    def fetched(self, host: str) -> list[str]:
+        return []
+
+    def number(self, buffer: str, kind: str) -> str:
+        return f"*(const {kind} *){buffer}"
+
+    def copied(self, to: str, source: str, size: str) -> str:
+        return f"memcpy({to}, {source}, (size_t)({size}));"
 
 
 def program_files(
-    program: Standalone, library: Sequence[str], flags: Sequence[str], march: str
+    program: Standalone, library: Iterable[str], flags: Sequence[str], march: str
 ) -> dict[str, str]:
     """The texts of the files that are the program's own, by name. `library` are the names of the
     others, `flags` those that kernels are compiled with.
@@ -49,11 +56,8 @@ def program_files(
     Raises:
         NoProgram: a part of the step has no form without Python.
     """
-    sources = sorted([KERNELS, "main.c", *(f for f in library if f.endswith(".c"))])
-    objects = " ".join(f.removesuffix(".c") + ".o" for f in sources)
-    makefile = MAKEFILE.format(program=PROGRAM, march=march, flags=" ".join(flags), objects=objects)
     return {
         KERNELS: program.artifact["source"],
-        "main.c": print_program(program),
-        "Makefile": makefile,
+        "main.c": print_program(program, OnHost()),
+        "Makefile": makefile([KERNELS, "main.c", *library], flags, march),
     }

@@ -19,6 +19,7 @@ from .description import (
     Standalone,
 )
 from .names import C_TYPES, TYPES, CNames, literal, number, numbers
+from .placement import Placement
 from .sizes import c_size
 from .structure import StructureCode
 
@@ -29,10 +30,10 @@ PARTS = {"row": "ROW", "col": "COLUMN", "value": "VALUE"}
 class ArgumentCode:
     """Lines for all arguments. `declared` are global variables, `read` and `write` the files,
     `checks` what has to hold of sizes, `each` what is done in front of a step, `after` behind it.
-    `values` has the C expression of the buffer of each argument."""
+    `values` has the C expression of the buffer of each argument, in the memory of the host."""
 
-    def __init__(self, what: Standalone, names: CNames) -> None:
-        self.what, self.names = what, names
+    def __init__(self, what: Standalone, names: CNames, placement: Placement) -> None:
+        self.what, self.names, self.placement = what, names, placement
         self.declared: list[str] = []
         self.read: list[str] = []
         self.write: list[str] = []
@@ -97,6 +98,7 @@ class ArgumentCode:
             match r.source:
                 case OfArray(array, axis) if array == k and r.name in self.what.updates:
                     place = -1 if axis is None else axis
+                    self.write += self.placement.fetched(f"{self._variable(r)}.data")
                     self.write.append(f"rows_back(&{self._variable(r)}, &{variable}, {place});")
                 case _:
                     pass
@@ -126,6 +128,7 @@ class ArgumentCode:
             case Key():
                 self.declared.append(f"static {kind} {variable}[1];")
                 self.each.append(f"{variable}[0] = draw_key();")
+                self.each += self.placement.sent(variable)
             case Numbers() as given:
                 self._numbers(r, given)
             case Fixed(values):
@@ -142,7 +145,9 @@ class ArgumentCode:
         steps, first = "0", "0"
         if what.count is not None:
             counted = next(x for x in self.what.rows if x.name == what.count)
-            steps = f"*({C_TYPES[counted.elem]} *){self._variable(counted)}.data"
+            count = f"{self._variable(counted)}.data"
+            self.each += self.placement.fetched(count)
+            steps = f"*({C_TYPES[counted.elem]} *){count}"
         elif not what.begun:
             first = self.names.of("begun_", r.label)
             self.declared.append(f"static int {first} = 1;")
@@ -151,6 +156,7 @@ class ArgumentCode:
             f"numbers_of({what.kind}, &{options}, {steps}, {first}, {TYPES[r.elem]}, {variable});"
         )
         self.each.append(call)
+        self.each += self.placement.sent(variable)
 
     # ------------------------------------------------------------ the structure
 

@@ -9,39 +9,58 @@ from collections.abc import Mapping
 from typing import Any
 
 from .names import BYTES, C_TYPES, CNames, literal, number
+from .placement import Placement
 from .tables import TableCode
 
-OUTPUT = "out_"
+SHARES = {"cuts": 8, "pieces": 24}
+"""How work is shared among the blocks of a device: the bytes of each entry."""
 
 
 class PhaseCode:
-    """Prints a phase. `values` has the C expressions of the buffers that it takes, by name; its
-    outputs are added there. `declared` are global variables, `ready` the lines that make the phase
-    ready for a graph, `call` the line that runs it."""
+    """Prints a phase. `values` has the C expressions of the buffers that it takes, by name: blocks
+    of the host, or what kernels have `made`; its outputs are added to both. `declared` are global
+    variables, `ready` the lines that make the phase ready for a graph, `call` those that run it."""
 
     def __init__(
-        self, phase: Mapping[str, Any], names: CNames, tables: TableCode, values: dict[str, str]
+        self,
+        phase: Mapping[str, Any],
+        names: CNames,
+        tables: TableCode,
+        values: dict[str, str],
+        made: set[str],
+        placement: Placement,
     ) -> None:
         self.phase, self.names, self.tables, self.values = phase, names, tables, values
+        self.made, self.placement = made, placement
+        self.shares: dict[int, str] = {}
         name: str = phase["name"]
         self.n, self.b, self.ws = f"n_{name}", f"b_{name}", f"ws_{name}"
-        counts = max(len(phase["sizes"]), 1), max(len(phase["buffers"]), 1)
+        sizes = len(phase["sizes"])
+        lengths = max(sizes + len(phase["counts"]), 1), max(len(phase["buffers"]), 1)
         self.declared = [
-            f"void gnnc_{name}(int threads, char *ws, const int64_t *n, void *const *b);",
-            f"static int64_t {self.n}[{counts[0]}];",
-            f"static void *{self.b}[{counts[1]}];",
+            placement.prototype(name),
+            f"static int64_t {self.n}[{lengths[0]}];",
+            f"static void *{self.b}[{lengths[1]}];",
             f"static char *{self.ws};",
         ]
         self.ready = tables.lines
-        self.call = f"gnnc_{name}(threads(), {self.ws}, {self.n}, {self.b});"
+        self.call = [
+            *placement.section(f"the phase {name}"),
+            placement.call(name, self.ws, self.n, self.b),
+        ]
         self._required()
         for k, domain in enumerate(phase["sizes"]):
             self.ready.append(f"{self.n}[{k}] = {tables.size(domain)};")
+        for k, buffer in enumerate(phase["buffers"]):
+            if buffer["kind"] in SHARES:
+                self._share(k, buffer)
+        for k, place in enumerate(phase["counts"]):
+            self.ready.append(f"{self.n}[{sizes + k}] = {self.shares[place]}.count;")
         self._slots()
         for k, buffer in enumerate(phase["buffers"]):
             if buffer["kind"] != "temporary":
                 self._bind(k, buffer)
-        self.ready.append(f"{self.ws} = reserve({phase['workspace']});")
+        self.ready.append(f"{self.ws} = {placement.reserved(phase['workspace'])};")
 
     def _required(self) -> None:
         for domain, count in self.phase["required"]:
@@ -49,6 +68,11 @@ class PhaseCode:
             line = f"want_size({literal(domain[0])}, {size}, {count});"
             if line not in self.ready:
                 self.ready.append(line)
+
+    def _share(self, k: int, b: Mapping[str, Any]) -> None:
+        variable = self.names.of("h_", f"{self.phase['name']}_{k}")
+        self.shares[k] = variable
+        self.ready.append(f"const Shares {variable} = {self.tables.shares(b)};")
 
     def _slots(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
@@ -61,30 +85,42 @@ class PhaseCode:
             most: dict[str, int] = {}
             for k in members:
                 b = buffers[k]
-                count = self.tables.size(b["domain"])
+                of = b.get("rows_of")
+                count = self.tables.size(b["domain"]) if of is None else f"{self.shares[of]}.count"
                 most[count] = max(most.get(count, 0), math.prod(b["row"]) * b["bytes"])
             sizes = [f"{count} * {size}" for count, size in most.items()]
             longest = sizes[0]
             for other in sizes[1:]:
                 longest = f"greater({longest}, {other})"
             chain = " = ".join(f"{self.b}[{k}]" for k in members)
-            self.ready.append(f"{chain} = reserve({longest});")
+            self.ready.append(f"{chain} = {self.placement.reserved(longest)};")
 
     def _bind(self, k: int, b: Mapping[str, Any]) -> None:
         target = f"{self.b}[{k}]"
         match b["kind"]:
             case "input":
-                self.ready.append(f"{target} = {self.values[b['name']]};")
+                value = self.values[b["name"]]
+                size = self._size(b)
+                value = value if b["name"] in self.made else self.placement.given(value, size)
+                self.ready.append(f"{target} = {value};")
             case "output":
-                count = f"{self.tables.size(b['domain'])}"
-                row = math.prod(b["row"]) * BYTES[b["dtype"]]
-                self.ready.append(f"{target} = reserve_items({count}, {row});")
+                self.ready.append(f"{target} = {self.placement.reserved(self._size(b))};")
                 self.values[b["name"]] = target
+                self.made.add(b["name"])
             case "table":
                 name = self.names.of("t_", f"{self.phase['name']}_{k}")
                 elem: str = b["dtype"]
                 values = ", ".join(number(x, elem) for x in b["values"])
                 self.declared.append(f"static {C_TYPES[elem]} {name}[] = {{{values}}};")
-                self.ready.append(f"{target} = {name};")
+                self.ready.append(f"{target} = {self.placement.given(name, f'sizeof {name}')};")
+            case kind if kind in SHARES:
+                share = self.shares[k]
+                size = f"{share}.count * INT64_C({SHARES[kind]})"
+                self.ready.append(f"{target} = {self.placement.given(f'{share}.at', size)};")
             case _:
-                self.ready.append(f"{target} = {self.tables.table(b)};")
+                array, size = self.tables.table(b)
+                self.ready.append(f"{target} = {self.placement.given(array, size)};")
+
+    def _size(self, b: Mapping[str, Any]) -> str:
+        row = math.prod(b["row"]) * BYTES[b["dtype"]]
+        return f"{self.tables.size(b['domain'])} * INT64_C({row})"

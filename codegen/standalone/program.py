@@ -10,6 +10,7 @@ from .arguments import ArgumentCode
 from .description import Standalone
 from .names import BYTES, CNames, literal
 from .phases import PhaseCode
+from .placement import Placement
 from .reports import report
 from .structure import StructureCode
 from .tables import TableCode
@@ -26,7 +27,7 @@ HEAD = """\
 #include "optimizers.h"
 #include "report.h"
 #include "steps.h"
-
+{headers}
 __attribute__((unused)) static int64_t greater(int64_t a, int64_t b) {{ return a > b ? a : b; }}
 
 __attribute__((unused)) static void want_size(const char *set, int64_t found, int64_t made)
@@ -40,7 +41,7 @@ MAIN = """\
 int main(int count, char **words)
 {{
     const Command command = command_of(count, words, {epochs});
-    double *seconds = reserve_items(command.epochs, sizeof *seconds);
+{begins}    double *seconds = reserve_items(command.epochs, sizeof *seconds);
     read_arrays(&command);
     check_sizes();
     make_graph();
@@ -58,31 +59,37 @@ int main(int count, char **words)
 """
 
 
-def print_program(what: Standalone) -> str:
-    """The C text of the main file.
+def print_program(what: Standalone, placement: Placement) -> str:
+    """The C text of the main file, for a target whose kernels find their buffers there.
 
     Raises:
         NoProgram: a part of the step has no form without Python.
     """
-    return _Printer(what).text()
+    return _Printer(what, placement).text()
 
 
 class _Printer:
-    def __init__(self, what: Standalone) -> None:
+    def __init__(self, what: Standalone, placement: Placement) -> None:
         self.what = what
+        self.placement = placement
         self.names = CNames()
-        self.arguments = ArgumentCode(what, self.names)
+        self.arguments = ArgumentCode(what, self.names, placement)
         self.globals: list[str] = list(self.arguments.declared)
         self.values: dict[str, str] = dict(self.arguments.values)
-        self.outputs: dict[str, str] = {}
+        self.made: set[str] = set()
+        """Those of `values` that kernels make."""
 
     def text(self) -> str:
         what = self.what
         graph, phases = self._graph()
         epochs = what.epochs
         number = max(0, len(range(epochs.start, epochs.stop, epochs.step)))
+        headers = "".join(f'#include "{h}"\n' for h in self.placement.headers)
+        begins = "".join(f"    {line}\n" for line in self.placement.begins())
+        write = [*self.placement.section("the end of the training"), *self.arguments.write]
+        shown = report(what.lines, self.values, self.placement)
         parts = [
-            HEAD.format(name=what.name),
+            HEAD.format(name=what.name, headers=headers),
             *self.globals,
             "",
             function("read_arrays(const Command *command)", self.arguments.read),
@@ -90,9 +97,9 @@ class _Printer:
             function("make_graph(void)", graph),
             function("prepare(void)", self._prepare(phases)),
             function("step(void)", self._step(phases)),
-            function("report(int64_t epoch)", ["(void)epoch;", *report(what.lines, self.values)]),
-            function("write_arrays(const Command *command)", self.arguments.write),
-            MAIN.format(epochs=number, start=epochs.start, step=epochs.step),
+            function("report(int64_t epoch)", ["(void)epoch;", *shown]),
+            function("write_arrays(const Command *command)", write),
+            MAIN.format(epochs=number, start=epochs.start, step=epochs.step, begins=begins),
         ]
         return "\n".join(parts)
 
@@ -100,7 +107,7 @@ class _Printer:
         """The lines that make sets, tables and buffers, and the phases."""
         artifact: Mapping[str, Any] = self.what.artifact
         code = StructureCode(self.names)
-        lines = self.arguments.sets(code)
+        lines = [*self.placement.section("the making of the graph"), *self.arguments.sets(code)]
         code.rows |= self.arguments.structure_rows(artifact["structure"]["inputs"])
         code.shown |= self.arguments.shown()
         for name, inputs, outputs, attrs in artifact["structure"]["steps"]:
@@ -111,7 +118,8 @@ class _Printer:
         phases: dict[str, PhaseCode] = {}
         for name in ("prepare", "forward"):
             if name in artifact["phases"]:
-                made = PhaseCode(artifact["phases"][name], self.names, tables, self.values)
+                phase = artifact["phases"][name]
+                made = PhaseCode(phase, self.names, tables, self.values, self.made, self.placement)
                 phases[name] = made
                 self.globals += made.declared
         kept = set(handed.values())
@@ -119,27 +127,27 @@ class _Printer:
         return without_unused(lines, code.sets.values()), phases
 
     def _prepare(self, phases: Mapping[str, PhaseCode]) -> list[str]:
-        return [phases["prepare"].call] if "prepare" in phases else []
+        return phases["prepare"].call if "prepare" in phases else []
 
     def _step(self, phases: Mapping[str, PhaseCode]) -> list[str]:
         forward = phases["forward"]
         given = {b["name"] for b in forward.phase["buffers"] if b.get("gives") is not None}
-        lines = [*self.arguments.each, forward.call]
+        lines = [*self.placement.section("a step"), *self.arguments.each, *forward.call]
         for argument, result in self.what.updates.items():
             if argument not in given:
                 lines.append(self._copied(argument, result, forward))
         for result, message in self.what.held.items():
-            lines.append(
-                f'if (!*(const uint8_t *){self.values[result]}) fail("%s", {literal(message)});'
-            )
+            holds = self.placement.number(self.values[result], "uint8_t")
+            lines.append(f'if (!{holds}) fail("%s", {literal(message)});')
         return [*lines, *self.arguments.after]
 
     def _copied(self, argument: str, result: str, forward: PhaseCode) -> str:
         row = next(r for r in self.what.rows if r.name == argument)
         output = next(b for b in forward.phase["buffers"] if b.get("name") == result)
         count = self.arguments.row_count(argument) if output["domain"] is not None else "1"
-        size = f"(size_t)({count} * INT64_C({row.width * BYTES[row.elem]}))"
-        return f"memcpy({self.values[argument]}, {self.values[result]}, {size});"
+        size = f"{count} * INT64_C({row.width * BYTES[row.elem]})"
+        to = self.placement.given(self.values[argument], size)
+        return self.placement.copied(to, self.values[result], size)
 
 
 def without_unused(lines: Sequence[str], variables: Iterable[str]) -> list[str]:

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from .description import Line, OfEpoch, Piece, SizeText, Value
 from .names import C_TYPES, literal
+from .placement import Placement
 from .sizes import c_size
 
 
-def report(lines: Sequence[Line], values: Mapping[str, str]) -> list[str]:
+def report(lines: Sequence[Line], values: Mapping[str, str], placement: Placement) -> list[str]:
     """The lines of C; `values` has the expressions of the buffers of results."""
     out: list[str] = []
     for line in lines:
-        calls = " ".join(_piece(p, values) for p in line.pieces)
+        calls = " ".join(_piece(p, values, placement) for p in line.pieces)
         out.append(calls if line.when is None else f"if ({of_epoch(line.when)}) {{ {calls} }}")
     return out
 
@@ -27,12 +28,12 @@ def of_epoch(what: OfEpoch) -> str:
     return c_size(SizeText(what.text, {what.name: (0, 0)}), lambda array, dimension: "epoch")
 
 
-def _piece(piece: Piece, values: Mapping[str, str]) -> str:
+def _piece(piece: Piece, values: Mapping[str, str], placement: Placement) -> str:
     match piece.what:
         case str() as text:
             return f"fputs({literal(text)}, stdout);"
         case Value(result, elem):
-            number = f"*(const {C_TYPES[elem]} *){values[result]}"
+            number = placement.number(values[result], C_TYPES[elem])
             if piece.format is not None:
                 return _formatted(piece.format, number)
             if elem in ("f32", "f64"):

@@ -34,8 +34,8 @@ class TableCode:
             return f"{self.path([name, []], names[0])}->codomain"
         return f"{self.set_of(domain)}->size"
 
-    def table(self, spec: Mapping[str, Any]) -> str:
-        """The array that a buffer of this description is.
+    def table(self, spec: Mapping[str, Any]) -> tuple[str, str]:
+        """The array that a buffer of this description is, and its bytes.
 
         Raises:
             NoProgram: there is no such kind of table.
@@ -43,20 +43,34 @@ class TableCode:
         domain: Domain = spec["domain"]
         kind = spec["kind"]
         if kind == "index_map":
-            return f"{self.path(domain, spec['path'])}->at"
+            size = f"{self.set_of(domain)}->size"
+            return f"{self.path(domain, spec['path'])}->at", _bytes(size, 4)
         if kind == "pair_index":
-            return f"{self.pairs(domain[0], domain[1])}->row_map.at"
+            row_map = f"{self.pairs(domain[0], domain[1])}->row_map"
+            return f"{row_map}.at", _bytes(f"{row_map}.size", 4)
         group = self.group(domain, spec["along"])
-        simple = {"offsets": f"{group}->ptr", "members": f"{group}->rows"}
-        if kind in simple:
-            return simple[kind]
-        if kind == "witness":
-            return f"witness({group})"
-        if kind == "member_map":
-            return self._of_members(self.path(domain, spec["path"]), group)
-        if kind == "member_pair":
-            return self._of_members(f"&{self.pairs(domain[0], spec['keys'])}->row_map", group)
-        raise NoProgram(f"a program without Python has no table {kind!r}")
+        members = _bytes(f"{group}->kept", 4)
+        match kind:
+            case "offsets":
+                return f"{group}->ptr", _bytes(f"({group}->count + 1)", 8)
+            case "members":
+                return f"{group}->rows", members
+            case "witness":
+                return f"witness({group})", _bytes(f"{group}->count", 4)
+            case "member_map":
+                return self._of_members(self.path(domain, spec["path"]), group), members
+            case "member_pair":
+                row_map = f"&{self.pairs(domain[0], spec['keys'])}->row_map"
+                return self._of_members(row_map, group), members
+            case _:
+                raise NoProgram(f"a program without Python has no table {kind!r}")
+
+    def shares(self, spec: Mapping[str, Any]) -> str:
+        """How the rows of groups are shared among the blocks of a device."""
+        group = self.group(spec["domain"], spec["along"])
+        if spec["kind"] == "pieces":
+            return f"pieces_of({group}, {spec['piece']})"
+        return f"cuts_of({group}, {spec['row_cost']}, {spec['grain']}, {spec['chunks']})"
 
     @staticmethod
     def _of_members(path: str, group: str) -> str:
@@ -112,3 +126,7 @@ class TableCode:
             self.know(name, along[0])
             owner = self.sets[name]
         return f"group_by({owner}, {literal(along[0])})"
+
+
+def _bytes(count: str, size: int) -> str:
+    return f"{count} * INT64_C({size})"

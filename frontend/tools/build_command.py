@@ -1,4 +1,6 @@
-"""`gnnc build`: a training in a file as a C program that trains without Python."""
+"""`gnnc build`: a training in a file as a program in C, with kernels for the CPU or for a GPU, that
+trains without Python.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from .children import Refused
 
 MODULE = "gnnc_program"
 """The name of the user's file as a module, so that what is guarded by `__main__` does not run."""
-TARGETS = ("openmp", "reference")
+TARGETS = ("openmp", "reference", "cuda")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--name", default=None, help="the function, where the file has several (None: the only one)"
     )
     parser.add_argument("--seed", type=int, default=0, help="torch's seed, before the setup runs")
-    parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
+    parser.add_argument(
+        "--target",
+        choices=TARGETS,
+        default=TARGETS[0],
+        help="cuda: for NVIDIA GPUs, which the machine that builds need not have; it needs nvcc or "
+        "NVRTC",
+    )
     parser.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="where the program is written"
     )
@@ -49,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Builds, says what to do next, and returns the exit status."""
     from ...codegen.standalone.description import NoProgram
+    from ...runtime.cuda.errors import CudaError
     from ..torch.training.build import build
     from ..torch.training.data import load
 
@@ -58,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         options = dict(map(_argument, args.set))
         folder = Path(args.output)
         made = build(training, given, options, folder, target=args.target, seed=args.seed)
-    except (Refused, NoProgram, FileNotFoundError, ValueError, TypeError) as error:
+    except (Refused, NoProgram, CudaError, FileNotFoundError, ValueError, TypeError) as error:
         print(f"gnnc build: {error}", file=sys.stderr)
         return 1
     except ProgramError as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from xdsl.utils.exceptions import PassFailedException
 
-from .cuda import CUDA, EMULATED
+from .cuda import BUILT, CUDA, EMULATED
 from .openmp import OPENMP
 from .record import Nests, Target
 from .reference import REFERENCE
 
 __all__ = ["DEFAULT", "TARGETS", "Nests", "Target", "target_named", "target_of"]
 
-TARGETS: dict[str, Target] = {t.name: t for t in (OPENMP, CUDA, EMULATED, REFERENCE)}
+TARGETS: dict[str, Target] = {t.name: t for t in (OPENMP, CUDA, EMULATED, BUILT, REFERENCE)}
 """Every target by name."""
 
 DEFAULT = OPENMP.name

@@ -54,3 +54,11 @@ EMULATED = replace(
     runtime="emulator",
 )
 """The same text, run thread by thread with checks (runtime/emulator)."""
+
+BUILT = replace(
+    CUDA,
+    name="cuda-built",
+    about="CUDA C++ for programs that run elsewhere (gnnc build)",
+    runtime="elsewhere",
+)
+"""The same text, of which nothing runs here (runtime/elsewhere.py)."""

@@ -30,6 +30,18 @@ class NvrtcError(CudaError):
         self.arch, self.status, self.log, self.lines = arch, status, log, list(lines)
 
 
+class NvccError(CudaError):
+    """nvcc rejected device text, or cannot run."""
+
+    def __init__(self, command: Sequence[str], log: str) -> None:
+        super().__init__(f"nvcc failed\n  command: {' '.join(command)}\n{log.rstrip()}")
+        self.log = log
+
+
+class NoImages(CudaError):
+    """Nothing here makes machine code of device text."""
+
+
 class NoCupy(CudaError):
     """cupy is not installed, or cannot be imported."""
 

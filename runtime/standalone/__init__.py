@@ -11,7 +11,10 @@ from ..sets import kernels
 _FOLDER = Path(__file__).parent
 
 
-def sources() -> dict[str, str]:
-    """The texts of all files of the library, by name; `structure.c` is that of the runtime."""
-    files = sorted(f for f in _FOLDER.iterdir() if f.suffix in (".c", ".h"))
+def sources(*parts: str) -> dict[str, str]:
+    """The texts of all files of the library, by name; `structure.c` is that of the runtime. `parts`
+    are folders of what only some targets need, "cuda".
+    """
+    folders = [_FOLDER, *(_FOLDER / part for part in parts)]
+    files = sorted(f for folder in folders for f in folder.iterdir() if f.suffix in (".c", ".h"))
     return {f.name: f.read_text() for f in files} | {"structure.c": kernels.source()}

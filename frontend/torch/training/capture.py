@@ -51,7 +51,7 @@ def capture(
         Exception: what the training itself raises.
     """
     torch.manual_seed(seed)
-    options = replace(training.options, fullgraph=True, target=target)
+    options = replace(training.options, fullgraph=True, target=target, backend="cpu")
     begun = training.begin(options, args, kwargs)
     witness = FirstStep(begun)
     begun.step.witness = witness

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gnnc.frontend.cli import main
+from gnnc.runtime.cuda import images as cuda_images
 
 from .building import compiled, numbers, trained
 from .programs import graph
@@ -76,6 +77,26 @@ def test_build(folder: Path, capsys: pytest.CaptureFixture[str]):
     assert done.returncode == 0, done.stderr
     assert len(ours.splitlines()) == 20
     assert numbers(ours) == pytest.approx(numbers(done.stdout), rel=1e-6)
+
+
+def test_build_for_a_device(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Kernels as machine code, where something makes it; else nothing is written."""
+    command = ["build", "program.py", "--data", "arrays", "--target", "cuda", "-o", "out"]
+    monkeypatch.setattr(cuda_images.shutil, "which", lambda name: None)
+    monkeypatch.setattr(cuda_images.nvrtc, "why_not", lambda: "NVRTC is not installed")
+    assert main(command) == 1
+    assert "nvcc is not on the PATH, and NVRTC is not installed" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+    monkeypatch.setattr(cuda_images.shutil, "which", lambda name: "nvcc")
+    monkeypatch.setattr(cuda_images, "by_nvcc", lambda nvcc, text, denormals: text[:5].encode())
+    assert main(command) == 0
+    assert "out: small in C with 21 arrays. To train: make -C out run" in capsys.readouterr().out
+    text = (folder / "out" / "kernels.cu").read_text()
+    assert "GNNC_EXPORT(forward_0" in text
+    numbers = "".join(f"{byte}," for byte in text[:5].encode())
+    assert f"image_0[] = {{\n{numbers}\n}};" in (folder / "out" / "image.c").read_text()
 
 
 MISTAKES = {
