@@ -51,10 +51,13 @@ class Team:
             out.line("__syncwarp(mask);")
 
     def tile(self, length: int, element_bytes: int) -> int:
-        """Neighbouring numbers of a row that a thread takes at once, of those that it can load so:
-        they cost an operation each, and every turn the load and its address."""
-        fits = [t for t in (4, 2, 1) if length % t == 0 and t * element_bytes <= VECTOR or t == 1]
-        return min(fits, key=lambda tile: self.turns(length, tile) * (2 + tile))
+        """Neighbouring numbers of a row that a thread takes at once: as many as it can load, but
+        so that all threads have some."""
+        for tile in (4, 2):
+            fits = length % tile == 0 and tile * element_bytes <= VECTOR
+            if fits and length // tile >= self.lanes:
+                return tile
+        return 1
 
     def turns(self, length: int, tile: int) -> int:
         """Tiles of a row that a thread has."""
