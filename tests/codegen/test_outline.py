@@ -49,6 +49,5 @@ def test_the_runtime_refuses_it_by_name():
 
 def test_options_know_it():
     assert Options(target="outline").target == "outline"
-    known = "openmp, cuda, cuda-emulated, reference, outline"
-    with pytest.raises(ValueError, match=f"'abacus': the targets are {known}"):
+    with pytest.raises(ValueError, match="'abacus': the targets are openmp, .*, outline"):
         Options(target="abacus")

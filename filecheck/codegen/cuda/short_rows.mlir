@@ -1,10 +1,9 @@
 // RUN: gnn-opt %s -p "schedule-grid,cut-stages" -t cuda | filecheck %s
 
 // Rows of edges are short where lanes are many: each of the 8 lanes takes other edges, and their sums
-// are combined in a tree. From then on all lanes have the sum, of which one lays the numbers in memory
-// of the team, where the lanes of the maximum find them.
+// are combined in a tree. From then on all lanes have the sum; for the maximum each takes its number
+// of it.
 // CHECK: void __launch_bounds__(256, 2) forward_0_segment(
-// CHECK: char *const team_memory = {{.*}} + team * 16;
 // CHECK: float [[A:acc[0-9]+]] = 0.0f, [[B:acc[0-9]+]] = 0.0f;
 // CHECK: for (int64_t [[P:p[0-9]+]] = {{begin[0-9]+}} + lane; [[P]] < {{end[0-9]+}}; [[P]] += 8) {
 // CHECK: const tiles::Pack<float, 2> [[Q:q[0-9]+]] = *(const tiles::Pack<float, 2> *)(in_e +
@@ -13,16 +12,11 @@
 // CHECK: for (int d = 4; d; d /= 2) {
 // CHECK-NEXT: const float other = __shfl_xor_sync(mask, [[A]], d, 32);
 // CHECK-NEXT: [[A]] = ([[A]] + other);
-// CHECK: __syncwarp(mask);
-// CHECK-NEXT: if (lane == 0) {
-// CHECK-NEXT: ((float *)(team_memory + 0))[0] = [[A]];
-// CHECK-NEXT: ((float *)(team_memory + 0))[1] = [[B]];
-// CHECK-NEXT: }
-// CHECK-NEXT: __syncwarp(mask);
-// CHECK-NEXT: float [[M:s[0-9]+]] = (-INFINITY);
+// CHECK: float [[M:s[0-9]+]] = (-INFINITY);
+// CHECK: {{f[0-9]+}} == 0 ? [[A]] : [[B]];
 // CHECK: __shfl_xor_sync(mask, [[M]], d, 32);
 // CHECK: GNNC_EXPORT(forward_0_segment)
-// CHECK: launch({{.*}}, 1, 1, 256, 1, 1, 512, stream, arguments, 0);
+// CHECK: launch({{.*}}, 1, 1, 256, 1, 1, 0, stream, arguments, 0);
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x32xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x32xf32>

@@ -7,7 +7,7 @@
 // RUN: gnn-opt %s -p "schedule-grid{piece=0}" --verify-diagnostics | filecheck %s --check-prefix=PIECE
 // RUN: gnn-opt %s -p "schedule,cut-stages,schedule-grid" --verify-diagnostics | filecheck %s --check-prefix=CUT
 
-// CHECK: schedule-grid: there is no target 'abacus': the targets are openmp, cuda, cuda-emulated, reference
+// CHECK: schedule-grid: there is no target 'abacus': the targets are openmp, cuda
 // THREADS: schedule-grid: threads is 32, 64, .. 1024, not 48
 // MANY: schedule-grid: threads is 32, 64, .. 1024, not 2048
 // LANES: schedule-grid: lanes is 1, 2, 4, .. 32, or 0 for what rows need, not 3
