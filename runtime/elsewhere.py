@@ -42,7 +42,9 @@ class ElsewhereProgram:
     def memory(self, device: str) -> HostMemory:
         """The memory of the host, where results are written. Raises ValueError for another."""
         if device != "cpu":
-            raise ValueError(f"a program that runs elsewhere takes tensors on the CPU, not {device}")
+            raise ValueError(
+                f"a program that runs elsewhere takes tensors on the CPU, not {device}"
+            )
         return HOST
 
 
