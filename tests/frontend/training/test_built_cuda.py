@@ -15,7 +15,7 @@ from gnnc.frontend.torch.training.data import GraphArrays, load
 from gnnc.frontend.torch.training.program import TrainingProgram
 
 from .building import assert_equal, compiled, numbers, printed, trained
-from .emulated import OnDevice, fake_driver, made, other_folder
+from .emulated import OnDevice, fake_driver, made, other_folder, quickly
 from .programs import CLASSES, graph, indexed, loops, masked, mlp, relational, sparse_graph
 
 WITHIN = 1e-5
@@ -47,7 +47,7 @@ def test_losses_and_parameters(program: OnDevice, tmp_path: Path):
     theirs = printed(masked, graph(), "gcn", epochs=EPOCHS)
     assert_equal(program.trained("--out", str(tmp_path / "ours")), theirs, EPOCHS, WITHIN)
     build(masked, (graph(), "gcn"), {"epochs": EPOCHS}, tmp_path / "cpu")
-    on_cpu = trained(compiled(tmp_path / "cpu"))
+    on_cpu = trained(quickly(tmp_path / "cpu"))
     assert_equal(program.trained(), on_cpu, EPOCHS, WITHIN)
     for part in ("data", "parameters"):
         start = parameters(program.program.parent / part)
