@@ -1,5 +1,5 @@
-"""Up to lower-to-intra a program is the same for all targets: both levels of the IR know a target by
-what its work costs, and by nothing else."""
+"""Up to lower-to-intra a program is the same for all targets: both levels of the IR know a target
+by what its work costs, and by nothing else."""
 
 from __future__ import annotations
 
