@@ -126,3 +126,17 @@ def test_sets_without_rows() -> None:
     case = emulated(reductions("5", "f64"), "unify-sets,split-phases")
     for sizes in EMPTY:
         case.check(case.values(0, sizes))
+
+
+def test_short_rows_of_a_group_by_a_whole_block() -> None:
+    """Each thread of the block takes other edges; several results meet in the same memory."""
+    t = "!inter.rows<N, 1030xf64>"
+    text_ = program(
+        f"%x : {t}, %e : !inter.rows<g, 3xf64>",
+        f"%y : {t}",
+        f"""%s = inter.reduce sum %e over %g along dst : !inter.rows<N, 3xf64>
+        %m = inter.row_reduce max %s [0] : !inter.rows<N, f64>
+        %y = inter.mul %x, %m : {t}""",
+    )
+    case = emulated(text_, INFER)
+    check_orders(case, case.values(0, {"N": 4, "g": 50}))
