@@ -64,9 +64,11 @@ def kernels(contestant: str, model: str, graph: Any, hidden: int, layers: int) -
     given: list[dict[str, Any]] = []
     on_graph = Program.on_graph
 
-    def noting(program: Program, sets: Mapping[str, Any], early: Mapping[str, Any]) -> Any:
+    def noting(
+        program: Program, sets: Mapping[str, Any], early: Mapping[str, Any], device: str
+    ) -> Any:
         given.append({**sets, **early})
-        return on_graph(program, sets, early)
+        return on_graph(program, sets, early, device)
 
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         contest = Contest(contestant, model, graph, hidden, layers, target=DEFAULT)

@@ -23,7 +23,7 @@ from ..common.writer import Writer
 from .places import Memory
 from .products import GroupedSum, Operand, Products, Sum
 from .rooms import Shared, TeamMemory, Workspace
-from .row_code import Pieces, RowCode, Sink
+from .row_code import Pieces, RowCode, Sink, said
 from .team import Team
 from .tiles import SLAB_BYTES
 from .totals import Totals
@@ -191,10 +191,12 @@ class KernelCode:
                         barrier.written = barrier.written or bool(op.results)
                     case rows.MatmulOp():
                         barrier.before(True)
+                        loop.line(said(op))
                         self.matmul(op)
                         barrier.written = True
                     case rows.OuterOp():
                         barrier.before(True)
+                        loop.line(said(op))
                         self.sums[op].add(loop, self.operand(op.a), self.operand(op.b))
                     case _:
                         pass  # read where it lies, by the op that it is for

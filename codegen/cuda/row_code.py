@@ -180,10 +180,13 @@ class RowCode:
             case rows.CountOp():
                 self.places[op.result] = Single(self.text[op.size])
             case rows.SegmentOp():
+                self.out.line(said(op))
                 self.attempt(lambda: segments.emit(self, op))
             case rows.FoldOp():
+                self.out.line(said(op))
                 self.attempt(lambda: reductions.fold(self, op))
             case rows.DotOp() if reductions.sums(op):
+                self.out.line(said(op))
                 self.attempt(lambda: reductions.dot(self, op))
             case _:
                 known = (*LAZY, rows.LoadOp, rows.LookupOp, rows.DotOp)
@@ -485,6 +488,12 @@ class RowCode:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def said(op: Operation) -> str:
+    """A comment above the text of an op: NVRTC's errors are told of it (runtime/cuda/nvrtc.py)."""
+    results = ", ".join(str(r.type) for r in op.results)
+    return f"/* intra: {op.name}{' : ' * bool(results)}{results} */"
 
 
 def length_of(v: SSAValue) -> int:

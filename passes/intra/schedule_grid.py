@@ -28,6 +28,8 @@ from .cut_stages import uncut
 from .registers import FILE, MOST, estimate
 from .schedule import most_chunks, products
 
+WIDE = 128
+"""Numbers of a row that are as much work as an edge of another."""
 REGISTERS = 8
 """Vectors that a lane holds of a row."""
 
@@ -84,7 +86,7 @@ class ScheduleGridPass(ModulePass):
             rows=self.tile_rows(nest, threads // lanes, target),
             grain=self.grain,
             chunks=most_chunks(nest, self.chunks, target),
-            row_cost=self.row_cost + products(nest) // 512,
+            row_cost=self.row_cost + products(nest) // 512 + longest_row(nest) // WIDE,
             piece=self.piece,
             edges=self.edges if needed <= MOST else 1,
             resident=max(1, min(self.resident, FILE // (needed * threads))),

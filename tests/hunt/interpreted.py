@@ -29,6 +29,7 @@ from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.driver.pipelines import passes_of
 from gnnc.passes.driver.runner import PassRunner
+from gnnc.runtime.cpu.memory import HOST
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
 from gnnc.runtime.sets.sets import SetData
 
@@ -110,6 +111,7 @@ class Phase:
 class PhaseOnGraph:
     """A phase with the sets of one graph."""
 
+    memory = HOST
     regions: tuple[Any, ...] = ()
     keep: tuple[Any, ...] = ()
 
@@ -167,7 +169,9 @@ class Interpreted:
             self.gradients = named(result_names(func), result_attributes(func), GRAD)
             self.cotangents = named(argument_names(func), arg_attributes(func), COTANGENT)
 
-    def on_graph(self, sets: Mapping[str, SetData], rows: Mapping[str, Any]) -> OnGraph:
+    def on_graph(
+        self, sets: Mapping[str, SetData], rows: Mapping[str, Any], device: str = "cpu"
+    ) -> OnGraph:
         """Run @prepare for one graph."""
         given = {
             name: SetVal(s.size, {k: np.asarray(m.array, np.int64) for k, m in s.maps.items()})
@@ -176,4 +180,4 @@ class Interpreted:
         known: dict[str, Any] = {**given, **rows}
         known |= run_function(self.module, "prepare", known)
         phases = {n: PhaseOnGraph(p, self.module, known) for n, p in self.phases.items()}
-        return OnGraph({}, None, phases, {})  # type: ignore[arg-type]
+        return OnGraph({}, None, phases, HOST)  # type: ignore[arg-type]

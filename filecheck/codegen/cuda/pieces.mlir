@@ -4,6 +4,7 @@
 // team of its own; the nest adds these up, and goes through short groups itself.
 // CHECK: void __launch_bounds__(256, 2) forward_0_segment_pieces(
 // CHECK: for (int64_t q = (int64_t)blockIdx.x * 32 + team; q < piece_count; q += (int64_t)gridDim.x * 32) {
+// CHECK-NEXT: /* intra: intra.segment : vector<32xf32> */
 // CHECK-NEXT: const int64_t [[BEGIN:begin[0-9]+]] = group_pieces[3 * q + 1], [[END:end[0-9]+]] = group_pieces[3 * q + 2];
 // CHECK: for (int64_t [[P:p[0-9]+]] = [[BEGIN]]; [[P]] < [[END]]; ++[[P]]) {
 // CHECK: *(tiles::Pack<float, 4> *)((piece_rows0 + q * 32) + {{f[0-9]+}}) =

@@ -10,6 +10,7 @@
 // CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 64) {
 // CHECK: *(([[X]] + r * 7) + {{f[0-9]+}}) =
 // CHECK: __syncthreads();
+// CHECK-NEXT: /* intra: intra.matmul : vector<5xf32> */
 // CHECK-NEXT: matmul_tile<float, 256, 64, 1, 1, 7, 5, 0, 1, 7, 7, 5>(rows, [[X]], in_W, [[Y]], slab);
 // CHECK-NEXT: __syncthreads();
 // CHECK: = *([[Y]] + r * 5 + {{f[0-9]+}});

@@ -11,7 +11,8 @@
 struct Index {
     int x;
 };
-static Index threadIdx;
+/* of a grid of one block */
+static Index threadIdx, blockIdx{0}, blockDim{1}, gridDim{1};
 
 enum { MOST_THREADS = 1024, STACK = 64 << 10 };
 static ucontext_t scheduler_, fibers_[MOST_THREADS];
@@ -42,6 +43,7 @@ template <class Body> static void run_block(int threads, bool backwards, Body bo
 {
     static char *const stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
     body_ = &body;
+    blockDim.x = threads;
     call_ = [](void *b) { (*(Body *)b)(); };
     for (int t = 0; t < threads; ++t) {
         getcontext(&fibers_[t]);

@@ -44,15 +44,15 @@ class Recorder:
         parts.append(numbers(phase.phase.workspace, len(phase.sizes), *phase.sizes))
         parts.append(numbers(len(phase.fixed)))
         outputs = {b.slot for b in phase.phase.outputs}
-        tables_kept = iter(phase.keep)  # by place: several may begin at one address
         places: list[tuple[int, Any]] = []
         for k, b in enumerate(phase.phase.buffers):
             if b["kind"] == "temporary":
                 count = tables.size(b["domain"]) if b["domain"] else 1
                 content = bytes(int(count * np.prod(b["row"], dtype=int) * b["bytes"]))
+            elif b["kind"] in ("input", "output"):
+                content = arrays[k].tobytes()
             else:
-                given = b["kind"] in ("input", "output")
-                content = (arrays[k] if given else next(tables_kept)).tobytes()
+                content = table(phase, k)
             parts += [numbers(len(content)), content]
             if k in outputs:
                 places.append((self._written, arrays[k]))
@@ -65,6 +65,14 @@ class Recorder:
     def text(self) -> bytes:
         """The file of calls."""
         return numbers(self.calls) + self.data
+
+
+def table(phase: PhaseOnGraph, place: int) -> bytes:
+    """What a table of a phase holds; one that counts up is none."""
+    size, address = phase.bytes[place], phase.fixed[place]
+    if address:
+        return ctypes.string_at(address, size)
+    return np.arange(size // 4, dtype=np.int32).tobytes()
 
 
 def numbers(*values: int) -> bytes:
