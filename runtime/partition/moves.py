@@ -1,0 +1,42 @@
+"""Which of the moves of nodes that one would like leave every part within its bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .edges import Int32, Int64
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def loads(work: Int64, owner: NDArray[Any], parts: int) -> Int64:
+    """The work of each part, int64."""
+    return np.bincount(owner, weights=work, minlength=parts).astype(np.int64)
+
+
+def admitted(target: NDArray[Any], work: Int64, room: Floats) -> Bools:
+    """Flags of moves, in the order of preference, that find room in their targets.
+
+    `target` (a part) and `work` are the moves', `room` is what each part may take.
+    """
+    chosen = np.zeros(len(target), np.bool_)
+    for part in np.unique(target):
+        (moves,) = np.nonzero(target == part)
+        chosen[moves] = np.cumsum(work[moves]) <= room[part]
+    return chosen
+
+
+def ranges(work: Int64, parts: int) -> Int32:
+    """Owners of nodes in ranges of their order, of about equal work, which must be positive.
+
+    A node is where its middle falls, so no part is heavier than the mean and the heaviest node.
+    """
+    if not len(work):
+        return np.zeros(0, np.int32)
+    end = np.cumsum(work)
+    middle = (end - work / 2) * (parts / float(end[-1]))
+    return np.minimum(middle.astype(np.int32), parts - 1)
