@@ -92,7 +92,14 @@ class Partition:
     candidates: Sequence[Candidate]
 
 
-def _refined(cut: Callable[[Graph, int, float, int], Int32]) -> Callable[[Task], Int32]:
+Cut = Callable[[Graph, int, float, int], Int32]
+
+
+def _plain(cut: Cut) -> Callable[[Task], Int32]:
+    return lambda task: cut(task.graph, task.parts, task.limit, task.seed)
+
+
+def _refined(cut: Cut) -> Callable[[Task], Int32]:
     return lambda task: task.refined(cut(task.graph, task.parts, task.limit, task.seed))
 
 
@@ -121,10 +128,11 @@ METHODS = {
     "metis": Method(_refined(metis.recursive), _no_metis),
     "metis-weighted": Method(_refined(metis.weighted), _no_metis),
     "metis-k-way": Method(_refined(metis.k_way), _no_metis),
+    "metis-default": Method(_plain(metis.default), _no_metis),
     "components": Method(_components, _one_component),
     "bisection": Method(_refined(bisect)),
     "stream": Method(_stream),
-    "greedy": Method(lambda task: pack.heaviest_first(task.graph, task.parts)),
+    "greedy": Method(_plain(pack.heaviest_first)),
 }
 """By name. `stream` alone holds no graph in memory; all others do."""
 AUTO = ("metis", "metis-weighted", "metis-k-way", "components")
@@ -154,7 +162,10 @@ def _candidate(task: Task, name: str) -> Candidate:
     if (reason := method.why_not(task)) is not None:
         return Candidate(name, why_not=reason)
     start = time.perf_counter()
-    owner = method.owners(task)
+    try:
+        owner = method.owners(task)
+    except metis.MetisFailed as error:
+        return Candidate(name, why_not=str(error))
     seconds = time.perf_counter() - start
     return Candidate(name, owner, measure(task.edges, owner, task.parts, task.row_cost), seconds)
 

@@ -8,6 +8,7 @@ not the number of nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +16,11 @@ import numpy as np
 
 from .edges import Int32
 from .graph import Graph
+
+
+class MetisFailed(RuntimeError):
+    """METIS gave up: it had no memory, or did not like its input. It prints what it knows."""
+
 
 _MOST = 2**31 - 1
 _HEAVIEST = 1000
@@ -35,7 +41,7 @@ def why_not(graph: Graph, parts: int) -> str | None:
 def recursive(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     """Recursive bisection that minimizes cut edges. As for all here, `why_not` must be None."""
     return _cut(
-        graph, parts, None, recursive=True, ncuts=3, ufactor=_tolerance(limit) // 4, seed=seed
+        graph, parts, None, recursive=True, ncuts=3, ufactor=_tolerance(limit, 0.2), seed=seed
     )
 
 
@@ -51,7 +57,7 @@ def weighted(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     most = float(share.data.max(initial=1.0))
     weights = np.maximum(share.data * (_HEAVIEST / most), 1).astype(np.int32)
     return _cut(
-        graph, parts, weights, recursive=True, ncuts=3, ufactor=_tolerance(limit) // 4, seed=seed
+        graph, parts, weights, recursive=True, ncuts=3, ufactor=_tolerance(limit, 0.2), seed=seed
     )
 
 
@@ -59,20 +65,27 @@ def k_way(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     """All parts at once, minimizing the communication volume of the undirected graph."""
     volume = 1  # METIS_OBJTYPE_VOL, which pymetis does not name in every release
     return _cut(
-        graph, parts, None, recursive=False, objtype=volume, ufactor=_tolerance(limit), seed=seed
+        graph,
+        parts,
+        None,
+        recursive=False,
+        objtype=volume,
+        ufactor=_tolerance(limit, 0.7),
+        seed=seed,
     )
 
 
-def default(graph: Graph, parts: int) -> Int32:
-    """What METIS does without being told anything: what others are compared with."""
+def default(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
+    """What METIS does without being told anything: nodes are balanced, whatever their work."""
     import pymetis
 
-    return np.array(pymetis.part_graph(parts, _adjacency(graph)).vertex_part, np.int32)
+    return _owners(lambda: pymetis.part_graph(parts, _adjacency(graph)))
 
 
-def _tolerance(limit: float) -> int:
-    """METIS's ufactor for a limit, with some room for the moves that follow."""
-    return max(1, int(0.7 * (limit - 1) * 1000))
+def _tolerance(limit: float, share: float) -> int:
+    """METIS's ufactor for a share of a limit, for recursive bisection that of one cut of several;
+    the moves that follow need some room."""
+    return max(1, int(share * (limit - 1) * 1000))
 
 
 def _adjacency(graph: Graph) -> Any:
@@ -86,12 +99,20 @@ def _adjacency(graph: Graph) -> Any:
 def _cut(graph: Graph, parts: int, weights: Any, *, recursive: bool, **options: int) -> Int32:
     import pymetis
 
-    found = pymetis.part_graph(
-        parts,
-        _adjacency(graph),
-        vweights=graph.work.astype(pymetis.zero_copy_dtype()),
-        eweights=weights,
-        recursive=recursive,
-        options=pymetis.Options(**options),
+    return _owners(
+        lambda: pymetis.part_graph(
+            parts,
+            _adjacency(graph),
+            vweights=graph.work.astype(pymetis.zero_copy_dtype()),
+            eweights=weights,
+            recursive=recursive,
+            options=pymetis.Options(**options),
+        )
     )
-    return np.array(found.vertex_part, np.int32)
+
+
+def _owners(cut: Callable[[], Any]) -> Int32:
+    try:
+        return np.array(cut().vertex_part, np.int32)
+    except RuntimeError as error:  # whatever METIS has come upon
+        raise MetisFailed(f"METIS failed: {error}") from error

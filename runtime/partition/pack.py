@@ -29,8 +29,8 @@ def pack(work: Int64, parts: int) -> Int32:
     return part
 
 
-def heaviest_first(graph: Graph, parts: int) -> Int32:
-    """Node by node: balanced as well as anything, whatever is read across."""
+def heaviest_first(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
+    """Node by node: balanced as well as anything, whatever is read across, `limit` and `seed`."""
     return pack(graph.work, parts)
 
 

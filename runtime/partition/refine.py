@@ -71,7 +71,7 @@ class _State:
         while (self.load > self.bounds).any():
             excess = np.maximum(self.load - self.bounds, 0)
             (nodes,) = np.nonzero(excess[self.owner] > 0)
-            nodes, target, gain = self._best(nodes)
+            nodes, target, gain = self._best(nodes, self.bounds - self.load)
             work = self.graph.work[nodes]
             order = np.argsort(-gain / work, kind="stable")
             nodes, target, work = nodes[order], target[order], work[order]
@@ -82,12 +82,13 @@ class _State:
             nodes, target, work = nodes[needed], target[needed], work[needed]
             if not len(nodes):
                 return
-            taken = admitted(target, work, self.bounds - self.load)
+            taken = admitted(self.owner[nodes], target, work, self.bounds - self.load)
             self._move(nodes[taken], target[taken])
 
     def improve(self, random: np.random.Generator) -> bool:
         """One round of moves; whether there were any that pay, or that balance for nothing."""
-        nodes, target, gain = self._best(self._boundary())
+        room = self.bounds - self.load
+        nodes, target, gain = self._best(self._boundary(), room)
         work = self.graph.work[nodes]
         evens = self.load[target] + work < self.load[self.owner[nodes]]
         (wanted,) = np.nonzero((gain > 0) | ((gain == 0) & evens))
@@ -95,8 +96,11 @@ class _State:
             return False
         chosen = wanted[random.random(len(wanted)) < _SHARE]
         chosen = chosen[np.lexsort((work[chosen], -gain[chosen]))]
-        chosen = chosen[admitted(target[chosen], work[chosen], self.bounds - self.load)]
-        while len(chosen) and not self._try(nodes[chosen], target[chosen]):
+        while len(chosen):
+            source = self.owner[nodes[chosen]]
+            chosen = chosen[admitted(source, target[chosen], work[chosen], room)]
+            if self._try(nodes[chosen], target[chosen]):
+                break
             chosen = chosen[: len(chosen) // 2]
         return True
 
@@ -106,11 +110,11 @@ class _State:
         flags[a[self.owner[a] != self.owner[b]]] = True
         return np.flatnonzero(flags)
 
-    def _best(self, nodes: Int64) -> tuple[Int64, Int32, Int64]:
+    def _best(self, nodes: Int64, room: Floats) -> tuple[Int64, Int32, Int64]:
         """The nodes that a part has room for, the best such part, and what moving there gains."""
         gains = self._gains(nodes)
         work = self.graph.work[nodes]
-        full = self.load[None, :] + work[:, None] > self.bounds[None, :]
+        full = work[:, None] > room[None, :]
         full[np.arange(len(nodes)), self.owner[nodes]] = True
         gains[full] = np.iinfo(np.int64).min
         target = gains.argmax(axis=1).astype(np.int32)

@@ -52,13 +52,11 @@ def stream(
             best, least = owner, cut
         gain -= own[:, None]
         load = loads(work, owner, parts)
-        # a part that has no room is no place to go, however many neighbours are there
-        gain[:, load + int(work.min(initial=0)) > bound] = np.iinfo(np.int32).min
         target = gain.argmax(axis=1).astype(np.int32) if edges.nodes else owner
         (moves,) = np.nonzero(gain[every, target] > 0)
         moves = moves[random.random(len(moves)) < _SHARE]
         moves = moves[np.argsort(-gain[moves, target[moves]], kind="stable")]
-        moves = moves[admitted(target[moves], work[moves], bound - load)]
+        moves = moves[admitted(owner[moves], target[moves], work[moves], bound - load)]
         if not len(moves):
             break
         owner = owner.copy()
