@@ -1,4 +1,4 @@
-"""The figure of `gnnc partition --picture`: what parts have to do, and what they read of each other."""
+"""The figure of `gnnc partition --picture`: the work of parts, and what they read of each other."""
 
 from __future__ import annotations
 
@@ -17,26 +17,32 @@ def draw(found: Partition, path: Path) -> None:
         ImportError: matplotlib is not installed.
         OSError: the file cannot be written.
     """
-    figure = Figure(1, 3)
-    bars, reads, methods = figure.panels
+    figure = Figure(2, 2)
+    work, nodes, reads, methods = figure.panels
     measures = found.measures
     part = np.arange(len(measures.work))
-    bars.bar(part - 0.2, measures.work, 0.4, label="work (edges, and the cost of rows)")
-    bars.bar(part + 0.2, measures.halo, 0.4, label="halo rows")
-    bars.axhline(measures.work.mean(), color="black", linewidth=0.8, label="mean work")
-    bars.set_xlabel("part")
-    bars.legend(fontsize="small")
+    work.bar(part, measures.work / max(measures.work.mean(), 1))
+    work.set_ylabel("work over its mean")
+    owned = np.bincount(found.owner, minlength=len(part))
+    nodes.bar(part, owned, label="nodes")
+    nodes.bar(part, measures.halo, bottom=owned, label="rows received")
+    nodes.set_ylabel("rows")
+    nodes.legend(fontsize="small")
     image = reads.imshow(measures.rows, cmap="Blues")
     reads.grid(False)
-    reads.set_xlabel("owner")
-    reads.set_ylabel("reader")
+    reads.set_ylabel("part that reads")
     figure.figure.colorbar(image, ax=reads, label="rows")
+    for axes, label in ((work, "part"), (nodes, "part"), (reads, "part that owns")):
+        axes.set_xlabel(label)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    reads.yaxis.get_major_locator().set_params(integer=True)
     for candidate in found.candidates:
         if candidate.measures is not None:
             there = candidate.measures.imbalance, candidate.measures.volume
             methods.plot(*there, "o", label=candidate.method)
+    methods.set_yscale("symlog")
     methods.set_xlabel("imbalance")
-    methods.set_ylabel("halo rows of all parts")
+    methods.set_ylabel("rows that all parts receive")
     methods.legend(fontsize="small")
     figure.figure.suptitle(
         f"{len(part)} parts by {found.method}: {len(found.owner):,} nodes, "

@@ -14,11 +14,19 @@ from .bisect import bisect
 from .edges import Edges, Int32, Int64
 from .graph import Graph, graph_of
 from .measure import ROW_COST, Measures, check_row_cost, measure, work_of_nodes
-from .refine import refine
+from .refine import ROUNDS, refine
 from .stream import stream
 
 LIMIT = 1.05
 """The work of a part over the mean that is no fault: a twentieth of an epoch at most."""
+TRIES = 3
+"""Seeds that a method by METIS tries."""
+FIRST_ROUNDS = 15
+"""Rounds of moves before assignments are compared; the best then has `ROUNDS`, and KICKS."""
+KICKS = 10
+_SEEDS = 2**31 - 2
+REFINED = ", refined"
+"""What the name of the best method has after more moves."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +65,23 @@ class Task:
         heaviest = int(self.work.max(initial=0)) * self.parts
         return max(self.limit, heaviest / total) if total else self.limit
 
-    def refined(self, owner: Int32) -> Int32:
-        """The owners after moves that lower the volume."""
+    def measured(self, owner: Int32) -> Measures:
+        return measure(self.edges, owner, self.parts, self.row_cost)
+
+    def refined(self, owner: Int32, rounds: int, kicks: int = 0) -> Int32:
+        """The owners after moves that lower the volume, as `refine` makes them."""
         bounds = np.full(self.parts, self.graph.bound(self.parts, self.limit), np.float64)
-        return refine(self.graph, owner, bounds, seed=self.seed)
+        return refine(self.graph, owner, bounds, rounds=rounds, kicks=kicks, seed=self.seed)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to assign nodes, and why it cannot be used on a task, None where it can."""
+    """A way to assign nodes, and why it cannot be used on a task, None where it can. The best goes
+    on with more moves, where it is one that `refines`."""
 
     owners: Callable[[Task], Int32]
     why_not: Callable[[Task], str | None] = lambda task: None
+    refines: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,17 +112,25 @@ def _plain(cut: Cut) -> Callable[[Task], Int32]:
     return lambda task: cut(task.graph, task.parts, task.limit, task.seed)
 
 
-def _refined(cut: Cut) -> Callable[[Task], Int32]:
-    return lambda task: task.refined(cut(task.graph, task.parts, task.limit, task.seed))
+def _refined(cut: Cut, tries: int = 1) -> Callable[[Task], Int32]:
+    """The best of several seeds, each after some moves."""
+
+    def owners(task: Task) -> Int32:
+        # METIS takes its seed for an int, and 0 for 1
+        seeds = (1 + (task.seed * tries + i) % _SEEDS for i in range(tries))
+        cuts = (cut(task.graph, task.parts, task.limit, seed) for seed in seeds)
+        found = (task.refined(owner, FIRST_ROUNDS) for owner in cuts)
+        return min(found, key=lambda owner: _cost(task, task.measured(owner)))
+
+    return owners
 
 
-def _components(task: Task) -> Int32:
+def _components(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     def split(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
         cut = bisect if metis.why_not(graph, parts) else metis.weighted
         return cut(graph, parts, limit, seed)
 
-    graph = task.graph
-    return task.refined(pack.components(graph, task.parts, task.limit, task.seed, split))
+    return pack.components(graph, parts, limit, seed, split)
 
 
 def _stream(task: Task) -> Int32:
@@ -125,14 +146,14 @@ def _no_metis(task: Task) -> str | None:
 
 
 METHODS = {
-    "metis": Method(_refined(metis.recursive), _no_metis),
-    "metis-weighted": Method(_refined(metis.weighted), _no_metis),
-    "metis-k-way": Method(_refined(metis.k_way), _no_metis),
-    "metis-default": Method(_plain(metis.default), _no_metis),
-    "components": Method(_components, _one_component),
+    "metis": Method(_refined(metis.recursive, TRIES), _no_metis),
+    "metis-weighted": Method(_refined(metis.weighted, TRIES), _no_metis),
+    "metis-k-way": Method(_refined(metis.k_way, TRIES), _no_metis),
+    "metis-default": Method(_plain(metis.default), _no_metis, refines=False),
+    "components": Method(_refined(_components), _one_component),
     "bisection": Method(_refined(bisect)),
-    "stream": Method(_stream),
-    "greedy": Method(_plain(pack.heaviest_first)),
+    "stream": Method(_stream, refines=False),
+    "greedy": Method(_plain(pack.heaviest_first), refines=False),
 }
 """By name. `stream` alone holds no graph in memory; all others do."""
 AUTO = ("metis", "metis-weighted", "metis-k-way", "components")
@@ -154,36 +175,41 @@ def partition(task: Task, methods: Sequence[str] | None = None) -> Partition:
     if unknown := [m for m in methods if m not in METHODS]:
         raise ValueError(f"methods: there is no {unknown[0]!r}, only {', '.join(METHODS)}")
     candidates = [_candidate(task, name) for name in dict.fromkeys(methods)]
-    return _chosen(task, candidates)
+    best = _chosen(task, candidates)
+    if task.parts == 1 or not METHODS[best.method].refines:
+        return best
+    name = best.method + REFINED
+    rest = _timed(task, name, lambda: task.refined(best.owner, ROUNDS, KICKS))
+    return _chosen(task, [*candidates, rest])
 
 
 def _candidate(task: Task, name: str) -> Candidate:
     method = METHODS[name]
     if (reason := method.why_not(task)) is not None:
         return Candidate(name, why_not=reason)
-    start = time.perf_counter()
     try:
-        owner = method.owners(task)
+        return _timed(task, name, lambda: method.owners(task))
     except metis.MetisFailed as error:
         return Candidate(name, why_not=str(error))
-    seconds = time.perf_counter() - start
-    return Candidate(name, owner, measure(task.edges, owner, task.parts, task.row_cost), seconds)
+
+
+def _timed(task: Task, name: str, owners: Callable[[], Int32]) -> Candidate:
+    start = time.perf_counter()
+    owner = owners()
+    return Candidate(name, owner, task.measured(owner), time.perf_counter() - start)
 
 
 def _chosen(task: Task, candidates: Sequence[Candidate]) -> Partition:
-    best: Partition | None = None
-    for found in candidates:
-        if found.owner is None or found.measures is None:
-            continue
-        here = Partition(found.owner, found.method, found.measures, candidates)
-        if best is None or _cost(task, here) < _cost(task, best):
-            best = here
-    if best is None:
+    found = [
+        Partition(c.owner, c.method, c.measures, candidates)
+        for c in candidates
+        if c.owner is not None and c.measures is not None
+    ]
+    if not found:
         reasons = "; ".join(f"{c.method}: {c.why_not}" for c in candidates)
         raise ValueError(f"methods: none can be used ({reasons or 'none is asked for'})")
-    return best
+    return min(found, key=lambda one: _cost(task, one.measures))
 
 
-def _cost(task: Task, found: Partition) -> tuple[float, int, float]:
-    imbalance = found.measures.imbalance
-    return (max(task.reachable, imbalance), found.measures.volume, imbalance)
+def _cost(task: Task, found: Measures) -> tuple[float, int, float]:
+    return (max(task.reachable, found.imbalance), found.volume, found.imbalance)

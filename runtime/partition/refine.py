@@ -22,29 +22,41 @@ PATIENCE = 6
 """Rounds in a row that lower nothing, after which there is no other."""
 _SHARE = 0.6
 """Of the moves that pay, those taken in a round: neighbours that move together gain less."""
+_IDLE = 0.2
+"""Of the moves that gain and cost nothing, those taken: others pay after some."""
+_KICK = 0.3
+"""Of the moves that cost a row at most, those made at a kick."""
+_KICK_ROUNDS, _KICK_PATIENCE = 15, 3
 
 
 def refine(
-    graph: Graph, owner: Int32, bounds: Floats, *, rounds: int = ROUNDS, seed: int = 0
+    graph: Graph,
+    owner: Int32,
+    bounds: Floats,
+    *,
+    rounds: int = ROUNDS,
+    kicks: int = 0,
+    seed: int = 0,
 ) -> Int32:
     """Owners (int32) with at most the volume of `owner`, but for what brings parts within bounds.
 
-    `bounds` has the most work of each part; those above it lose nodes first. Takes about 12 bytes a
-    node and part, and as many at a boundary. The same for the same `seed`.
+    `bounds` has the most work of each part; those above it lose nodes first. Then at most `rounds`
+    rounds of moves follow, and `kicks` times some moves that cost little, with rounds of their own,
+    which are kept where the volume is not higher in the end. Takes about 12 bytes a node and part,
+    and as many at a boundary. The same for the same `seed`.
     """
     if graph.nodes == 0 or len(bounds) == 1:
         return owner.copy()
     state = _State(graph, owner, bounds)
-    state.relieve()
     random = np.random.default_rng(seed)
-    stale = 0
-    for _ in range(rounds):
-        before = state.volume
-        if not state.improve(random):
-            break
-        stale = stale + 1 if state.volume >= before else 0
-        if stale == PATIENCE:
-            break
+    state.relieve()
+    state.settle(random, rounds, PATIENCE)
+    for _ in range(kicks):
+        before = state.count, state.owner, state.volume
+        state.kick(random)
+        state.settle(random, _KICK_ROUNDS, _KICK_PATIENCE)
+        if state.volume > before[2]:
+            state.take(*before)
     return state.owner
 
 
@@ -85,13 +97,34 @@ class _State:
             taken = admitted(self.owner[nodes], target, work, self.bounds - self.load)
             self._move(nodes[taken], target[taken])
 
-    def improve(self, random: np.random.Generator) -> bool:
-        """One round of moves; whether there were any that pay, or that balance for nothing."""
+    def settle(self, random: np.random.Generator, rounds: int, patience: int) -> None:
+        """Rounds of moves until there is none that pays, or some rounds in a row have not."""
+        stale = 0
+        for _ in range(rounds):
+            before = self.volume
+            if not self._improve(random):
+                return
+            stale = stale + 1 if self.volume >= before else 0
+            if stale == patience:
+                return
+
+    def kick(self, random: np.random.Generator) -> None:
+        """Makes some moves that cost a row at most, whatever they cost together."""
+        room = self.bounds - self.load
+        nodes, target, gain = self._best(self._boundary(), room)
+        (chosen,) = np.nonzero((gain >= -1) & (random.random(len(nodes)) < _KICK))
+        nodes, target = nodes[chosen], target[chosen]
+        taken = admitted(self.owner[nodes], target, self.graph.work[nodes], room)
+        self._move(nodes[taken], target[taken])
+
+    def _improve(self, random: np.random.Generator) -> bool:
+        """One round of moves; whether there were any that pay, or that cost nothing."""
         room = self.bounds - self.load
         nodes, target, gain = self._best(self._boundary(), room)
         work = self.graph.work[nodes]
         evens = self.load[target] + work < self.load[self.owner[nodes]]
-        (wanted,) = np.nonzero((gain > 0) | ((gain == 0) & evens))
+        idle = (gain == 0) & (evens | (random.random(len(nodes)) < _IDLE))
+        (wanted,) = np.nonzero((gain > 0) | idle)
         if not len(wanted):
             return False
         chosen = wanted[random.random(len(wanted)) < _SHARE]
@@ -148,16 +181,16 @@ class _State:
         volume = self._volume(count, owner)
         if volume > self.volume:
             return False
-        self._take(count, owner, volume)
+        self.take(count, owner, volume)
         return True
 
     def _move(self, nodes: Int64, target: Int32) -> None:
         count = self._count_after(nodes, target)
         owner = self.owner.copy()
         owner[nodes] = target
-        self._take(count, owner, self._volume(count, owner))
+        self.take(count, owner, self._volume(count, owner))
 
-    def _take(self, count: Int32, owner: Int32, volume: int) -> None:
+    def take(self, count: Int32, owner: Int32, volume: int) -> None:
         self.count, self.owner, self.volume = count, owner, volume
         self.load = loads(self.graph.work, owner, self.parts)
 
