@@ -27,7 +27,7 @@ def draw(found: Partition, path: Path) -> None:
     nodes.bar(part, owned, label="nodes")
     nodes.bar(part, measures.halo, bottom=owned, label="rows received")
     nodes.set_ylabel("rows")
-    nodes.legend(fontsize="small")
+    nodes.legend(fontsize="small", loc="lower left")
     image = reads.imshow(measures.rows, cmap="Blues")
     reads.grid(False)
     reads.set_ylabel("part that reads")
@@ -43,7 +43,7 @@ def draw(found: Partition, path: Path) -> None:
     methods.set_yscale("symlog")
     methods.set_xlabel("imbalance")
     methods.set_ylabel("rows that all parts receive")
-    methods.legend(fontsize="small")
+    methods.legend(fontsize="small", loc="lower left")
     figure.figure.suptitle(
         f"{len(part)} parts by {found.method}: {len(found.owner):,} nodes, "
         f"{measures.volume:,} halo rows, imbalance {measures.imbalance:.3f}",

@@ -150,6 +150,7 @@ METHODS = {
     "metis-weighted": Method(_refined(metis.weighted, TRIES), _no_metis),
     "metis-k-way": Method(_refined(metis.k_way, TRIES), _no_metis),
     "metis-default": Method(_plain(metis.default), _no_metis, refines=False),
+    "metis-balanced": Method(_plain(metis.balanced), _no_metis, refines=False),
     "components": Method(_refined(_components), _one_component),
     "bisection": Method(_refined(bisect)),
     "stream": Method(_stream, refines=False),

@@ -82,6 +82,14 @@ def default(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     return _owners(lambda: pymetis.part_graph(parts, _adjacency(graph)))
 
 
+def balanced(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
+    """The same with the work of nodes as their weights."""
+    import pymetis
+
+    work = graph.work.astype(pymetis.zero_copy_dtype())
+    return _owners(lambda: pymetis.part_graph(parts, _adjacency(graph), vweights=work))
+
+
 def _tolerance(limit: float, share: float) -> int:
     """METIS's ufactor for a share of a limit, for recursive bisection that of one cut of several;
     the moves that follow need some room."""

@@ -63,7 +63,7 @@ DTYPES = {
 def make_part(rank: int, ranks: int, owner: Int32, edges: Edges) -> Part:
     """The part of one rank, in one pass over the edges.
 
-    What is held at once is the part, 4 bytes a node and a block of edges. `owner` has the rank of
+    What is held at once is the part, 8 bytes a node and a block of edges. `owner` has the rank of
     each node, int32.
 
     Raises:
@@ -84,8 +84,7 @@ def make_part(rank: int, ranks: int, owner: Int32, edges: Edges) -> Part:
     ghosts = ghosts[np.argsort(owner[ghosts], kind="stable")]
     of_ghost = place.copy()
     of_ghost[ghosts] = np.arange(len(ghosts), dtype=np.int32)
-    # a pair is a reader and a node of ours, and its number orders by reader, then by node
-    pairs = pass_.pairs
+    pairs = pass_.pairs()
     nodes = max(1, edges.nodes)
     return Part(
         rank,
@@ -117,8 +116,9 @@ class _Pass:
     def __init__(self, rank: int, ranks: int, nodes: int, owner: Int32) -> None:
         self.rank, self.ranks, self.nodes, self.owner = rank, ranks, nodes, owner
         self.local, self.remote = _Kept(), _Kept()
-        self.pairs: Int64 = np.zeros(0, np.int64)
         self.first = 0
+        self._pairs: Int64 = np.zeros(0, np.int64)
+        self._new_pairs: list[Int64] = []
 
     def read(self, src: Int64, dst: Int64) -> None:
         mine, reads_mine = self.owner[dst] == self.rank, self.owner[src] == self.rank
@@ -126,8 +126,16 @@ class _Pass:
         self.remote.keep(src, dst, np.flatnonzero(mine & ~reads_mine), self.first)
         sends = ~mine & reads_mine
         pairs = self.owner[dst[sends]].astype(np.int64) * self.nodes + src[sends]
-        self.pairs = np.union1d(self.pairs, pairs)
+        self._new_pairs.append(np.unique(pairs))
+        if sum(map(len, self._new_pairs)) > len(self._pairs):
+            self.pairs()
         self.first += len(src)
+
+    def pairs(self) -> Int64:
+        """Rows that others read, ascending: the reader times the number of nodes, and the node."""
+        self._pairs = np.unique(np.concatenate([self._pairs, *self._new_pairs]))
+        self._new_pairs.clear()
+        return self._pairs
 
 
 class _Kept:

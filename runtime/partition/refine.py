@@ -42,7 +42,7 @@ def refine(
 
     `bounds` has the most work of each part; those above it lose nodes first. Then at most `rounds`
     rounds of moves follow, and `kicks` times some moves that cost little, with rounds of their own,
-    which are kept where the volume is not higher in the end. Takes about 12 bytes a node and part,
+    which are kept where the volume is not higher in the end. Takes about 16 bytes a node and part,
     and as many at a boundary. The same for the same `seed`.
     """
     if graph.nodes == 0 or len(bounds) == 1:

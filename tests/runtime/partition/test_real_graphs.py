@@ -70,7 +70,7 @@ def test_fewer_rows_than_by_metis():
 
 
 def test_without_metis(monkeypatch: pytest.MonkeyPatch):
-    """Every tenth of the rows that chance would send, at most a third."""
+    """At most a third of the rows that the most even work would send."""
     monkeypatch.setattr(metis, "find_spec", lambda name: None)
     read, place = GRAPHS["Cora_ML"]
     edges = read(Path(str(DATA)) / place)
