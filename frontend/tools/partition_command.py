@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
             check_place("--json", Path(args.json))
         if args.picture is not None:
             figures.check("--picture", Path(args.picture))
+        if args.out is not None and Path(args.out).exists() and not Path(args.out).is_dir():
+            raise Refused(f"--out: {args.out} is a file, not a folder")
         graph = read(args.graph, args.root)
         task = assign.Task(graph, args.parts, args.limit, args.row_cost, args.seed)
         found = assign.partition(task, _methods(args.method))

@@ -86,7 +86,7 @@ def test_graphs_that_gnnc_load_knows(
         (["edges.npy", "-n", "2", "--row-cost", "0"], "row_cost: 0"),
         (["edges.npy", "-n", "2", "--picture", "parts.txt"], "--picture: parts.txt should end in"),
         (["edges.npy", "-n", "2", "--json", "nowhere/out.json"], "--json: nowhere/out.json has no"),
-        (["edges.npy", "-n", "2", "--out", "edges.npy"], "File exists"),
+        (["edges.npy", "-n", "2", "--out", "edges.npy"], "--out: edges.npy is a file"),
         (["nowhere.npy", "-n", "2"], "nowhere.npy"),
         (["nowhere.txt", "-n", "2"], "nowhere.txt"),
         (["x.npz", "-n", "2"], "x.npz: the data has no array 'edge_index'"),
