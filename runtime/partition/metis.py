@@ -33,7 +33,7 @@ def why_not(graph: Graph, parts: int) -> str | None:
         return "pymetis is not installed (pip install gnnc[mpi])"
     if graph.nodes < 2 * parts:
         return "METIS makes no parts of fewer than two nodes"
-    if max(int(graph.work.sum()), graph.neighbours.nnz) > _MOST:
+    if graph.neighbours.nnz > _MOST:
         return "METIS counts in int32, and the graph is larger"
     return None
 
@@ -86,7 +86,7 @@ def balanced(graph: Graph, parts: int, limit: float, seed: int) -> Int32:
     """The same with the work of nodes as their weights."""
     import pymetis
 
-    work = graph.work.astype(pymetis.zero_copy_dtype())
+    work = _weights(graph)
     return _owners(lambda: pymetis.part_graph(parts, _adjacency(graph), vweights=work))
 
 
@@ -104,6 +104,14 @@ def _adjacency(graph: Graph) -> Any:
     return pymetis.CSRAdjacency(matrix.indptr.astype(dtype), matrix.indices.astype(dtype))
 
 
+def _weights(graph: Graph) -> Any:
+    """The work of nodes in units so large that METIS can add it up."""
+    import pymetis
+
+    unit = int(graph.work.sum()) // (_MOST // 2) + 1
+    return np.maximum(graph.work // unit, 1).astype(pymetis.zero_copy_dtype())
+
+
 def _cut(graph: Graph, parts: int, weights: Any, *, recursive: bool, **options: int) -> Int32:
     import pymetis
 
@@ -111,7 +119,7 @@ def _cut(graph: Graph, parts: int, weights: Any, *, recursive: bool, **options: 
         lambda: pymetis.part_graph(
             parts,
             _adjacency(graph),
-            vweights=graph.work.astype(pymetis.zero_copy_dtype()),
+            vweights=_weights(graph),
             eweights=weights,
             recursive=recursive,
             options=pymetis.Options(**options),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import Int32, Int64
+from .edges import Int64
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -39,15 +39,3 @@ def admitted(source: NDArray[Any], target: NDArray[Any], work: Int64, room: Floa
         np.subtract.at(room, target[taken], work[taken])
         np.add.at(room, source[taken], work[taken])
     return chosen
-
-
-def ranges(work: Int64, parts: int) -> Int32:
-    """Owners of nodes in ranges of their order, of about equal work, which must be positive.
-
-    A node is where its middle falls, so no part is heavier than the mean and the heaviest node.
-    """
-    if not len(work):
-        return np.zeros(0, np.int32)
-    end = np.cumsum(work)
-    middle = (end - work / 2) * (parts / float(end[-1]))
-    return np.minimum(middle.astype(np.int32), parts - 1)
