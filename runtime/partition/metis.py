@@ -23,6 +23,8 @@ class MetisFailed(RuntimeError):
 
 
 _MOST = 2**31 - 1
+_FEWEST = 10
+"""Nodes a part. Of fewer METIS leaves parts empty, and says so on standard output."""
 _HEAVIEST = 1000
 """The greatest weight of an edge, which METIS has as integers."""
 
@@ -31,8 +33,8 @@ def why_not(graph: Graph, parts: int) -> str | None:
     """Why METIS cannot cut the graph; None where it can."""
     if find_spec("pymetis") is None:
         return "pymetis is not installed (pip install gnnc[mpi])"
-    if graph.nodes < 2 * parts:
-        return "METIS makes no parts of fewer than two nodes"
+    if graph.nodes < _FEWEST * parts:
+        return f"METIS is for parts of {_FEWEST} nodes and more"
     if graph.neighbours.nnz > _MOST:
         return "METIS counts in int32, and the graph is larger"
     return None
