@@ -22,9 +22,9 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ..frontend.tools import durable_file
 from ..frontend.tools.children import Child, ChildFailed, Message, Refused
 from ..frontend.tools.report import check_place
+from ..runtime import durable_file
 from . import gpu_plan, gpu_report
 from .gpu_plan import Part
 

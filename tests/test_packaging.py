@@ -68,7 +68,14 @@ WALK = (
         "import gnnc.frontend.cli",
         *(
             WALK.format(package=p)
-            for p in ("dialects", "passes", "codegen", "runtime.emulator", "runtime.sets")
+            for p in (
+                "dialects",
+                "passes",
+                "codegen",
+                "runtime.emulator",
+                "runtime.partition",
+                "runtime.sets",
+            )
         ),
         "import gnnc.dialects as d; [f() for f in d.get_all_dialects().values()]",
     ],

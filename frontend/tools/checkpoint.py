@@ -11,7 +11,7 @@ from zipfile import BadZipFile, ZipFile
 
 import torch
 
-from . import durable_file
+from ...runtime import durable_file
 from .children import Message, Refused
 from .training import Settings
 

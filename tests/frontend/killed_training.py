@@ -20,8 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gnnc.frontend.tools import durable_file, train
+from gnnc.frontend.tools import train
 from gnnc.frontend.tools.training import Settings
+from gnnc.runtime import durable_file
 
 EVERY = 2
 SETTINGS: dict[str, Any] = {

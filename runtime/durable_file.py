@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 BESIDE = ".new"
 """The suffix of what is being written. A crash may leave one; the next write takes its place."""
@@ -17,10 +20,21 @@ def replace(path: Path, content: memoryview) -> None:
     Raises:
         OSError: it cannot be written; `path` is as it was.
     """
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[BinaryIO]:
+    """A file to write what `path` has once this is left, as `replace` does.
+
+    Raises:
+        OSError: it cannot be written; `path` is as it was, as after any other exception.
+    """
     beside = path.with_name(path.name + BESIDE)
     try:
         with open(beside, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
