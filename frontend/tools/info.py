@@ -23,6 +23,7 @@ _PACKAGES = (
     "cupy-cuda13x",
     "nvidia-cuda-nvrtc",
     "mpi4py",
+    "mpich",
 )
 
 

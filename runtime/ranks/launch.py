@@ -205,9 +205,7 @@ class _Watch:
             self._tell(f'rank {rank} failed as well, in stage "{stage}": {failures[rank].line}')
         self._tell("all ranks were stopped")
 
-    def _tell_stuck(
-        self, line: str, ranks: Sequence[int], failures: Mapping[int, Failure]
-    ) -> None:
+    def _tell_stuck(self, line: str, ranks: Sequence[int], failures: Mapping[int, Failure]) -> None:
         """Why ranks are stuck, and where: those that saw it say so, others can be asked."""
         self._tell(line)
         for rank in ranks:

@@ -68,6 +68,8 @@ def _run(arguments: Sequence[str], folder: Path, rank: int, board: Board) -> NoR
     """The script's process."""
     if cores := os.environ[CORES]:
         os.sched_setaffinity(0, [int(core) for core in cores.split(";")[rank].split(",")])
+    with open(os.devnull, "rb") as nothing:  # MPI's launcher leaves a pipe that does not end
+        os.dup2(nothing.fileno(), 0)
     if rank != 0:
         with open(output_file(folder, rank), "wb") as file:
             os.dup2(file.fileno(), 1)
