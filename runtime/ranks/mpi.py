@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .board import Board, Note
@@ -37,7 +38,7 @@ def _start_mpi() -> None:
 
         # autograd and compiled phases may call from other threads than the first, in turns
         mpi4py.rc.thread_level = "serialized"
-        from mpi4py import MPI  # noqa: F401
+        import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is no library of MPI
         raise MissingMPI(f'ranks need MPI ({error}): pip install "gnnc[mpi]"') from error
 
