@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .frontend.torch.training.data import load
     from .frontend.torch.training.program import training
     from .runtime.cpu.pool import release_memory
+    from .runtime.ranks.world import rank, world_size
 
 __all__ = [
     "DstNodes",
@@ -36,9 +37,11 @@ __all__ = [
     "explain",
     "load",
     "program",
+    "rank",
     "release_memory",
     "train_step",
     "training",
+    "world_size",
 ]
 __version__ = "0.1.0"
 
@@ -60,9 +63,11 @@ _HOMES = {
     "explain": ".frontend.torch.report",
     "load": ".frontend.torch.training.data",
     "program": ".frontend.torch.loops.program",
+    "rank": ".runtime.ranks.world",
     "release_memory": ".runtime.cpu.pool",
     "train_step": ".frontend.torch.step",
     "training": ".frontend.torch.training.program",
+    "world_size": ".runtime.ranks.world",
 }
 
 

@@ -24,6 +24,7 @@ _PACKAGES = (
     "nvidia-cuda-nvrtc",
     "mpi4py",
     "pymetis",
+    "mpich",
 )
 
 
