@@ -18,9 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .communicator import Communicator
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
 from .memory import Memory, Table
+from .messages import Messages
 from .sets import structure
 from .sets.sets import SetData
 from .sets.tables import Tables, contiguous, counts_up
@@ -127,16 +129,25 @@ class Phase:
 
 class PhaseOnGraph:
     """A phase with the sizes and tables of one graph filled in, in `memory`; calls may come from
-    several threads.
+    several threads. `communicator` carries what it exchanges with other ranks.
 
     Raises:
-        ValueError: a set has not as many rows as the program was made for.
+        ValueError: a set has not as many rows as the program was made for, or nobody carries what
+            the phase exchanges.
         MemoryError: there is no memory for the tables.
     """
 
-    def __init__(self, phase: Phase, tables: Tables, memory: Memory = HOST) -> None:
+    def __init__(
+        self,
+        phase: Phase,
+        tables: Tables,
+        memory: Memory = HOST,
+        communicator: Communicator | None = None,
+    ) -> None:
         self.phase = phase
         self.memory = memory
+        self.communicator = communicator
+        self.messages: Messages | None = None
         for domain, count in phase.required:
             if (found := tables.size(domain)) != count:
                 raise ValueError(
@@ -162,6 +173,14 @@ class PhaseOnGraph:
                     key = ("own", k) if b["slot"] is None else b["slot"]
                     slots[key] = max(slots.get(key, 0), self.bytes[k])
                     temporaries.append((k, key))
+                continue
+            if b["kind"] == "comm":
+                if communicator is None:
+                    raise ValueError(
+                        f"@{phase.name} exchanges rows with other ranks: give a communicator, or "
+                        "Alone() of runtime/communicator.py where there is one rank"
+                    )
+                self.messages = Messages.of(k, b, tables.size, DTYPES)
                 continue
             array = self.literal(b) if b["kind"] == "table" else made.get(k)
             array = contiguous(tables.table(b) if array is None else array)
@@ -282,13 +301,15 @@ class Program:
         sets: Mapping[str, SetData],
         rows: Mapping[str, NDArray[Any]],
         device: str = "cpu",
+        communicator: Communicator | None = None,
     ) -> OnGraph:
         """Make the sets and tables for one graph; `rows` are the integer arguments that sets depend
-        on, `device` is where the other arguments are.
+        on, `device` is where the other arguments are. A program of one rank of several needs a
+        `communicator`, whose plans are for this part of the graph.
 
         Raises:
             IndexError: an index out of range, naming the argument.
-            ValueError: the program does not run on that device.
+            ValueError: the program does not run on that device, or needs a communicator.
             MemoryError: there is no memory for the tables.
         """
         memory = self.loaded.memory(device)
@@ -296,7 +317,9 @@ class Program:
         done = structure.run_plan(self.plan, values)
         made = {k: v for k, v in done.items() if isinstance(v, SetData)}
         tables = Tables(made, self.codomains)
-        phases = {name: PhaseOnGraph(p, tables, memory) for name, p in self.phases.items()}
+        phases = {
+            name: PhaseOnGraph(p, tables, memory, communicator) for name, p in self.phases.items()
+        }
         handed: dict[str, Any] = {}
         for name, key in self.structure_rows.items():
             rows_made = done[key]

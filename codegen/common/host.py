@@ -31,8 +31,9 @@ class Phase:
     `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
     `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
     `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
-    witness, table; for devices cuts, pieces (runtime/sets/shares.py). `counts` are places of tables
-    whose lengths follow the sizes in `n`. `launches` says what each of the `kernels` does
+    witness, table; for devices cuts, pieces (runtime/sets/shares.py); comm, what is exchanged with
+    other ranks (codegen/openmp/exchange_code.py). `counts` are places of tables whose lengths
+    follow the sizes in `n`. `launches` says what each of the `kernels` does
     (codegen/common/launches.py).
     """
 

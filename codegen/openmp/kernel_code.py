@@ -86,11 +86,13 @@ class Workspace:
 
 class KernelCode:
     """Prints one nest as a static function; `names` gives the C names of the buffers and sizes it
-    uses.
+    uses. One that `polls` does so between blocks of rows, for messages that are under way.
     """
 
-    def __init__(self, nest: rows.TraverseOp, names: dict[SSAValue, str]) -> None:
-        self.nest = nest
+    def __init__(
+        self, nest: rows.TraverseOp, names: dict[SSAValue, str], *, polls: bool = False
+    ) -> None:
+        self.nest, self.polls = nest, polls
         self.schedule = Schedule(nest)
         self.stages = stages_of(nest)
         self.place: dict[SSAValue, Place] = {v: Scalar(n) for v, n in names.items()}
@@ -135,6 +137,8 @@ class KernelCode:
                     out.line(f"const int rows = (int)min64({s.block}, hi - i0);")
                     for stage in self.stages:
                         self.stage(stage)
+                    if self.polls:
+                        out.line("poll_comm(comm);")
                 for sums in self.sums.values():
                     sums.finish(out)
             self.combine_partials()

@@ -16,13 +16,14 @@ from ..common.host import Phase, Printed, is_size, nest_arguments
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
+from .exchange_code import EXCHANGE, PARAMETER, ExchangeCode
 from .kernel_code import KernelCode
 
 
-def prelude(vector_bytes: int) -> str:
-    """The support code, for one vector width."""
+def prelude(vector_bytes: int, exchanges: bool) -> str:
+    """The support code, for one vector width, with or without that of ranks."""
     folder = files("gnnc.codegen.openmp")
-    headers = ("prelude.h", "vector_math.h", "vector_power.h")
+    headers = ("prelude.h", "vector_math.h", "vector_power.h", *("comm.h",) * exchanges)
     text = "\n".join((folder / name).read_text() for name in headers)
     return f"#define VECTOR_BYTES {vector_bytes}\n{text}"
 
@@ -37,35 +38,49 @@ def print_module(module: ModuleOp) -> Printed:
     found: list[Phase] = []
     text: list[str] = []
     widths: set[int] = set()
+    exchanges = False
     functions = Functions()
     for func in phases(module):
         printer = PhasePrinter(func, functions)
         text.append(printer.text())
         found.append(printer.phase)
         widths |= printer.widths
+        exchanges |= printer.exchanges
     if len(widths) > 1:
         raise PassFailedException("nests of one module are scheduled for different vector widths")
     if not found:
         raise PassFailedException(
             "nothing to print: no function has intra ops (run lower-to-intra)"
         )
-    return Printed(prelude(widths.pop() if widths else 16) + "\n" + "\n".join(text), found)
+    head = prelude(widths.pop() if widths else 16, exchanges)
+    return Printed(head + "\n" + "\n".join(text), found)
 
 
 class PhasePrinter:
-    """Prints one phase: its kernels, then the function that runs them in order."""
+    """Prints one phase: its kernels, then the function that runs them in order, with the messages
+    between them."""
 
     def __init__(self, func: FuncOp, functions: Functions) -> None:
         self.host = PhaseHost(func, functions)
         self.phase, self.names = self.host.phase, self.host.names
         self.widths: set[int] = set()
         self.kernels: list[str] = []
-        for step in steps(func):
-            if not isinstance(step, rows.TraverseOp):
+        order = steps(func)
+        self.exchanges = any(isinstance(step, EXCHANGE) for step in order)
+        self.exchange = ExchangeCode(self.names)
+        if self.exchanges:
+            self.host.out.line(f"gnnc_comm *comm = b[{len(self.phase.buffers)}];")
+        for step in order:
+            if isinstance(step, EXCHANGE):
+                self.exchange.step(step, self.host.out)
+            elif isinstance(step, rows.TraverseOp):
+                self.kernel(step)
+            else:
                 raise PassFailedException(
                     f"{step.name} in @{self.phase.name}: C with OpenMP has no such step"
                 )
-            self.kernel(step)
+        if self.exchanges:
+            self.phase.buffers.append(self.exchange.described)
 
     def text(self) -> str:
         out = Writer()
@@ -79,7 +94,8 @@ class PhasePrinter:
 
     def kernel(self, nest: rows.TraverseOp) -> None:
         arguments = nest_arguments(nest)
-        code = KernelCode(nest, {v: self.names[v] for v in arguments})
+        polls = self.exchange.polls
+        code = KernelCode(nest, {v: self.names[v] for v in arguments}, polls=polls)
         self.widths.add(code.schedule.vector_bytes)
         body = code.body()
         written = {op.buffer for op in nest.walk() if isinstance(op, rows.WRITERS)}
@@ -88,5 +104,7 @@ class PhasePrinter:
             const = "" if v in written else "const "
             kind = "const int64_t " if is_size(v) else f"{const}{pointer(v)}restrict "
             parameters.append((kind, self.names[v]))
+        if polls:
+            parameters.append(PARAMETER)
         used = code.workspace.bytes
         self.kernels.append(self.host.step(nest, parameters, body, used, self.host.out))

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from .description import NoProgram
 from .names import BYTES, C_TYPES, CNames, literal, number
 from .placement import Placement
 from .tables import TableCode
@@ -19,7 +20,11 @@ SHARES = {"cuts": 8, "pieces": 24}
 class PhaseCode:
     """Prints a phase. `values` has the C expressions of the buffers that it takes, by name: blocks
     of the host, or what kernels have `made`; its outputs are added to both. `declared` are global
-    variables, `ready` the lines that make the phase ready for a graph, `call` those that run it."""
+    variables, `ready` the lines that make the phase ready for a graph, `call` those that run it.
+
+    Raises:
+        NoProgram: the phase exchanges rows with other ranks.
+    """
 
     def __init__(
         self,
@@ -117,6 +122,8 @@ class PhaseCode:
                 share = self.shares[k]
                 size = f"{share}.count * INT64_C({SHARES[kind]})"
                 self.ready.append(f"{target} = {self.placement.given(f'{share}.at', size)};")
+            case "comm":
+                raise NoProgram("a program without Python exchanges no rows with other ranks")
             case _:
                 array, size = self.tables.table(b)
                 self.ready.append(f"{target} = {self.placement.given(array, size)};")

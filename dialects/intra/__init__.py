@@ -5,7 +5,7 @@ It says what is parallel, what is reduced, and which index finds a row.
 
 from xdsl.ir import Dialect
 
-from . import bindings, rows
+from . import bindings, exchange, rows
 from .bindings import DomainAttr
 from .schedule import GridAttr, ScheduleAttr
 
@@ -53,6 +53,9 @@ Intra = Dialect(
         rows.SegmentOp,
         rows.StageOp,
         rows.TraverseOp,
+        exchange.MoveStartOp,
+        exchange.MoveWaitOp,
+        exchange.AllReduceOp,
     ],
     [DomainAttr, GridAttr, ScheduleAttr],
 )

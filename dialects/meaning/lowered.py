@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from ...runtime.communicator import Communicator
 from ..attributes import PHASE
 from ..inter.sets import SetEnv
 from ..inter.types import is_bool, is_float
@@ -67,9 +68,12 @@ def no_set(name: str) -> SetVal:
     raise KeyError(f"set {name}: the module has no @{STRUCTURE}")
 
 
-def run_lowered(module: ModuleOp, values: Mapping[str, Any]) -> dict[str, Array]:
+def run_lowered(
+    module: ModuleOp, values: Mapping[str, Any], communicator: Communicator | None = None
+) -> dict[str, Array]:
     """Runs the phases that a lowered module has; `values` are sets and rows by name, cotangents
-    included. Returns all outputs by name, also those that only cross.
+    included. Returns all outputs by name, also those that only cross. Without a `communicator` the
+    world has one rank.
 
     Raises KeyError where a buffer has no value, ValueError where one has another shape or a name
     is given twice, and IndexError where the program reads or writes out of bounds.
@@ -78,7 +82,7 @@ def run_lowered(module: ModuleOp, values: Mapping[str, Any]) -> dict[str, Array]
     known: dict[str, Any] = {**values, **rows}
     results: dict[str, Array] = {}
     for func in lowered_phases(module):
-        new = run_phase(func, world, known)
+        new = run_phase(func, world, known, communicator=communicator)
         if twice := [n for n in new if n in known]:
             raise ValueError(f"@{func.sym_name.data} gives {twice[0]}, which is known already")
         known |= new

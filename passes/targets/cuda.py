@@ -14,6 +14,7 @@ CUDA = replace(
     printer="gnnc.codegen.cuda.printer",
     runtime="cuda",
     vector_bytes=16,  # what one thread loads at once
+    steps=("intra.traverse",),
     tail=(
         "fuse-traversals{target=cuda}",
         "pack-members",

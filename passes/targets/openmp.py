@@ -10,7 +10,7 @@ OPENMP = Target(
     printer="gnnc.codegen.openmp.printer",
     runtime="cpu",
     vector_bytes=64,
-    steps=("intra.traverse",),
+    steps=("intra.traverse", "intra.move_start", "intra.move_wait", "intra.all_reduce"),
     tail=(
         "fuse-traversals",
         "pack-members",

@@ -11,6 +11,7 @@ REFERENCE = replace(
     name="reference",
     about="plain C99: one loop nest a step, no threads, no vectors",
     printer="gnnc.codegen.reference.printer",
+    steps=("intra.traverse",),
     # updates are written by the call itself, as openmp's mostly are: one that the runtime copies
     # into its place after the call is missed where a checkpoint stops the call early
     tail=("update-in-place", "plan-memory"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import threads, toolchain
+from .comm import Call
 from .memory import HOST, HostMemory
 
 if TYPE_CHECKING:
@@ -29,13 +30,20 @@ class CpuEntry:
     def run(
         self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
     ) -> None:
-        """Call it."""
+        """Call it. Raises what the communicator raised meanwhile."""
+        call = None
+        if (messages := phase.messages) is not None:
+            assert phase.communicator is not None  # PhaseOnGraph asks for one
+            call = Call(phase.phase.name, messages, phase.communicator)
+            pointers[messages.slot] = call.address
         self.function(
             threads.num_threads(),
             workspace,
             ctypes.addressof(phase.sizes),
             ctypes.addressof(pointers),
         )
+        if call is not None:
+            call.end()
 
 
 class CpuProgram:

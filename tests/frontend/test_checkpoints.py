@@ -66,7 +66,7 @@ def assert_same(a: Any, b: Any) -> None:
         assert a == b
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["eager", "step", pytest.param("drop-in", marks=pytest.mark.long)])
 def test_killed_while_a_checkpoint_is_written(mode: str, tmp_path: Path):
     whole, broken = killed(mode, tmp_path, *MOMENTS)
     assert whole["starts"] == [0]

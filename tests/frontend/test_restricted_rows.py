@@ -133,7 +133,8 @@ def cases(*quick):
 
 @pytest.mark.parametrize("depth", [2, 3])
 @pytest.mark.parametrize(
-    ("name", "how"), cases(("gcn", "mask"), ("sage", "index"), ("sage-max", "mask"), ("gat", "prefix"))
+    ("name", "how"),
+    cases(("gcn", "mask"), ("sage", "index"), ("sage-max", "mask"), ("gat", "prefix")),
 )
 def test_losses(name, depth, how, restricted):
     torch.manual_seed(0)
@@ -176,7 +177,8 @@ def test_dropout_draws_as_without(name, how, restricted, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), cases(("gcn", "prefix"), ("sage", "mask"), ("sage-max", "index"), ("gat", "mask"))
+    ("name", "how"),
+    cases(("gcn", "prefix"), ("sage", "mask"), ("sage-max", "index"), ("gat", "mask")),
 )
 def test_train_step(name, how, restricted):
     torch.manual_seed(0)

@@ -336,7 +336,7 @@ def related(seed: int) -> tuple[Tensor, ...]:
     return (*nodes, *edges)
 
 
-@pytest.mark.parametrize("kind", ["sage", "han"])
+@pytest.mark.parametrize("kind", ["sage", pytest.param("han", marks=pytest.mark.long)])
 def test_any_of_twenty_relations_may_be_empty(kind: str) -> None:
     torch.manual_seed(0)
     if kind == "sage":

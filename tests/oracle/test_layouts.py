@@ -61,6 +61,7 @@ def differing(case: Case) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_strides_of_fakes() -> None:
     logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     found: dict[str, list[str]] = {}

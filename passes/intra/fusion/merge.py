@@ -159,7 +159,14 @@ class Merger:
 
     def meet(self, i: int, j: int) -> bool:
         """Whether one of two nests may be done next to the other."""
-        return self.passes(j, i, j) or self.passes(i, i, j)
+        return self.goes_up(i, j) or self.passes(i, i, j)
+
+    def goes_up(self, i: int, j: int) -> bool:
+        """Whether the second may be done next to the first. Over nests only: a message that it is
+        done before starts later, and it no longer hides how long that takes.
+        """
+        between = self.order[i + 1 : j]
+        return all(isinstance(s, TraverseOp) for s in between) and self.passes(j, i, j)
 
     def passes(self, moved: int, i: int, j: int) -> bool:
         """Whether a nest may be done before, or after, the steps between `i` and `j`."""
@@ -185,7 +192,7 @@ class Merger:
     def merge(self, first: TraverseOp, second: TraverseOp) -> None:
         """One nest in the place of the two; the first stands for both from here on."""
         i, j = self.order.index(first), self.order.index(second)
-        late = not self.passes(j, i, j)
+        late = not self.goes_up(i, j)
         merge(first, second, late)
         del self.order[j]
         if late:

@@ -1,0 +1,79 @@
+"""Who carries the messages of a phase: the interpreter and compiled programs ask the same of it.
+
+Ranks run the same steps in the same order. What a plan says, how many rows go to whom, is known to
+the communicator alone; a phase knows plans by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Communicator(Protocol):
+    """One rank's part. All arrays are C-contiguous views of the phase's memory, `[rows, *row]` of
+    float32, float64, int32, int64 or bool, and stay where they are while a message is under way.
+    Methods are called from the thread that runs the phase, in the order of its steps. After the
+    first that raises none is called for the rest of the phase, which raises the same in its end:
+    from then on the arrays are left alone.
+    """
+
+    def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
+        """Begin to send the rows of `sent`, sorted by their readers, and to fill `received` with
+        those of others, sorted by their owners. At most one message of a plan is under way."""
+        ...
+
+    def wait(self, plan: str) -> None:
+        """Return once `received` is filled and `sent` may be written again."""
+        ...
+
+    def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
+        """Put the `sum`, `max` or `min` over all ranks into each array, `[1, *row]`."""
+        ...
+
+
+@runtime_checkable
+class Polling(Communicator, Protocol):
+    """One whose messages need a processor from time to time while others are computed with.
+
+    `poll` is the address of a C function `void poll(gnnc_comm *)` (codegen/openmp/comm.h), called
+    between blocks of rows while a message is under way, on the thread that runs the phase and
+    without Python's lock. `poll_state` is what it finds in `state`.
+    """
+
+    poll: int
+    poll_state: int
+
+
+@dataclass
+class Alone:
+    """A world of one rank: what it sends is what it receives. Row `plans[name][i]` of what is sent
+    arrives as row i; the rows of a plan without an entry keep their order. The rows arrive when
+    they are awaited, not before.
+    """
+
+    plans: Mapping[str, NDArray[np.int64]] = field(default_factory=dict[str, NDArray[np.int64]])
+    under_way: dict[str, tuple[NDArray[Any], NDArray[Any]]] = field(
+        default_factory=dict[str, tuple[NDArray[Any], NDArray[Any]]]
+    )
+
+    def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
+        """Raises ValueError where one rank cannot have sent what is received."""
+        want = len(self.plans[plan]) if plan in self.plans else len(sent)
+        if len(received) != want:
+            raise ValueError(
+                f"plan {plan!r}: {len(received)} rows arrive and {want} are sent to this rank, "
+                "which is alone: give a communicator"
+            )
+        self.under_way[plan] = sent, received
+
+    def wait(self, plan: str) -> None:
+        sent, received = self.under_way.pop(plan)
+        received[...] = sent[self.plans[plan]] if plan in self.plans else sent
+
+    def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
+        """The sum of one number is that number."""

@@ -1,0 +1,81 @@
+"""What a phase exchanges with other ranks, on one graph: from the entry `comm` of its buffers
+(codegen/openmp/exchange_code.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Domain = list[Any]
+Count = Callable[[Domain], int]
+"""How many rows a domain has."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An array that lies somewhere in memory, the number of rows first."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def at(self, address: int | None) -> NDArray[Any]:
+        """The array at an address, writable, which has to stay valid while it is used."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        if not size or not address:
+            return np.empty(self.shape, self.dtype)
+        memory = (ctypes.c_char * size).from_address(address)
+        return np.frombuffer(memoryview(memory).cast("B"), self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Rows that go to others, and theirs."""
+
+    plan: str
+    sent: Rows
+    received: Rows
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Single rows that are reduced over all ranks, in one message."""
+
+    kind: str
+    buffers: tuple[Rows, ...]
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a phase by the numbers that its C calls them, and the place of the functions
+    in its array of buffers.
+    """
+
+    slot: int
+    moves: tuple[Move, ...]
+    reductions: tuple[Reduction, ...]
+
+    @staticmethod
+    def of(
+        slot: int, entry: Mapping[str, Any], count: Count, dtypes: Mapping[str, Any]
+    ) -> Messages:
+        """From plain data. `dtypes` are the element types by name."""
+
+        def rows(n: int, b: Mapping[str, Any]) -> Rows:
+            return Rows((n, *b["row"]), np.dtype(dtypes[b["dtype"]]))
+
+        moves = (
+            Move(m["plan"], rows(count(m["from"]), m), rows(count(m["to"]), m))
+            for m in entry["moves"]
+        )
+        reductions = (
+            Reduction(r["kind"], tuple(rows(1, b) for b in r["buffers"]))
+            for r in entry["reductions"]
+        )
+        return Messages(slot, tuple(moves), tuple(reductions))
