@@ -1,5 +1,5 @@
-"""Tests of the frontend keep their compiled code out of the user's cache and run on one thread. Where
-the long ones run too, every pass is verified."""
+"""Tests of the frontend keep their compiled code out of the user's cache and run on one thread.
+Where the long ones run too, every pass is verified."""
 
 from collections.abc import Iterator
 
