@@ -13,6 +13,7 @@ _CLASSES = {
     "unify-sets": ("inter.unify_sets", "UnifySetsPass"),
     "dce-sets": ("inter.dce_sets", "DceSetsPass"),
     "raise": ("inter.raise_", "RaisePass"),
+    "partition": ("inter.partition", "PartitionPass"),
     "global-rows": ("inter.global_rows", "GlobalRowsPass"),
     "restrict-rows": ("inter.restrict_rows", "RestrictRowsPass"),
     "reorder-linear": ("inter.reorder_linear", "ReorderLinearPass"),

@@ -20,7 +20,7 @@ from .exchange_code import EXCHANGE, PARAMETER, ExchangeCode
 from .kernel_code import KernelCode
 
 
-def prelude(vector_bytes: int, exchanges: bool) -> str:
+def prelude(vector_bytes: int, exchanges: bool = False) -> str:
     """The support code, for one vector width, with or without that of ranks."""
     folder = files("gnnc.codegen.openmp")
     headers = ("prelude.h", "vector_math.h", "vector_power.h", *("comm.h",) * exchanges)

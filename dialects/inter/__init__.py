@@ -6,6 +6,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from .pointwise import POINTWISE_OPS
+from .ranks import RANK_OPS
 from .reduce import REDUCE_OPS
 from .shapes import SHAPE_OPS
 from .structure import STRUCTURE_OPS
@@ -14,6 +15,6 @@ from .values import VALUE_OPS
 
 Inter = Dialect(
     "inter",
-    [*STRUCTURE_OPS, *VALUE_OPS, *SHAPE_OPS, *REDUCE_OPS, *POINTWISE_OPS.values()],
+    [*STRUCTURE_OPS, *VALUE_OPS, *SHAPE_OPS, *REDUCE_OPS, *RANK_OPS, *POINTWISE_OPS.values()],
     [MapAttr, SetType, RowsType],
 )

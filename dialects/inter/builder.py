@@ -23,6 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..pointwise import POINTWISE
 from .base import Operands, Row, StructureOp, ValueOp, row_of
 from .pointwise import POINTWISE_OPS
+from .ranks import MoveOp
 from .reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
 from .sets import SetEnv
 from .shapes import BroadcastOp, ConcatOp, ContractOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
@@ -362,6 +363,12 @@ class Builder:
         where = [] if over is None else [self.set(over)]
         where += [v for v in (numbers, column) if v is not None]
         return self.emit(DropoutOp, [x, key, where], props)
+
+    # ------------------------------------------------------------ rows of several ranks
+
+    def move(self, x: SSAValue, source: SSAValue | str, target: SSAValue | str) -> SSAValue:
+        """Rows of the messages `source` as those of `target`, where they arrive."""
+        return self.emit(MoveOp, [x, self.set(source), self.set(target)])
 
     def _over(self, over: Dom | SSAValue | str) -> Dom:
         if isinstance(over, Dom):

@@ -22,8 +22,8 @@ from xdsl.interpreter import (
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..inter import ranks, shapes, structure, values
 from ..inter import reduce as reduction
-from ..inter import shapes, structure, values
 from ..inter.pointwise import POINTWISE_OPS, PointwiseOp
 from ..inter.sets import SetEnv
 from ..inter.types import (
@@ -381,6 +381,26 @@ class InterFunctions(InterpreterFunctions):
         row = np.arange(len(x)) if row is None else row
         key = int(args[1][0])
         return (philox.dropout(x, key, op.site_number, op.probability, row, column),)
+
+    # ------------------------------------------------------------ rows of several ranks
+
+    @impl(ranks.MoveOp)
+    def move(self, interp: Interpreter, op: ranks.MoveOp, args: Args) -> PythonValues:
+        w, source, target = self.world(interp, op), set_name(op.source), set_name(op.target)
+        x = self.operand(w, op.x, args[0], Dom(source))
+        y = np.empty((w.size(target), *x.shape[1:]), x.dtype)
+        sent, received = messages(w, source), messages(w, target)[:, ::-1]
+        order, places = (np.lexsort(m.T[::-1]) for m in (sent, received))
+        if not np.array_equal(sent[order], received[places]):
+            raise ValueError(f"the messages of {source} are not those that {target} waits for")
+        y[places] = x[order]
+        return (y,)
+
+
+def messages(w: World, name: str) -> Index:
+    """The ranks at both ends of each message: the one that has the row, and its peer."""
+    own = w.path(name, f"{ranks.RANK}.{ranks.PEER}")
+    return np.stack([own, w.path(name, ranks.PEER)], 1)
 
 
 PointwiseImpl = Callable[[InterFunctions, Interpreter, PointwiseOp, Args], PythonValues]

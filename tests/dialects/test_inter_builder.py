@@ -92,6 +92,12 @@ def every_op(vanilla):
         if spec.operands == "where":
             xs[0] = b.reshape(flag, (1,))
         b.pointwise(spec.name, *xs, **{p.name: 0.5 for p in spec.parameters})
+    peers, numbers = b.range(2), b.iota(b.range(2, name="K"))
+    ranks = b.attach("K", {"peer": (numbers, set_label(peers), ("mono",))})
+    zero = b.const(0, elem=i64)
+    ends = {"rank": (zero, set_label(ranks)), "peer": (zero, set_label(peers))}
+    sent = b.attach(N, ends)
+    b.move(b.at(sent, "parent", x), sent, sent)
     finish(func, h)
     return func
 

@@ -171,3 +171,10 @@ func.func @pointwise(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %y : !inter
   %l = inter.logical_not %e : !inter.rows<N, 4xi1>
   func.return
 }
+
+// CHECK-LABEL: func.func @messages
+func.func @messages(%P : !inter.set<P>, %K : !inter.set<K, peer: P mono>, %S : !inter.set<S, rank: K, peer: P>, %H : !inter.set<H, rank: K, peer: P>, %x : !inter.rows<S, 4xf32>) {
+  // CHECK-NEXT: %y = inter.move %x from %S to %H : !inter.rows<H, 4xf32>
+  %y = inter.move %x from %S to %H : !inter.rows<H, 4xf32>
+  func.return
+}

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
+from ....dialects.inter import ranks, shapes, values
 from ....dialects.inter import reduce as reductions
-from ....dialects.inter import shapes, values
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.pointwise import POINTWISE_OPS, PointwiseOp
 from ....dialects.inter.types import ONE, Dom, is_float, rows, set_name, set_type
@@ -120,6 +120,11 @@ def _to_codomain(r: Reverse, op: values.AtOp) -> SSAValue:
         d = r.b.div(d, r.b.pointwise("maximum", count, r.b.const(1.0, (), elem)))
         over = whole
     return r.b.reduce("sum", d, over, (path,))
+
+
+@derivative(ranks.MoveOp)
+def _move(r: Reverse, op: ranks.MoveOp, d: SSAValue) -> None:
+    r.put(op.x, lambda: r.b.move(d, op.target, op.source), Dom(set_name(op.source)))
 
 
 # ---------------------------------------------------------------- unions and tables

@@ -1,0 +1,54 @@
+// RUN: gnn-opt %s -p partition,verify-sets --split-input-file | filecheck %s
+
+// What remote edges read is packed and moved; sums of both parts are added.
+// CHECK-LABEL: func.func @sum(
+// CHECK-SAME: %peers: !inter.set<peers>, %ranks: !inter.set<ranks, peer: peers mono>
+// CHECK-SAME: %N_own: !inter.set<N_own, rank: ranks>
+// CHECK-SAME: %N_sent: !inter.set<N_sent, owner: N_own, rank: ranks, peer: peers, eq owner.rank = rank>
+// CHECK-SAME: %N_ghost: !inter.set<N_ghost, rank: ranks, peer: peers>
+// CHECK-SAME: %g_local: !inter.set<g_local, src: N_own, dst: N_own, eq src.rank = dst.rank>
+// CHECK-SAME: %g_remote: !inter.set<g_remote, src: N_ghost, dst: N_own, eq src.rank = dst.rank>
+// CHECK-SAME: %x: !inter.rows<N_own, 4xf32> {inter.needs_grad}
+// CHECK-SAME: %N_own_rows: !inter.rows<N_own, i64> {inter.global_rows}
+// CHECK-NEXT: %{{.*}} = inter.at %g_local[src], %x
+// CHECK-NEXT: %[[P:.*]] = inter.at %N_sent[owner], %x
+// CHECK-NEXT: %[[M:.*]] = inter.move %[[P]] from %N_sent to %N_ghost : !inter.rows<N_ghost, 4xf32>
+// CHECK-NEXT: %[[R:.*]] = inter.at %g_remote[src], %[[M]]
+// CHECK: inter.reduce sum %{{.*}} over %g_local along dst : !inter.rows<N_own, 4xf32>
+// CHECK-NEXT: inter.reduce sum %[[R]] over %g_remote along dst : !inter.rows<N_own, 4xf32>
+// CHECK-NEXT: inter.add
+func.func @sum(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32> {inter.needs_grad}) -> !inter.rows<N, 4xf32> {
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %y = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  func.return %y : !inter.rows<N, 4xf32>
+}
+
+// -----
+
+// A maximum is taken over all edges of a row at once.
+// CHECK-LABEL: func.func @max(
+// CHECK: %g_all = inter.union %g_local, %g_remote : !inter.set<g_all, dst: N_own, parts g_local g_remote>
+// CHECK-NEXT: %[[E:.*]] = inter.stack %g_all, %e_local, %e_remote : !inter.rows<g_all, f32>
+// CHECK-NEXT: inter.reduce max %[[E]] over %g_all along dst : !inter.rows<N_own, f32>
+func.func @max(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %e : !inter.rows<g, f32>) -> !inter.rows<N, f32> {
+  %y = inter.reduce max %e over %g along dst : !inter.rows<N, f32>
+  func.return %y : !inter.rows<N, f32>
+}
+
+// -----
+
+// A loop is local: remote edges have none to leave out, and none is made for ghosts.
+// CHECK-LABEL: func.func @loops(
+// CHECK: %f_local = inter.filter %g_local {no_loops}
+// CHECK-NEXT: %[[ALL:.*]] = inter.const true
+// CHECK-NEXT: %f_remote = inter.filter %g_remote, %[[ALL]]
+// CHECK-NEXT: %l_local = inter.loops %g_local
+// CHECK-NEXT: %u_local = inter.union %f_local, %l_local
+// CHECK-NEXT: %u_remote = inter.union %f_remote
+func.func @loops(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>) -> !inter.rows<N, f32> {
+  %f = inter.filter %g {no_loops} : !inter.set<f, src: N, dst: N, parent: g mono>
+  %l = inter.loops %g : !inter.set<l, src: N mono onto, dst: N mono onto>
+  %u = inter.union %f, %l : !inter.set<u, src: N onto, dst: N onto, parts f l>
+  %d = inter.count over %u along dst : !inter.rows<N, f32>
+  func.return %d : !inter.rows<N, f32>
+}

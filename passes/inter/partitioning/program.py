@@ -1,0 +1,428 @@
+"""Rewrites a function op by op: what each value is on the parts of its set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import PassFailedException
+
+from ....dialects.attributes import GLOBAL_ROWS, NAME, STATS
+from ....dialects.inter.base import StructureOp, ValueOp
+from ....dialects.inter.builder import Builder
+from ....dialects.inter.reduce import CountOp, OverAlong, ReduceOp, SoftmaxOp
+from ....dialects.inter.sets import SetEnv
+from ....dialects.inter.structure import AttachOp, FilterOp, LoopsOp, UnionOp
+from ....dialects.inter.types import (
+    UNIT,
+    Dom,
+    RowsType,
+    SetType,
+    rows,
+    set_name,
+    set_type,
+    unstrs,
+)
+from ....dialects.inter.values import AtOp, PartOp, SizeOp, StackOp
+from ....dialects.signature import (
+    Attributes,
+    arguments,
+    array_of,
+    body_ops,
+    named_function,
+    results,
+)
+from .sets import OWNER, Cut
+
+
+def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str]) -> FuncOp:
+    """The function over the rows of ranks. Linear in ops.
+
+    Raises:
+        PassFailedException: an op has no form over parts.
+    """
+    types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
+    sets = frozenset(t.label for t in types)
+    return _Program(func, sets, Cut.of(env, types, cut)).made()
+
+
+@dataclass
+class _Program:
+    func: FuncOp
+    sets: frozenset[str]
+    """Those that are arguments."""
+    cut: Cut
+    given: list[tuple[SSAValue | None, str, Attribute, Attributes]] = field(
+        default_factory=list[tuple[SSAValue | None, str, Attribute, Attributes]]
+    )
+    """The new arguments: of which old one, name, type, attributes."""
+    values: dict[SSAValue, dict[str, SSAValue]] = field(
+        default_factory=dict[SSAValue, dict[str, SSAValue]]
+    )
+    """For each old value its rows, by the new set that they are of."""
+    of_union: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Which operands of the old union the parts of a new one are."""
+    joined: dict[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
+    """The unions of local and remote edges."""
+
+    def made(self) -> FuncOp:
+        self._arguments()
+        ends: list[tuple[SSAValue, Attributes]] = []
+        attributes = {k: v for k, v in self.func.attributes.items() if k != STATS}  # of old sets
+        pairs = [(t, a) for _, _, t, a in self.given]
+        out = named_function(self.func.sym_name.data, pairs, [], [], attributes)
+        block = out.body.block
+        for (old, name, t, _), new in zip(self.given, block.args, strict=True):
+            new.name_hint = name
+            if old is not None and isinstance(t, RowsType):
+                self.values.setdefault(old, {})[t.dom.set] = new
+        self.b = Builder(SetEnv.of(out), block, vanilla=True)
+        for op in body_ops(self.func):
+            self._op(op)
+        for name, v, attrs in results(self.func):
+            ends += self._results(name, v, attrs)
+        self.b.point = InsertPoint.at_end(block)
+        Rewriter.insert_op(ReturnOp(*[v for v, _ in ends]), self.b.point)
+        result = FuncOp(
+            self.func.sym_name.data,
+            ([a.type for a in block.args], [v.type for v, _ in ends]),
+            out.detach_region(0),
+            arg_attrs=out.arg_attrs,
+            res_attrs=array_of(a for _, a in ends),
+        )
+        result.attributes.update(attributes)
+        return result
+
+    # ------------------------------------------------------------ the signature
+
+    def _arguments(self) -> None:
+        cut = self.cut
+        first = [cut.peers, cut.ranks, *(s for n in cut.nodes.values() for s in n)]
+        for name in first:
+            self._set(name)
+        numbered = [s for n in cut.nodes.values() for s in (n.own, n.ghost)]
+        for name, a, attrs in arguments(self.func):
+            t = a.type
+            if isinstance(t, SetType):
+                if t.label not in cut.nodes:
+                    for part in cut.parts[t.label]:
+                        self._set(part, attrs if part == t.label else {})
+                        if cut.is_cut(t.label):
+                            numbered.append(part)
+            elif isinstance(t, RowsType):
+                self._rows(name, a, t, attrs)
+        for name in numbered:
+            t = RowsType.get(Dom(name), (), i64)
+            self.given.append((None, f"{name}_rows", t, {GLOBAL_ROWS: UnitAttr()}))
+
+    def _set(self, name: str, attrs: Attributes | None = None) -> None:
+        self.given.append((None, name, self.cut.types[name], attrs or {}))
+
+    def _rows(self, name: str, a: SSAValue, t: RowsType, attrs: Attributes) -> None:
+        if t.dom.set == UNIT:
+            self.given.append((a, name, t, attrs))
+            return
+        parts = self.cut.parts[t.dom.set]
+        if t.dom.keys and parts != (t.dom.set,):
+            raise PassFailedException(
+                f"partition: the argument {name} lives on {t.dom}: the caller knows rows of "
+                f"{t.dom.set} alone"
+            )
+        for part in parts:
+            new = name if len(parts) == 1 else f"{name}_{_kind(part, self.cut)}"
+            own = attrs if NAME not in attrs else {**attrs, NAME: StringAttr(new)}
+            self.given.append((a, new, t.renamed({t.dom.set: part}), own))
+
+    def _results(
+        self, name: str, v: SSAValue, attrs: Attributes
+    ) -> list[tuple[SSAValue, Attributes]]:
+        """A result with the name that the caller knows; of edges as two."""
+        t = rows(v)
+        if t.dom.set == UNIT:
+            return [(self.on(v, UNIT), {**attrs, NAME: StringAttr(name)})]
+        if t.dom.keys or t.dom.set not in self.sets:
+            raise PassFailedException(
+                f"partition: a result lives on {t.dom}: the caller knows rows of arguments alone"
+            )
+        parts = self.cut.parts[t.dom.set]
+        out: list[tuple[SSAValue, Attributes]] = []
+        for part in parts:
+            value = self.b.widen(self.on(v, part), Dom(part))
+            new = name if len(parts) == 1 else f"{name}_{_kind(part, self.cut)}"
+            out.append((value, {**attrs, NAME: StringAttr(new)}))
+        return out
+
+    # ------------------------------------------------------------ values on sets
+
+    def on(self, v: SSAValue, name: str) -> SSAValue:
+        """The rows of a value as a new set has them."""
+        known = self.values[v]
+        if UNIT in known:
+            return known[UNIT]
+        if name not in known:
+            known[name] = self._brought(v, known, name)
+        return known[name]
+
+    def _brought(self, v: SSAValue, known: dict[str, SSAValue], name: str) -> SSAValue:
+        if (n := self.cut.messages(name)) is not None and n.own in known:
+            return self.b.move(self.b.at(n.sent, OWNER, known[n.own]), n.sent, n.ghost)
+        for parts, union in self.joined.items():
+            if name == union and all(p in known for p in parts):
+                return self.b.stack(union, *(known[p] for p in parts))
+            if name in parts and union in known:
+                return self.b.part(parts.index(name), union, known[union])
+        raise PassFailedException(
+            f"partition: {v.type} is needed on {name}, and is on {', '.join(known)}"
+        )
+
+    def join(self, s: str, op: ValueOp, keys: Sequence[str]) -> str:
+        """The one set that has all rows of an old set, for an op that groups them by `keys`."""
+        parts = self.cut.parts[s]
+        if len(parts) == 1:
+            return parts[0]
+        if parts not in self.joined:
+            self.joined[parts] = set_name(self.b.union(*parts, name=f"{s}_all"))
+        maps = set_type(self.b.set(self.joined[parts])).map_dict()
+        if far := [k for k in keys if k.split(".")[0] not in maps]:
+            raise PassFailedException(
+                f"partition: {op.name} groups rows of {s} by {far[0]}, those of one group may be "
+                "on several ranks: only sums, means and counts along one map have parts"
+            )
+        return self.joined[parts]
+
+    def put(self, v: SSAValue, new: SSAValue) -> None:
+        new.name_hint = new.name_hint or v.name_hint
+        self.values.setdefault(v, {})[rows(new).dom.set] = new
+
+    def set_for(self, s: str, part: str, at: str) -> SSAValue:
+        """The set operand `s` of an op over the set `at`, whose part is computed."""
+        if s == at:
+            return self.b.set(part)
+        if self.cut.parts[s] != (s,):
+            raise PassFailedException(f"partition: an op over {at} asks for the cut set {s}")
+        return self.b.set(s)
+
+    # ------------------------------------------------------------ ops
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case StructureOp():
+                self._structure(op)
+            case AtOp():
+                self._at(op)
+            case OverAlong():
+                self._reduction(op)
+            case StackOp():
+                self._stack(op)
+            case PartOp():
+                self._part(op)
+            case SizeOp():
+                sizes = [self.b.size(p) for p in self.cut.parts[set_name(op.set)]]
+                self.put(op.results[0], _sum(self.b, sizes))
+            case ValueOp():
+                self._by_row(op)
+            case _:
+                raise PassFailedException(f"partition: {op.name} has no form over parts")
+
+    def _by_row(self, op: ValueOp) -> None:
+        s = op.type.dom.set
+        if s == UNIT:
+            named = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
+            at = named[0] if named else UNIT
+            if at != UNIT and (self.cut.parts[at] != (at,) or self.cut.is_cut(at)):
+                raise PassFailedException(f"partition: {op.name} of the cut set {at}")
+            self._again(op, at, at)
+            return
+        keys = op.type.dom.keys
+        parts = self.cut.parts[s] if len(keys) < 2 else (self.join(s, op, keys),)
+        for part in parts:
+            self._again(op, s, part)
+
+    def _again(self, op: ValueOp, s: str, part: str) -> None:
+        new = op.clone()
+        new.operands = [
+            self.set_for(set_name(x), part, s) if isinstance(x.type, SetType) else self.on(x, part)
+            for x in op.operands
+        ]
+        if s != part:
+            Rewriter.replace_value_with_new_type(new.results[0], op.type.renamed({s: part}))
+        new.verify_()
+        self.put(op.results[0], self.b.insert(new))
+
+    def _at(self, op: AtOp) -> None:
+        for part in self.cut.parts[set_name(op.set)]:
+            x = self.on(op.x, self.b.env.codomain(part, op.path.data))
+            otherwise = None if op.otherwise is None else self.on(op.otherwise, part)
+            self.put(op.results[0], self.b.at(part, op.path.data, x, otherwise))
+
+    def _stack(self, op: StackOp) -> None:
+        for union in self.cut.parts[set_name(op.set)]:
+            names = set_type(self.b.set(union)).part_names
+            xs = [op.xs[i] for i in self.of_union[union]]
+            new = self.b.stack(union, *map(self.on, xs, names))
+            self.put(op.results[0], new)
+
+    def _part(self, op: PartOp) -> None:
+        for union in self.cut.parts[set_name(op.set)]:
+            for j, i in enumerate(self.of_union[union]):
+                if i == op.index.data:
+                    self.put(op.results[0], self.b.part(j, union, self.on(op.x, union)))
+
+    # ------------------------------------------------------------ reductions
+
+    def _reduction(self, op: OverAlong) -> None:
+        s, along = op.over.set, op.along_keys
+        parts = self.cut.parts[s]
+        sums = isinstance(op, CountOp) or (
+            isinstance(op, ReduceOp) and op.kind.data in ("sum", "mean")
+        )
+        if len(parts) > 1 and sums and not op.over.keys and len(along) < 2:
+            self.put(op.results[0], self._of_parts(op, parts))
+            return
+        if isinstance(op, ReduceOp) and op.kind.data == "last" and parts != (s,):
+            raise PassFailedException(
+                f"partition: reduce last over {s}: its rows have no order across ranks"
+            )
+        over = Dom(self.join(s, op, (*op.over.keys, *along)), op.over.keys)
+        self.put(op.results[0], self._once(op, over))
+
+    def _once(self, op: OverAlong, over: Dom) -> SSAValue:
+        along = op.along_keys
+        if isinstance(op, CountOp):
+            return self.b.count(over, along, op.type.elem)
+        if isinstance(op, SoftmaxOp):
+            return self.b.softmax(self.on(op.x, over.set), over, along)
+        assert isinstance(op, ReduceOp)
+        return self.b.reduce(
+            op.kind.data,
+            self.on(op.x, over.set),
+            over,
+            along,
+            None if op.otherwise is None else self.on(op.otherwise, op.type.dom.set),
+            op.zero_ties is not None,
+            op.every is not None,
+        )
+
+    def _of_parts(self, op: OverAlong, parts: Sequence[str]) -> SSAValue:
+        """A sum, count or mean over local and remote edges."""
+        b, elem = self.b, op.type.elem
+        counts = [self._home(b.count(p, op.along_keys, elem), op) for p in parts]
+        if isinstance(op, CountOp):
+            return _sum(b, counts)
+        assert isinstance(op, ReduceOp)
+        each = [b.reduce("sum", self.on(op.x, p), p, op.along_keys) for p in parts]
+        total = _sum(b, [self._home(v, op) for v in each])
+        if op.kind.data == "sum":
+            return total
+        divisor = b.pointwise("maximum", _sum(b, counts), b.const(1.0, (), elem))
+        return b.div(total, b.reshape(divisor, (1,) * len(op.type.dims)))
+
+    def _home(self, v: SSAValue, op: OverAlong) -> SSAValue:
+        """Sums for ghosts, moved to the rows that these are."""
+        n = self.cut.messages(rows(v).dom.set)
+        if n is None:
+            return v
+        return self.b.reduce("sum", self.b.move(v, n.ghost, n.sent), n.sent, (OWNER,))
+
+    # ------------------------------------------------------------ structure
+
+    def _structure(self, op: StructureOp) -> None:
+        label = op.set_type.label
+        sources = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
+        if all(self.cut.parts[s] == (s,) and not self.cut.is_cut(s) for s in sources):
+            self._as_it_is(op, label)
+            return
+        match op:
+            case FilterOp():
+                made = [self._filter(op, p, label) for p in self.cut.parts[sources[0]]]
+            case LoopsOp():
+                local = self.cut.parts[sources[0]][0]
+                remaining = op.remaining is not None
+                made = [self.b.loops(local, remaining=remaining, name=self._name(label, local))]
+            case UnionOp():
+                made = self._union(sources, label)
+            case AttachOp():
+                made = [self._attach(op, p, label) for p in self.cut.parts[sources[0]]]
+            case _:
+                raise PassFailedException(f"partition: {op.name} of the cut set {sources[0]}")
+        for v in made:
+            self.cut.types[set_name(v)] = set_type(v)
+        self.cut.parts[label] = tuple(map(set_name, made))
+
+    def _name(self, label: str, part: str) -> str:
+        return self.b.fresh(f"{label}_{_kind(part, self.cut)}")
+
+    def _as_it_is(self, op: StructureOp, label: str) -> None:
+        new = op.clone()
+        new.operands = [
+            self.b.set(set_name(x)) if isinstance(x.type, SetType) else self.on(x, rows(x).dom.set)
+            for x in op.operands
+        ]
+        self.b.env.add(self.b.insert(new))
+        self.cut.parts[label] = (label,)
+        self.cut.types[label] = op.set_type
+
+    def _filter(self, op: FilterOp, part: str, label: str) -> SSAValue:
+        name, far = self._name(label, part), part in self.cut.remote
+        if op.mask is not None:
+            made = self.b.filter(part, self.on(op.mask, part), name=name)
+        elif far:  # no remote edge is a loop
+            made = self.b.filter(part, self.b.const(1, (), i1), name=name)
+        else:
+            made = self.b.filter(part, no_loops=True, name=name)
+        if far:
+            self.cut.remote.add(set_name(made))
+        return made
+
+    def _union(self, sources: Sequence[str], label: str) -> list[SSAValue]:
+        made: list[SSAValue] = []
+        for far in (False, True):
+            pairs = [
+                (i, p)
+                for i, s in enumerate(sources)
+                for p in self.cut.parts[s]
+                if (p in self.cut.remote) == far
+            ]
+            if pairs:
+                v = self.b.union(*(p for _, p in pairs), name=self._name(label, pairs[0][1]))
+                self.of_union[set_name(v)] = [i for i, _ in pairs]
+                made.append(v)
+                if far:
+                    self.cut.remote.add(set_name(v))
+        return made
+
+    def _attach(self, op: AttachOp, part: str, label: str) -> SSAValue:
+        new = op.new_maps()
+        for k, m in new.items():
+            if self.cut.parts[m.codomain] != (m.codomain,) or self.cut.is_cut(m.codomain):
+                raise PassFailedException(
+                    f"partition: the map {k} of {label} is computed and leads to the cut set "
+                    f"{m.codomain}: give the set as an argument"
+                )
+        pairs = zip(unstrs(op.labels), op.xs, strict=True)
+        maps = {k: (self.on(x, part), new[k].codomain, new[k].flags) for k, x in pairs}
+        made = self.b.attach(
+            part,
+            maps,
+            pairs=op.set_type.pair_keys,
+            name=self._name(label, part),
+            checked=op.checked is not None,
+        )
+        if part in self.cut.remote:
+            self.cut.remote.add(set_name(made))
+        return made
+
+
+def _kind(part: str, cut: Cut) -> str:
+    return "remote" if part in cut.remote else "local"
+
+
+def _sum(b: Builder, values: Sequence[SSAValue]) -> SSAValue:
+    total, *others = values
+    for v in others:
+        total = b.add(total, v)
+    return total

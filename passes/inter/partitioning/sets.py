@@ -1,0 +1,137 @@
+"""What each set of a program becomes on ranks: parts with owned rows, ghosts, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from xdsl.utils.exceptions import PassFailedException
+
+from ....dialects.inter.ranks import PEER, RANK
+from ....dialects.inter.sets import SetEnv
+from ....dialects.inter.types import Map, SetType
+
+OWNER = "owner"
+"""The map of a row that is sent to the owned row that it is."""
+
+
+class Nodes(NamedTuple):
+    """The sets of some nodes: owned, sent to others, and read of others."""
+
+    own: str
+    sent: str
+    ghost: str
+
+
+@dataclass
+class Cut:
+    """Sets by their old names.
+
+    `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
+    rows are, the local one first: one set, or local and remote edges. `remote` are those that lead
+    from ghosts, `names` the names that are taken.
+    """
+
+    ranks: str
+    peers: str
+    nodes: dict[str, Nodes] = field(default_factory=dict[str, Nodes])
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    remote: set[str] = field(default_factory=set[str])
+    types: dict[str, SetType] = field(default_factory=dict[str, SetType])
+
+    # ------------------------------------------------------------ arguments
+
+    @staticmethod
+    def of(env: SetEnv, arguments: Iterable[SetType], cut: Iterable[str]) -> Cut:
+        """The sets of a function's arguments, in an order in which maps lead back.
+
+        Raises:
+            PassFailedException: a set has maps into cut sets in a way that is not known here.
+        """
+        made = Cut(env.fresh("ranks"), env.fresh("peers"))
+        made.types[made.peers] = SetType.get(made.peers)
+        made.types[made.ranks] = SetType.get(made.ranks, {PEER: Map(made.peers, ("mono",))})
+        for name in cut:
+            made.add_nodes(env, name)
+        for t in arguments:
+            if t.label not in made.nodes:
+                made.add_argument(env, t)
+        return made
+
+    def add_nodes(self, env: SetEnv, name: str) -> None:
+        if name in self.nodes:
+            return
+        own, sent, ghost = (env.fresh(f"{name}_{k}") for k in ("own", "sent", "ghost"))
+        self.nodes[name] = Nodes(own, sent, ghost)
+        self.parts[name] = (own,)
+        self.remote.add(ghost)
+        old = env.info(name).maps
+        if lost := [k for k, m in old.items() if m.codomain in self.nodes or k in (RANK, PEER)]:
+            raise PassFailedException(
+                f"partition: the map {lost[0]} of {name} leads to rows that may be of another rank"
+            )
+        kept = {k: _here(m) for k, m in old.items()}
+        mine, at = {RANK: Map(self.ranks)}, {RANK: Map(self.ranks), PEER: Map(self.peers)}
+        self.types[own] = SetType.get(own, kept | mine)
+        eqs = [(f"{OWNER}.{RANK}", RANK)]
+        self.types[sent] = SetType.get(sent, {OWNER: Map(own)} | at, eqs=eqs)
+        self.types[ghost] = SetType.get(ghost, kept | at)
+
+    def add_argument(self, env: SetEnv, t: SetType) -> None:
+        """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
+        into = [k for k, m in t.map_dict().items() if m.codomain in self.nodes]
+        for k, m in t.map_dict().items():
+            if k not in into and len(self.parts.get(m.codomain, ())) > 1:
+                raise PassFailedException(
+                    f"partition: the map {k} of {t.label} leads to the edges {m.codomain}, which "
+                    "may be of another rank"
+                )
+        if not into:
+            self.parts[t.label] = (t.label,)
+            self.types[t.label] = t
+        elif len(into) == 1:
+            self._add_part(env, t, t.label, {into[0]: False}, into[0])
+        elif set(into) == {"src", "dst"}:
+            self._add_part(env, t, f"{t.label}_local", {"src": False, "dst": False}, "dst")
+            self._add_part(env, t, f"{t.label}_remote", {"src": True, "dst": False}, "dst")
+        else:
+            raise PassFailedException(
+                f"partition: the maps {', '.join(into)} of {t.label} lead to cut sets: one may, or "
+                "src and dst"
+            )
+
+    def _add_part(
+        self, env: SetEnv, t: SetType, hint: str, far: dict[str, bool], home: str
+    ) -> None:
+        """One part of a set: `far` are its maps into cut sets, and whether they lead to ghosts."""
+        name = hint if hint == t.label else env.fresh(hint)
+        maps: dict[str, Map] = {}
+        for k, m in t.map_dict().items():
+            ends = self.nodes[m.codomain] if k in far else None
+            end = m.codomain if ends is None else ends.ghost if far[k] else ends.own
+            maps[k] = Map(end, _here(m).flags)
+        eqs = [(f"{k}.{RANK}", f"{home}.{RANK}") for k in far if k != home]
+        local = [] if any(far.values()) else list(t.equations)
+        self.parts[t.label] = (*self.parts.get(t.label, ()), name)
+        self.types[name] = SetType.get(name, maps, (), [*local, *eqs], t.pair_keys)
+        if any(far.values()):
+            self.remote.add(name)
+
+    # ------------------------------------------------------------ questions
+
+    def is_cut(self, name: str) -> bool:
+        """Whether ranks have different rows of a set."""
+        return self.parts[name] != (name,) or any(
+            m.codomain in {n for x in self.nodes.values() for n in x}
+            for m in self.types[name].map_dict().values()
+        )
+
+    def messages(self, ghost: str) -> Nodes | None:
+        """The sets of nodes whose ghosts a set is."""
+        return next((n for n in self.nodes.values() if n.ghost == ghost), None)
+
+
+def _here(m: Map) -> Map:
+    """A map as one rank has it: its rows need not have all images."""
+    return Map(m.codomain, tuple(f for f in m.flags if f != "onto"))

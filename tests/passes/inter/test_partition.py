@@ -1,0 +1,187 @@
+"""A program over the rows of ranks gives what the program on the whole graph gives, forward and
+backward, however nodes lie on ranks."""
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.exceptions import PassFailedException
+
+from gnnc.dialects.meaning import SetVal, run
+from gnnc.dialects.meaning.check import parse_module
+from gnnc.dialects.meaning.graphs import random_arguments
+from gnnc.dialects.signature import arguments, results
+from gnnc.passes.driver.pipelines import passes_of
+from gnnc.passes.inter.autodiff import AutodiffPass
+from gnnc.passes.inter.global_rows import GlobalRowsPass
+from gnnc.passes.inter.partition import PartitionPass
+
+from ..meaning import changed
+from ..programs import PROGRAMS
+from ..random_programs import Drawer
+from ..ranked import Ranked
+from ..small_programs import PROGRAMS as SMALL
+
+CUT = (PartitionPass(), GlobalRowsPass())
+OPTIMIZED = tuple(
+    passes_of(
+        "unify-sets,canonicalize,cse,reorder-linear,canonicalize,cse,dce-sets,infer-domains,"
+        "widen-domains,autodiff,canonicalize,cse,dce-sets,expand-softmax,reorder-linear,"
+        "canonicalize,cse,dce-sets,widen-domains,plan-saves"
+    )
+)
+KINDS = ("sum", "mean", "max", "min", "mul")
+REFUSED = {
+    "may be on several ranks": (
+        "readout",
+        "else of pairs",
+        "a value in two sums",
+        *(f"reduce {k} over seen nodes" for k in KINDS),
+    ),
+    "the caller knows": (
+        "along in another order",
+        "counts",
+        "softmax of pairs",
+        "else",
+        "else of one row",
+        "stack and part",
+        *(f"reduce {k} over pairs" for k in KINDS),
+        *(f"reduce {k} into pairs" for k in KINDS),
+    ),
+    "no order across ranks": ("last",),
+}
+"""Programs that have no form over parts, by what is said of them."""
+ALL = {**PROGRAMS, **SMALL}
+
+
+def function(module: ModuleOp) -> FuncOp:
+    func = module.body.block.first_op
+    assert isinstance(func, FuncOp)
+    return func
+
+
+def names_of(func: FuncOp) -> list[str]:
+    return [n for n, _, _ in arguments(func)]
+
+
+def assert_same(plain: ModuleOp, whole: ModuleOp, cut: ModuleOp, seed: int, ranks: int) -> None:
+    """`whole` and `cut` are made of `plain`; `cut` is partitioned."""
+    before, after, rng = function(whole), function(cut), np.random.default_rng(seed)
+    named = dict(zip(names_of(before), random_arguments(before, rng), strict=True))
+    sets = {n: x for n, x in named.items() if isinstance(x, SetVal)}
+    graph = Ranked(
+        function(plain), ranks, sets, {n: rng.integers(0, ranks, s.n) for n, s in sets.items()}
+    )
+    plain_results = run(whole, before.sym_name.data, *named.values())
+    wanted = dict(zip([n for n, _, _ in results(before)], plain_results, strict=True))
+    got = run(cut, after.sym_name.data, *graph.arguments(after, named))
+    for name, x in graph.results(after, got).items():
+        np.testing.assert_allclose(x, wanted.pop(name), rtol=1e-8, atol=1e-8, err_msg=name)
+    assert not wanted
+
+
+def check(plain: ModuleOp, seed: int) -> None:
+    cut = changed(plain, *CUT)
+    whole = changed(plain, AutodiffPass())
+    for ranks in (1, 3):
+        assert_same(plain, plain, cut, seed, ranks)
+        assert_same(plain, whole, changed(cut, AutodiffPass()), seed, ranks)
+    assert_same(plain, whole, changed(cut, *OPTIMIZED), seed, 4)
+
+
+def names() -> list[str]:
+    refused = {n for names in REFUSED.values() for n in names}
+    return [n for n in ALL if n not in refused]
+
+
+@pytest.mark.parametrize("name", names())
+def test_programs(name: str) -> None:
+    check(parse_module(ALL[name]), 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", names())
+def test_programs_on_more_graphs(name: str) -> None:
+    for seed in range(1, 12):
+        check(parse_module(ALL[name]), seed)
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+    for name in REFUSED[what]:
+        with pytest.raises(PassFailedException, match=f"partition: .*{what}"):
+            changed(parse_module(ALL[name]), *CUT)
+
+
+def check_random(seeds: range) -> int:
+    """How many of the programs that are drawn have a form over parts, and the same meaning."""
+    done = 0
+    for seed in seeds:
+        plain = Drawer(seed).module()
+        try:
+            changed(plain, *CUT)
+        except PassFailedException as error:
+            assert "may be on several ranks" in str(error)
+            continue
+        check(plain, seed)
+        done += 1
+    return done
+
+
+def test_random_programs() -> None:
+    assert check_random(range(8)) >= 4
+
+
+@pytest.mark.long
+def test_many_random_programs() -> None:
+    assert check_random(range(8, 300)) >= 150
+
+
+def test_messages_that_nobody_waits_for() -> None:
+    text = """
+    func.func @f(%P : !inter.set<P>, %K : !inter.set<K, peer: P mono>,
+        %S : !inter.set<S, rank: K, peer: P>, %H : !inter.set<H, rank: K, peer: P>,
+        %x : !inter.rows<S, f64>) -> !inter.rows<H, f64> {
+      %y = inter.move %x from %S to %H : !inter.rows<H, f64>
+      func.return %y : !inter.rows<H, f64>
+    }"""
+    module, ranks = parse_module(text), SetVal(2, {"peer": np.arange(2)})
+    ab, ba = np.array([0, 1, 0]), np.array([1, 0, 1])
+    sent = SetVal(3, {"rank": ab, "peer": ba})
+    x = np.array([[1.0], [2.0], [3.0]])[:, 0]
+    waiting = SetVal(3, {"rank": np.array([0, 1, 1]), "peer": np.array([1, 0, 0])})
+    (y,) = run(module, "f", SetVal(2), ranks, sent, waiting, x)
+    np.testing.assert_array_equal(y, [2.0, 1.0, 3.0])
+    wrong = SetVal(3, {"rank": ba, "peer": ba})
+    with pytest.raises(ValueError, match="the messages of S are not those that H waits for"):
+        run(module, "f", SetVal(2), ranks, sent, wrong, x)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "func.func @f(%N : !inter.set<N>, %x : !inter.rows<N, f64>) -> !inter.rows<N, f64> {\n"
+            "  func.return %x : !inter.rows<N, f64>\n}",
+            "says what nodes are: name them by `sets`",
+        ),
+        (
+            "func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N, via: N>) {\n"
+            "  func.return\n}",
+            "the maps src, dst, via of g lead to cut sets",
+        ),
+        (
+            "func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,"
+            " %i : !inter.rows<g, i64>, %x : !inter.rows<N, f64>) -> !inter.rows<unit, f64> {\n"
+            "  %h = inter.attach %g (next = %i)"
+            " : !inter.set<h, src: N, dst: N, next: N, parent: g mono onto>\n"
+            "  %y = inter.at %h[next], %x : !inter.rows<h, f64>\n"
+            "  %s = inter.reduce sum %y over %h along () : !inter.rows<unit, f64>\n"
+            "  func.return %s : !inter.rows<unit, f64>\n}",
+            "the map next of h is computed and leads to the cut set N",
+        ),
+    ],
+)
+def test_what_is_not_cut(text: str, message: str) -> None:
+    with pytest.raises(PassFailedException, match=message):
+        changed(parse_module(text), PartitionPass())

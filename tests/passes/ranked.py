@@ -1,0 +1,158 @@
+"""Graphs cut among ranks: arguments and results of a partitioned program, all ranks together, and
+those of the program that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+
+from gnnc.dialects.inter.sets import SetEnv
+from gnnc.dialects.inter.types import RowsType, SetType
+from gnnc.dialects.meaning import SetVal
+from gnnc.dialects.signature import arguments, results
+from gnnc.passes.inter.partition import nodes_of
+from gnnc.passes.inter.partitioning.sets import Cut, Nodes
+
+Index = np.ndarray[Any, Any]
+PARTS = ("_local", "_remote")
+
+
+@dataclass
+class Ranked:
+    """A graph on ranks; `owner` has the rank of each node by its set. `rows` says for each new set
+    which rows of the old one it has, those of one rank after the other."""
+
+    func: FuncOp
+    ranks: int
+    given: Mapping[str, SetVal]
+    owner: Mapping[str, Index]
+    rows: dict[str, Index] = field(default_factory=dict[str, Index])
+    sets: dict[str, SetVal] = field(default_factory=dict[str, SetVal])
+
+    def __post_init__(self) -> None:
+        self.types = [a.type for a in self.func.body.block.args if isinstance(a.type, SetType)]
+        self.cut = Cut.of(SetEnv.of(self.func), self.types, nodes_of(self.func))
+        numbers = np.arange(self.ranks)
+        self.sets[self.cut.peers] = SetVal(self.ranks)
+        self.sets[self.cut.ranks] = SetVal(self.ranks, {"peer": numbers})
+        for name, nodes in self.cut.nodes.items():
+            self._nodes(name, nodes)
+        for t in self.types:
+            if t.label not in self.cut.nodes:
+                self._edges(t)
+
+    def _nodes(self, name: str, nodes: Nodes) -> None:
+        old, owner = self.given[name], self.owner[name]
+        own = np.argsort(owner, kind="stable")
+        place = np.argsort(own)
+        pairs = self._read_by_others(name)
+        reader, node = pairs.T
+        sent = np.lexsort((node, reader, owner[node]))
+        ghost = np.lexsort((node, owner[node], reader))
+        kept = self.cut.types[nodes.own].map_dict().keys() & old.maps.keys()
+        self.rows[nodes.own], self.rows[nodes.ghost] = own, node[ghost]
+        self.sets[nodes.own] = self._set(nodes.own, own, old, kept, {"rank": owner[own]})
+        maps = {"rank": reader[ghost], "peer": owner[node[ghost]]}
+        self.sets[nodes.ghost] = self._set(nodes.ghost, node[ghost], old, kept, maps)
+        maps = {"owner": place[node[sent]], "rank": owner[node[sent]], "peer": reader[sent]}
+        self.sets[nodes.sent] = SetVal(len(sent), maps)
+
+    def _read_by_others(self, name: str) -> Index:
+        """Each (rank, node of another rank) of which the rank reads the node."""
+        pairs = [np.zeros((0, 2), np.int64)]
+        for t in self.types:
+            maps = t.map_dict()
+            if "src" in maps and maps["src"].codomain == name and len(self.cut.parts[t.label]) > 1:
+                src, home = self.given[t.label].maps["src"], self._home(t)
+                far = self.owner[name][src] != home
+                pairs.append(np.stack([home, src], 1)[far])
+        return np.unique(np.concatenate(pairs), axis=0)
+
+    def _home(self, t: SetType) -> Index:
+        """The rank of each row of a set: that of its end."""
+        into = [k for k, m in t.map_dict().items() if m.codomain in self.cut.nodes]
+        key = "dst" if "dst" in into else into[0]
+        return self.owner[t.map_dict()[key].codomain][self.given[t.label].maps[key]]
+
+    def _edges(self, t: SetType) -> None:
+        old, parts = self.given[t.label], self.cut.parts[t.label]
+        if not self.cut.is_cut(t.label):
+            self.sets[t.label] = old
+            return
+        home = self._home(t)
+        order = np.argsort(home, kind="stable")
+        if len(parts) == 1:
+            chosen = [order]
+        else:
+            nodes = t.map_dict()["src"].codomain
+            local = (self.owner[nodes][old.maps["src"]] == home)[order]
+            chosen = [order[local], order[~local]]
+        for part, rows in zip(parts, chosen, strict=True):
+            self.rows[part] = rows
+            maps = {
+                k: self._places(k, m.codomain, old.maps[k][rows], home[rows])
+                for k, m in self.cut.types[part].map_dict().items()
+            }
+            self.sets[part] = SetVal(len(rows), maps)
+
+    def _places(self, label: str, codomain: str, nodes: Index, home: Index) -> Index:
+        """Rows of the old codomain as rows of the new one."""
+        for name, sets in self.cut.nodes.items():
+            if codomain == sets.own:
+                return np.argsort(self.rows[sets.own])[nodes]
+            if codomain == sets.ghost:
+                size = max(1, self.given[name].n)
+                known = self.sets[sets.ghost].maps["rank"] * size + self.rows[sets.ghost]
+                order = np.argsort(known)
+                return order[np.searchsorted(known, home * size + nodes, sorter=order)]
+        return nodes
+
+    def _set(
+        self, name: str, rows: Index, old: SetVal, kept: Any, new: Mapping[str, Index]
+    ) -> SetVal:
+        every = {**{k: old.maps[k][rows] for k in kept}, **new}
+        return SetVal(len(rows), {k: every[k] for k in self.cut.types[name].map_dict()})
+
+    # ------------------------------------------------------------ values
+
+    def arguments(self, after: FuncOp, args: Mapping[str, Any]) -> list[Any]:
+        """The arguments of the partitioned function, from those of the old one by name."""
+        out: list[Any] = []
+        for name, a, _ in arguments(after):
+            if isinstance(a.type, SetType):
+                out.append(self.sets[a.type.label])
+                continue
+            assert isinstance(a.type, RowsType)
+            s = a.type.dom.set
+            if name == f"{s}_rows":
+                out.append(self.rows[s])
+            elif s in self.rows:
+                out.append(args[name if name in args else without_part(name)][self.rows[s]])
+            else:
+                out.append(args[name])
+        return out
+
+    def results(self, after: FuncOp, values: Sequence[Any]) -> dict[str, Any]:
+        """The results of a partitioned function in the order of the old rows, by name."""
+        out: dict[str, Any] = {}
+        old = {part: name for name, parts in self.cut.parts.items() for part in parts}
+        for (name, v, _), x in zip(results(after), values, strict=True):
+            assert isinstance(v.type, RowsType)
+            s = v.type.dom.set
+            if s not in self.rows:
+                out[name] = x
+                continue
+            key = without_part(name) if len(self.cut.parts[old[s]]) > 1 else name
+            shape = (self.given[old[s]].n, *x.shape[1:])
+            out.setdefault(key, np.zeros(shape, x.dtype))[self.rows[s]] = x
+        return out
+
+
+def without_part(name: str) -> str:
+    for part in PARTS:
+        name = name.removesuffix(part)
+    return name
