@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from gnnc.runtime.communicator import Communicator
 from gnnc.runtime.memory import Memory
 from gnnc.runtime.program import Phase, PhaseOnGraph
 from gnnc.runtime.sets.tables import Tables
@@ -77,8 +78,10 @@ def call_separately(phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, An
 class SeparatePhase(PhaseOnGraph):
     """A phase whose calls take memory of their own for each buffer."""
 
-    def __init__(self, phase: Phase, tables: Tables, memory: Memory) -> None:
-        super().__init__(phase, tables, memory)
+    def __init__(
+        self, phase: Phase, tables: Tables, memory: Memory, communicator: Communicator | None
+    ) -> None:
+        super().__init__(phase, tables, memory, communicator)
         self.tables = tables
 
     def call(self, addresses: Mapping[int, int]) -> None:

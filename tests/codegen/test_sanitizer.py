@@ -26,7 +26,7 @@ from codegen.shared import SMALL
 from gnnc.codegen.openmp import printer
 
 plain, load = printer.prelude, "(*(const T *)(p))"
-printer.prelude = lambda size: plain(size).replace(load, load.replace("(p)", "((p) + 99)"))
+printer.prelude = lambda *how: plain(*how).replace(load, load.replace("(p)", "((p) + 99)"))
 case = Case.of(SMALL["reduce sum"], sanitize=True)
 case.run(case.values(4, {"N": 9, "g": 30}), call=call_separately)
 """
