@@ -20,7 +20,12 @@ dgl = pytest.importorskip("dgl", reason="dgl has no wheel for this Python or mac
 importlib.import_module("dgl.nn.pytorch")
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+QUICK = {"gcn", "sage-pool", "gat", "rgcn-hetero", "hgt", "attention-graphs", "links", "blocks"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in FAMILIES]
+)
 def test_losses(name: str) -> None:
     torch.manual_seed(0)
     eager = FAMILIES[name](dgl)

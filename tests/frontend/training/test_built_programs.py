@@ -29,7 +29,9 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["gcn", pytest.param("sage", marks=LONG), "gin", "gat"])
+@pytest.mark.parametrize(
+    "kind", ["gcn", pytest.param("sage", marks=LONG), pytest.param("gin", marks=LONG), "gat"]
+)
 def test_losses(kind: str, tmp_path: Path):
     """With dropout, so the masks are Python's too; gin has running statistics."""
     theirs = printed(masked, graph(), kind)
