@@ -84,6 +84,17 @@ LITERALS = {
 """Bounds of intervals: from the start, and (j) from the end."""
 
 CASES: dict[str, list[str]] = {
+    "move": [
+        """
+        %peers = inter.range 1 : !inter.set<peers>
+        %zero = inter.const 0 : !inter.rows<unit, i64>
+        %number = inter.const 1.0 : !inter.rows<unit, f64>
+        %ranks = inter.attach %peers (peer = %zero)
+          : !inter.set<ranks, peer: peers, parent: peers mono onto>
+        %sent = inter.attach %N (rank = %zero, peer = %zero)
+          : !inter.set<sent, rank: ranks, peer: peers, parent: N mono onto>
+        %a = inter.move %number from %sent to %sent : !inter.rows<sent, f64>"""
+    ],
     "filter": [
         f"%a = inter.filter %g {{no_loops}} : {FILTER}",
         f"%a = inter.filter %g, %m : {FILTER}",
@@ -168,7 +179,7 @@ CASES: dict[str, list[str]] = {
         f"%a = inter.dropout %f, %one over %g {{p = 0.5, site = 0}} : {out('g, 3xf64')}"
     ],
 }  # fmt: skip
-REFUSED = ("contract", "softmax", "dropout")
+REFUSED = ("contract", "softmax", "dropout", "move")
 """Not computed while sets are made; nor are pointwise ops without a step."""
 
 
