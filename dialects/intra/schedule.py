@@ -63,12 +63,12 @@ class Decisions(ParametrizedAttribute):
 
     def numbers_in_vector(self, element_bytes: int) -> int:
         """How many numbers of a padded row are read at once, past its end too."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} says nothing of vectors: define numbers_in_vector")
 
     def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
         """Whether the matrix of a product is copied into panels before it is used; its rows have
         `columns` numbers, `in_order` says whether they lie as the panels do."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} says nothing of panels: define packs")
 
 
 @irdl_attr_definition

@@ -29,8 +29,8 @@ class Cut:
     """Sets by their old names.
 
     `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
-    rows are, the local one first: one set, or local and remote edges. `remote` are those that lead
-    from ghosts, `names` the names that are taken.
+    rows are, the local one first: one set, or local and remote edges. `remote` are the ghosts, and
+    the edges that lead from them.
     """
 
     ranks: str
@@ -49,6 +49,8 @@ class Cut:
         Raises:
             PassFailedException: a set has maps into cut sets in a way that is not known here.
         """
+        arguments, cut = tuple(arguments), tuple(cut)
+        _check_ends(arguments, cut)
         made = Cut(env.fresh("ranks"), env.fresh("peers"))
         made.types[made.peers] = SetType.get(made.peers)
         made.types[made.ranks] = SetType.get(made.ranks, {PEER: Map(made.peers, ("mono",))})
@@ -67,10 +69,8 @@ class Cut:
         self.parts[name] = (own,)
         self.remote.add(ghost)
         old = env.info(name).maps
-        if lost := [k for k, m in old.items() if m.codomain in self.nodes or k in (RANK, PEER)]:
-            raise PassFailedException(
-                f"partition: the map {lost[0]} of {name} leads to rows that may be of another rank"
-            )
+        if taken := [k for k in old if k in (RANK, PEER)]:
+            raise PassFailedException(f"partition: {name} has a map {taken[0]}: name it otherwise")
         kept = {k: _here(m) for k, m in old.items()}
         mine, at = {RANK: Map(self.ranks)}, {RANK: Map(self.ranks), PEER: Map(self.peers)}
         self.types[own] = SetType.get(own, kept | mine)
@@ -81,12 +81,6 @@ class Cut:
     def add_argument(self, env: SetEnv, t: SetType) -> None:
         """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
         into = [k for k, m in t.map_dict().items() if m.codomain in self.nodes]
-        for k, m in t.map_dict().items():
-            if k not in into and len(self.parts.get(m.codomain, ())) > 1:
-                raise PassFailedException(
-                    f"partition: the map {k} of {t.label} leads to the edges {m.codomain}, which "
-                    "may be of another rank"
-                )
         if not into:
             self.parts[t.label] = (t.label,)
             self.types[t.label] = t
@@ -130,6 +124,20 @@ class Cut:
     def messages(self, ghost: str) -> Nodes | None:
         """The sets of nodes whose ghosts a set is."""
         return next((n for n in self.nodes.values() if n.ghost == ghost), None)
+
+
+def _check_ends(arguments: Iterable[SetType], cut: Iterable[str]) -> None:
+    """Refuses maps whose rows nothing brings to the rank: those of nodes into what is cut, and
+    those into sets that are cut because their own maps lead to nodes."""
+    maps = {t.label: {k: m.codomain for k, m in t.map_dict().items()} for t in arguments}
+    edges = {s for s, ends in maps.items() if any(c in cut for c in ends.values())} - {*cut}
+    for s, ends in maps.items():
+        for k, c in ends.items():
+            if c in edges or (s in cut and c in cut):
+                raise PassFailedException(
+                    f"partition: the map {k} of {s} leads to rows of {c} that may be of another "
+                    "rank"
+                )
 
 
 def _here(m: Map) -> Map:

@@ -171,6 +171,16 @@ def test_messages_that_nobody_waits_for() -> None:
             "the maps src, dst, via of g lead to cut sets",
         ),
         (
+            "func.func @f(%N : !inter.set<N>, %h : !inter.set<h, of: g>,"
+            " %g : !inter.set<g, src: N, dst: N>) {\n  func.return\n}",
+            "the map of of h leads to rows of g that may be of another rank",
+        ),
+        (
+            "func.func @f(%N : !inter.set<N, next: M>, %M : !inter.set<M>,"
+            " %g : !inter.set<g, src: N, dst: M>) {\n  func.return\n}",
+            "the map next of N leads to rows of M that may be of another rank",
+        ),
+        (
             "func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,"
             " %i : !inter.rows<g, i64>, %x : !inter.rows<N, f64>) -> !inter.rows<unit, f64> {\n"
             "  %h = inter.attach %g (next = %i)"
