@@ -45,7 +45,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Reduction:
-    """Single rows that are reduced over all ranks, in one message."""
+    """Rows that are reduced over all ranks, in one message: each has as many of them."""
 
     kind: str
     buffers: tuple[Rows, ...]
@@ -67,15 +67,13 @@ class Messages:
     ) -> Messages:
         """From plain data. `dtypes` are the element types by name."""
 
-        def rows(n: int, b: Mapping[str, Any]) -> Rows:
+        def rows(at: Domain | None, b: Mapping[str, Any]) -> Rows:
+            n = count(at) if at else 1
             return Rows((n, *b["row"]), np.dtype(dtypes[b["dtype"]]))
 
-        moves = (
-            Move(m["plan"], rows(count(m["from"]), m), rows(count(m["to"]), m))
-            for m in entry["moves"]
-        )
+        moves = (Move(m["plan"], rows(m["from"], m), rows(m["to"], m)) for m in entry["moves"])
         reductions = (
-            Reduction(r["kind"], tuple(rows(1, b) for b in r["buffers"]))
+            Reduction(r["kind"], tuple(rows(b["at"], b) for b in r["buffers"]))
             for r in entry["reductions"]
         )
         return Messages(slot, tuple(moves), tuple(reductions))

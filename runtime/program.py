@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .communicator import Communicator
+from .carrier import Carrier
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
 from .memory import Memory, Table
@@ -129,7 +129,7 @@ class Phase:
 
 class PhaseOnGraph:
     """A phase with the sizes and tables of one graph filled in, in `memory`; calls may come from
-    several threads. `communicator` carries what it exchanges with other ranks.
+    several threads. `carrier` carries what it exchanges with other ranks.
 
     Raises:
         ValueError: a set has not as many rows as the program was made for, or nobody carries what
@@ -142,11 +142,11 @@ class PhaseOnGraph:
         phase: Phase,
         tables: Tables,
         memory: Memory = HOST,
-        communicator: Communicator | None = None,
+        carrier: Carrier | None = None,
     ) -> None:
         self.phase = phase
         self.memory = memory
-        self.communicator = communicator
+        self.carrier = carrier
         self.messages: Messages | None = None
         for domain, count in phase.required:
             if (found := tables.size(domain)) != count:
@@ -175,10 +175,10 @@ class PhaseOnGraph:
                     temporaries.append((k, key))
                 continue
             if b["kind"] == "comm":
-                if communicator is None:
+                if carrier is None:
                     raise ValueError(
-                        f"@{phase.name} exchanges rows with other ranks: give a communicator, or "
-                        "Alone() of runtime/communicator.py where there is one rank"
+                        f"@{phase.name} exchanges rows with other ranks: give a carrier, or "
+                        "Alone() of runtime/carrier.py where there is one rank"
                     )
                 self.messages = Messages.of(k, b, tables.size, DTYPES)
                 continue
@@ -301,15 +301,15 @@ class Program:
         sets: Mapping[str, SetData],
         rows: Mapping[str, NDArray[Any]],
         device: str = "cpu",
-        communicator: Communicator | None = None,
+        carrier: Carrier | None = None,
     ) -> OnGraph:
         """Make the sets and tables for one graph; `rows` are the integer arguments that sets depend
         on, `device` is where the other arguments are. A program of one rank of several needs a
-        `communicator`, whose plans are for this part of the graph.
+        `carrier`, whose plans are for this part of the graph.
 
         Raises:
             IndexError: an index out of range, naming the argument.
-            ValueError: the program does not run on that device, or needs a communicator.
+            ValueError: the program does not run on that device, or needs a carrier.
             MemoryError: there is no memory for the tables.
         """
         memory = self.loaded.memory(device)
@@ -317,9 +317,7 @@ class Program:
         done = structure.run_plan(self.plan, values)
         made = {k: v for k, v in done.items() if isinstance(v, SetData)}
         tables = Tables(made, self.codomains)
-        phases = {
-            name: PhaseOnGraph(p, tables, memory, communicator) for name, p in self.phases.items()
-        }
+        phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
         handed: dict[str, Any] = {}
         for name, key in self.structure_rows.items():
             rows_made = done[key]

@@ -27,7 +27,7 @@ class ExchangeCode:
     ```
     {"kind": "comm",
      "moves": [{"plan": "halo", "row": [8], "dtype": "f32", "from": ["R", []], "to": ["H", []]}],
-     "reductions": [{"kind": "sum", "buffers": [{"row": [], "dtype": "f32"}]}]}
+     "reductions": [{"kind": "sum", "buffers": [{"row": [], "dtype": "f32", "at": None}]}]}
     ```
     """
 
@@ -65,7 +65,7 @@ class ExchangeCode:
                 call = f"comm->wait(comm, {self.under_way.pop(op.plan.data)});"
             case AllReduceOp():
                 k = len(self.reductions)
-                buffers = [described(b) for b in op.buffers]
+                buffers = [{**described(b), "at": domain(b)} for b in op.buffers]
                 self.reductions.append({"kind": op.kind.data, "buffers": buffers})
                 given = ", ".join(self.names[b] for b in op.buffers)
                 call = f"comm->all_reduce(comm, {k}, (void *const[]){{{given}}});"

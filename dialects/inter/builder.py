@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..pointwise import POINTWISE
 from .base import Operands, Row, StructureOp, ValueOp, row_of
 from .pointwise import POINTWISE_OPS
-from .ranks import MoveOp
+from .ranks import AllReduceOp, MoveOp
 from .reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
 from .sets import SetEnv
 from .shapes import BroadcastOp, ConcatOp, ContractOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
@@ -369,6 +369,10 @@ class Builder:
     def move(self, x: SSAValue, source: SSAValue | str, target: SSAValue | str) -> SSAValue:
         """Rows of the messages `source` as those of `target`, where they arrive."""
         return self.emit(MoveOp, [x, self.set(source), self.set(target)])
+
+    def all_reduce(self, kind: str, x: SSAValue) -> SSAValue:
+        """sum, max, min or mul over ranks."""
+        return self.emit(AllReduceOp, [x], {"kind": StringAttr(kind)})
 
     def _over(self, over: Dom | SSAValue | str) -> Dom:
         if isinstance(over, Dom):

@@ -3,7 +3,7 @@ ranks.
 
 A phase is the program of one rank. A *plan* says which rows go where; it belongs to the partition,
 and the phase knows its name. Whoever runs the phase carries the messages
-(runtime/communicator.py).
+(runtime/carrier.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from xdsl.irdl import operand_def, prop_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import KNOWN, op_definition
+from ..inter.ranks import ALL_REDUCED
 from .bindings import known_domain, root
-from .memory import need_single_row, need_writable
+from .memory import need_writable
 from .steps import Step
 from .syntax import IntraOp, element, need
-
-ALL_REDUCED = ("sum", "max", "min")
-"""What a reduction over all ranks may be."""
 
 
 @op_definition
@@ -149,8 +147,9 @@ class MoveWaitOp(IntraOp, Step):
 
 @op_definition
 class AllReduceOp(IntraOp, Step):
-    """`intra.all_reduce %a, %b {kind = "sum"}`: each number becomes the sum (max, min) over all
-    ranks of what stands in its place, in single rows. Several buffers are one message.
+    """`intra.all_reduce %a, %b {kind = "sum"}`: each number becomes the sum (max, min, mul) over
+    all ranks of what stands in its place. All ranks have as many rows of a buffer. Several buffers
+    are one message.
     """
 
     name = "intra.all_reduce"
@@ -178,8 +177,7 @@ class AllReduceOp(IntraOp, Step):
         for b in self.buffers:
             need(element(b.type) != i1, "truth values are not reduced: cast them to numbers first")
             need_writable(b)
-            need(known_domain(b) is not None, "a reduction over ranks is of whole single rows")
-            need_single_row(b, "a reduction over ranks")
+            need(known_domain(b) is not None, "a reduction over ranks is of whole buffers")
 
 
 def steps_after(step: Step) -> Iterator[Step]:

@@ -22,6 +22,7 @@ from xdsl.interpreter import (
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...runtime.carrier import Carrier
 from ..inter import ranks, shapes, structure, values
 from ..inter import reduce as reduction
 from ..inter.pointwise import POINTWISE_OPS, PointwiseOp
@@ -101,9 +102,11 @@ def last_rows(group: Index, n: int) -> Index:
 
 
 class InterFunctions(InterpreterFunctions):
-    """The meaning of every op of the dialect."""
+    """The meaning of every op of the dialect. A program for ranks is one over the rows of all, or
+    with a `carrier` for its messages that of one rank."""
 
-    def __init__(self) -> None:
+    def __init__(self, carrier: Carrier | None = None) -> None:
+        self._carrier = carrier
         self._envs: dict[Operation, SetEnv] = {}
 
     def world(self, interp: Interpreter, op: Operation) -> World:
@@ -389,12 +392,23 @@ class InterFunctions(InterpreterFunctions):
         w, source, target = self.world(interp, op), set_name(op.source), set_name(op.target)
         x = self.operand(w, op.x, args[0], Dom(source))
         y = np.empty((w.size(target), *x.shape[1:]), x.dtype)
+        if self._carrier is not None:
+            self._carrier.start(op.plan, np.ascontiguousarray(x), y)
+            self._carrier.wait(op.plan)
+            return (y,)
         sent, received = messages(w, source), messages(w, target)[:, ::-1]
         order, places = (np.lexsort(m.T[::-1]) for m in (sent, received))
         if not np.array_equal(sent[order], received[places]):
             raise ValueError(f"the messages of {source} are not those that {target} waits for")
         y[places] = x[order]
         return (y,)
+
+    @impl(ranks.AllReduceOp)
+    def all_reduce(self, interp: Interpreter, op: ranks.AllReduceOp, args: Args) -> PythonValues:
+        x = args[0].copy()
+        if self._carrier is not None:
+            self._carrier.all_reduce(op.kind.data, [x])
+        return (x,)
 
 
 def messages(w: World, name: str) -> Index:
@@ -490,18 +504,19 @@ def _known(env: SetEnv, d: Dom, given: dict[str, SetVal]) -> bool:
     return names <= set(given)
 
 
-def interpreter(module: ModuleOp) -> Interpreter:
+def interpreter(module: ModuleOp, carrier: Carrier | None = None) -> Interpreter:
     """An interpreter of inter and func ops for the functions of a module."""
     it = Interpreter(module)
     it.register_implementations(FuncFunctions())
-    it.register_implementations(InterFunctions())
+    it.register_implementations(InterFunctions(carrier))
     return it
 
 
-def run(module: ModuleOp, name: str, *args: Any) -> tuple[Any, ...]:
+def run(module: ModuleOp, name: str, *args: Any, carrier: Carrier | None = None) -> tuple[Any, ...]:
     """Calls a function. Sets are `SetVal`s, rows are arrays with a leading row axis (unit: 1); the
-    results are float64, int64 or bool. Raises ValueError or IndexError for wrong arguments."""
-    it = interpreter(module)
+    results are float64, int64 or bool. With a `carrier` of messages the rows are those of one rank
+    of several. Raises ValueError or IndexError for wrong arguments."""
+    it = interpreter(module, carrier)
     func = it.get_op_for_symbol(name)
     if not isinstance(func, FuncOp):
         raise ValueError(f"@{name} is no function")

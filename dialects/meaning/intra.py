@@ -4,7 +4,7 @@ A phase runs as it reads: nests are Python loops over rows, buffers are arrays w
 axis, and an index is an int that is checked against its buffer or table at every use. Schedules
 change nothing. Memory that nobody wrote holds nan (the least int64), and a step that writes into an
 arena slot makes that of the slot's other buffers, so a wrong memory plan is seen in the results.
-What ranks exchange goes through a communicator; a phase that is given none is alone.
+What ranks exchange goes through a carrier; a phase that is given none is alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from xdsl.interpreter import (
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute, SSAValue
 
-from ...runtime.communicator import Alone, Communicator
+from ...runtime.carrier import Alone, Carrier
 from ..inter.types import is_bool
 from ..intra import arithmetic, bindings, exchange, indices, loops, memory, products, shapes
 from ..intra.steps import Step
@@ -99,13 +99,13 @@ class Memory:
 
 
 class IntraFunctions(InterpreterFunctions):
-    """The meaning of every op of the dialect, on the sets of `world`; `communicator`
+    """The meaning of every op of the dialect, on the sets of `world`; `carrier`
     carries what it exchanges with other ranks."""
 
-    def __init__(self, world: World, memory_: Memory, communicator: Communicator) -> None:
+    def __init__(self, world: World, memory_: Memory, carrier: Carrier) -> None:
         self.world = world
         self.memory = memory_
-        self.communicator = communicator
+        self.carrier = carrier
 
     # ------------------------------------------------------------ host level
 
@@ -180,18 +180,18 @@ class IntraFunctions(InterpreterFunctions):
         sent, received = args
         self.memory.reuse(op)
         poison(received)
-        self.communicator.start(op.plan.data, sent, received)
+        self.carrier.start(op.plan.data, sent, received)
         return ()
 
     @impl(exchange.MoveWaitOp)
     def move_wait(self, interp: Interpreter, op: exchange.MoveWaitOp, args: Any) -> PythonValues:
         self.memory.reuse(op)
-        self.communicator.wait(op.plan.data)
+        self.carrier.wait(op.plan.data)
         return ()
 
     @impl(exchange.AllReduceOp)
     def all_reduce(self, interp: Interpreter, op: exchange.AllReduceOp, args: Any) -> PythonValues:
-        self.communicator.all_reduce(op.kind.data, args)
+        self.carrier.all_reduce(op.kind.data, args)
         return ()
 
     # ------------------------------------------------------------ loops
@@ -385,10 +385,10 @@ def run_phase(
     world: World,
     inputs: Mapping[str, Array],
     functions: type[IntraFunctions] = IntraFunctions,
-    communicator: Communicator | None = None,
+    carrier: Carrier | None = None,
 ) -> dict[str, Array]:
     """Runs a function of intra on the sets of `world`; the outputs by name. `functions` are those
-    of a dialect with further kinds of steps, where the phase has some. Without a `communicator` the
+    of a dialect with further kinds of steps, where the phase has some. Without a `carrier` the
     world has one rank, whose plans keep rows in order.
 
     Raises ValueError, IndexError or KeyError where inputs do not fit the sets, or where the
@@ -397,7 +397,7 @@ def run_phase(
     buffers = Memory(inputs)
     it = Interpreter(ModuleOp([]))
     it.register_implementations(FuncFunctions())
-    it.register_implementations(functions(world, buffers, communicator or Alone()))
+    it.register_implementations(functions(world, buffers, carrier or Alone()))
     it.push_scope(func.sym_name.data)
     for op in func.body.block.ops:
         if isinstance(op, ReturnOp):

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from ...runtime.communicator import Communicator
+from ...runtime.carrier import Carrier
 from ..attributes import PHASE
 from ..inter.sets import SetEnv
 from ..inter.types import is_bool, is_float
@@ -69,10 +69,10 @@ def no_set(name: str) -> SetVal:
 
 
 def run_lowered(
-    module: ModuleOp, values: Mapping[str, Any], communicator: Communicator | None = None
+    module: ModuleOp, values: Mapping[str, Any], carrier: Carrier | None = None
 ) -> dict[str, Array]:
     """Runs the phases that a lowered module has; `values` are sets and rows by name, cotangents
-    included. Returns all outputs by name, also those that only cross. Without a `communicator` the
+    included. Returns all outputs by name, also those that only cross. Without a `carrier` the
     world has one rank.
 
     Raises KeyError where a buffer has no value, ValueError where one has another shape or a name
@@ -82,7 +82,7 @@ def run_lowered(
     known: dict[str, Any] = {**values, **rows}
     results: dict[str, Array] = {}
     for func in lowered_phases(module):
-        new = run_phase(func, world, known, communicator=communicator)
+        new = run_phase(func, world, known, carrier=carrier)
         if twice := [n for n in new if n in known]:
             raise ValueError(f"@{func.sym_name.data} gives {twice[0]}, which is known already")
         known |= new

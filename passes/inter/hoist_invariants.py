@@ -28,6 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.attributes import PREPARE
 from ...dialects.inter.base import ValueOp
+from ...dialects.inter.ranks import EXCHANGES
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, rows
 from ...dialects.signature import body_ops, return_of
@@ -45,10 +46,15 @@ VIEWS = frozenset(
     for name in ("at", "reshape", "transpose", "broadcast", "slice", "part", "as_rows", "as_unit")
 )
 """Ops that only say where to read."""
-COSTLY = frozenset(
-    {"inter.reduce", "inter.softmax", "inter.contract", "inter.count", "inter.row_reduce"}
-)
-"""Ops that read many rows, or do more than a few operations, for each number they give."""
+COSTLY = EXCHANGES | {
+    "inter.reduce",
+    "inter.softmax",
+    "inter.contract",
+    "inter.count",
+    "inter.row_reduce",
+}
+"""Ops that read many rows, or do more than a few operations, for each number they give; and those
+that need other ranks."""
 
 
 @dataclass

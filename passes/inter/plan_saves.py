@@ -23,6 +23,7 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED
 from ...dialects.inter.base import ValueOp
+from ...dialects.inter.ranks import EXCHANGES
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType, is_bool, rows
@@ -35,7 +36,7 @@ from .hoist_invariants import VIEWS, Copies, Invariants
 from .linear.factors import factorise
 from .linear.function import is_unit
 
-COSTLY = frozenset({"inter.reduce", "inter.softmax", "inter.contract", "inter.count"})
+COSTLY = EXCHANGES | {"inter.reduce", "inter.softmax", "inter.contract", "inter.count"}
 """Ops that the backward half does not repeat."""
 
 GATHERED = frozenset({"inter.at", "func.return"})

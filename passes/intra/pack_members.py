@@ -110,7 +110,7 @@ class Prepared:
         for op in reversed(bindings):  # nests may read them
             op.detach()
             Rewriter.insert_op(op, InsertPoint.at_start(block))
-        Rewriter.insert_op(host.nests, InsertPoint.before(return_of(self.func)))
+        Rewriter.insert_op(host.steps, InsertPoint.before(return_of(self.func)))
         region_dce(self.func.body)
 
 

@@ -48,6 +48,7 @@ from ...dialects.intra.bindings import (
     WitnessOp,
     known_domain,
 )
+from ...dialects.intra.steps import Step
 from ...dialects.intra.syntax import (
     FLOATS,
     IntraOp,
@@ -68,16 +69,16 @@ def fn_params(params: dict[str, float]) -> DictionaryAttr | None:
 
 @dataclass
 class Host:
-    """The body of one phase: emits tables and buffers once, and nests in order."""
+    """The body of one phase: emits tables and buffers once, and steps in order."""
 
     env: SetEnv
     head: list[IntraOp] = field(default_factory=list[IntraOp])
-    nests: list[rows.TraverseOp] = field(default_factory=list[rows.TraverseOp])
+    steps: list[Step] = field(default_factory=list[Step])
     tables: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
 
     def block(self) -> Block:
-        """The finished body: tables and buffers, then the nests in order."""
-        return Block([*self.head, *self.nests])
+        """The finished body: tables and buffers, then the steps in order."""
+        return Block([*self.head, *self.steps])
 
     # ------------------------------------------------------------ domains
 
@@ -192,7 +193,7 @@ class Host:
         it.
         """
         body = Block(arg_types=[INDEX])
-        self.nests.append(rows.TraverseOp.build_op(self.size(dom), body))
+        self.steps.append(rows.TraverseOp.build_op(self.size(dom), body))
         return Nest(self, dom, body)
 
     def grouped_nest(self, dom: Dom, key: str) -> tuple[Nest, SSAValue]:

@@ -11,13 +11,14 @@ from xdsl.dialects.builtin import IntAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.inter import pointwise, reduce, shapes, values
+from ...dialects.inter import pointwise, ranks, reduce, shapes, values
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.types import ONE, UNIT, Dom, rows, set_name, set_type
 from ...dialects.intra import rows as intra
 from ...dialects.intra.syntax import IntraOp, row_dims, row_type
 from .context import INLINE, Lowering, viewed
 from .contractions import lower_contract
+from .exchanges import lower_all_reduce, lower_move
 from .nests import Nest, fn_params
 from .reductions import lower_count, lower_dropout, lower_reduce, lower_softmax
 
@@ -185,6 +186,8 @@ RULES: Mapping[type[Operation], Rule] = {
     reduce.SoftmaxOp: lower_softmax,
     reduce.CountOp: lower_count,
     reduce.DropoutOp: lower_dropout,
+    ranks.MoveOp: lower_move,
+    ranks.AllReduceOp: lower_all_reduce,
 }
 
 

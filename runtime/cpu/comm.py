@@ -1,4 +1,4 @@
-"""How the C of a phase calls a communicator: the `gnnc_comm` of codegen/openmp/comm.h, of functions
+"""How the C of a phase calls a carrier: the `gnnc_comm` of codegen/openmp/comm.h, of functions
 that ctypes makes.
 """
 
@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Callable
 from typing import ClassVar
 
-from ..communicator import Communicator, Polling
+from ..carrier import Carrier, Polling
 from ..messages import Messages
 
 _Start = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -33,21 +33,21 @@ class Functions(ctypes.Structure):
 
 class Call:
     """The functions for one call of a phase. They take Python's lock, which is free while C runs,
-    and keep what a communicator raises: an exception does not cross C.
+    and keep what a carrier raises: an exception does not cross C.
     """
 
-    def __init__(self, phase: str, messages: Messages, communicator: Communicator) -> None:
+    def __init__(self, phase: str, messages: Messages, carrier: Carrier) -> None:
         self.phase = phase
         self.messages = messages
-        self.communicator = communicator
+        self.carrier = carrier
         self.error: BaseException | None = None
-        polls = isinstance(communicator, Polling)
+        polls = isinstance(carrier, Polling)
         self.functions = Functions(
             _Start(self._start),
             _Wait(self._wait),
             _AllReduce(self._all_reduce),
-            communicator.poll if polls else None,
-            communicator.poll_state if polls else None,
+            carrier.poll if polls else None,
+            carrier.poll_state if polls else None,
             0,
         )
 
@@ -57,7 +57,7 @@ class Call:
         return ctypes.addressof(self.functions)
 
     def end(self) -> None:
-        """Raises what the communicator raised, if it did, with a note on where that was; the rows
+        """Raises what the carrier raised, if it did, with a note on where that was; the rows
         that the phase gives are worth nothing then."""
         if self.error is not None:
             raise self.error
@@ -66,14 +66,12 @@ class Call:
         move = self.messages.moves[k]
         self._try(
             f"move {k}, the start of plan {move.plan!r}",
-            lambda: self.communicator.start(
-                move.plan, move.sent.at(source), move.received.at(target)
-            ),
+            lambda: self.carrier.start(move.plan, move.sent.at(source), move.received.at(target)),
         )
 
     def _wait(self, _: int, k: int) -> None:
         plan = self.messages.moves[k].plan
-        self._try(f"move {k}, the wait for plan {plan!r}", lambda: self.communicator.wait(plan))
+        self._try(f"move {k}, the wait for plan {plan!r}", lambda: self.carrier.wait(plan))
 
     def _all_reduce(self, _: int, k: int, given: ctypes.Array[ctypes.c_void_p]) -> None:
         reduction = self.messages.reductions[k]
@@ -81,7 +79,7 @@ class Call:
         arrays = [rows.at(given[i]) for i, rows in enumerate(reduction.buffers)]
         self._try(
             f"reduction {k}, a {reduction.kind} over all ranks",
-            lambda: self.communicator.all_reduce(reduction.kind, arrays),
+            lambda: self.carrier.all_reduce(reduction.kind, arrays),
         )
 
     def _try(self, where: str, step: Callable[[], None]) -> None:

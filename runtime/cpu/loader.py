@@ -30,11 +30,11 @@ class CpuEntry:
     def run(
         self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
     ) -> None:
-        """Call it. Raises what the communicator raised meanwhile."""
+        """Call it. Raises what the carrier raised meanwhile."""
         call = None
         if (messages := phase.messages) is not None:
-            assert phase.communicator is not None  # PhaseOnGraph asks for one
-            call = Call(phase.phase.name, messages, phase.communicator)
+            assert phase.carrier is not None  # PhaseOnGraph asks for one
+            call = Call(phase.phase.name, messages, phase.carrier)
             pointers[messages.slot] = call.address
         self.function(
             threads.num_threads(),

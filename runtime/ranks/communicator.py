@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
-Kind = Literal["sum", "max", "min"]
+Kind = Literal["sum", "max", "min", "mul"]
 """How the arrays of an all-reduce are combined."""
 
 

@@ -27,7 +27,7 @@ from .waiting import Pending
 
 LARGEST_TAG = (1 << 15) - 1
 """Every MPI has tags up to here."""
-_KINDS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+_KINDS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
 
 Messages = Sequence[tuple[int, Bytes]]
 """Messages to, or places for those from, other ranks; none is empty."""
@@ -51,6 +51,7 @@ class _Call(enum.IntEnum):
     BARRIER = 5
     AGREE = 6
     FINISH = 7
+    MUL = 8
 
 
 _SEQUENCE = (LARGEST_TAG + 1) // len(_Call)

@@ -21,7 +21,7 @@ from gnnc.frontend.compiler import artifact_of
 from gnnc.frontend.targets import default_target
 from gnnc.passes.driver.pipelines import passes_of
 from gnnc.passes.targets import target_named
-from gnnc.runtime.communicator import Communicator
+from gnnc.runtime.carrier import Carrier
 from gnnc.runtime.program import DTYPES, PhaseOnGraph, Program
 from gnnc.runtime.sets.sets import MapData, SetData
 from gnnc.runtime.sets.tables import Tables
@@ -68,7 +68,7 @@ class Case:
 
     @staticmethod
     def of(
-        text: str,
+        text: str | ModuleOp,
         phases: str = TRAIN,
         *,
         schedule: str = FINE,
@@ -111,13 +111,13 @@ class Case:
         values: Mapping[str, Any],
         *,
         call: Call = call_together,
-        communicator: Communicator | None = None,
+        carrier: Carrier | None = None,
     ) -> dict[str, Any]:
         """The rows that the phases of the C program give, by name; of one rank, if there is a
-        communicator."""
+        carrier."""
         integers = {n: values[n] for n in self.program.structure_inputs if n in values}
         rows = {n: x for n, x in integers.items() if not isinstance(x, SetVal)}
-        graph = self.program.on_graph(self.sets(values), rows, communicator=communicator)
+        graph = self.program.on_graph(self.sets(values), rows, carrier=carrier)
         known = {**values, **graph.rows}
         out: dict[str, Any] = {}
         for name in PHASES:

@@ -20,7 +20,7 @@ FOLDS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
 class Rank:
-    """A communicator. `plans` are numbers of rows, by plan, to each rank and from each."""
+    """A carrier. `plans` are numbers of rows, by plan, to each rank and from each."""
 
     def __init__(
         self, me: int, queues: Sequence[Sequence[SimpleQueue]], plans: Mapping[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from gnnc.runtime.communicator import Communicator
+from gnnc.runtime.carrier import Carrier
 from gnnc.runtime.memory import Memory
 from gnnc.runtime.program import Phase, PhaseOnGraph
 from gnnc.runtime.sets.tables import Tables
@@ -79,9 +79,9 @@ class SeparatePhase(PhaseOnGraph):
     """A phase whose calls take memory of their own for each buffer."""
 
     def __init__(
-        self, phase: Phase, tables: Tables, memory: Memory, communicator: Communicator | None
+        self, phase: Phase, tables: Tables, memory: Memory, carrier: Carrier | None
     ) -> None:
-        super().__init__(phase, tables, memory, communicator)
+        super().__init__(phase, tables, memory, carrier)
         self.tables = tables
 
     def call(self, addresses: Mapping[int, int]) -> None:

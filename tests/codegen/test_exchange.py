@@ -1,5 +1,5 @@
 """Programs of one rank of several: the interpreter on ranks that are threads gives what one rank
-with the whole graph gives, C gives what the interpreter gives, and a communicator may raise."""
+with the whole graph gives, C gives what the interpreter gives, and a carrier may raise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gnnc.dialects.meaning.lowered import run_lowered
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets import TARGETS
 from gnnc.passes.targets.openmp import OPENMP
-from gnnc.runtime.communicator import Alone
+from gnnc.runtime.carrier import Alone
 from gnnc.runtime.cpu import threads
 from gnnc.runtime.program import Program
 
@@ -130,8 +130,8 @@ def case() -> Case:
     return Case(MODULE, MODULE, Program(artifact_of(FUSED, OPENMP)))
 
 
-def interpreted(module, rank: int, communicator: Rank):
-    return run_lowered(module, VALUES[rank], communicator)
+def interpreted(module, rank: int, carrier: Rank):
+    return run_lowered(module, VALUES[rank], carrier)
 
 
 @pytest.mark.parametrize("module", [MODULE, FUSED], ids=["lowered", "fused"])
@@ -153,7 +153,7 @@ def test_c_gives_what_the_interpreter_gives(case: Case) -> None:
 
     def run(k: int, rank: Rank):
         ranks.append(rank)
-        return case.run(VALUES[k], communicator=rank)
+        return case.run(VALUES[k], carrier=rank)
 
     for a, b in zip(on_ranks(PLANS, run), want, strict=True):
         for name in b:
@@ -165,7 +165,7 @@ def test_c_gives_what_the_interpreter_gives(case: Case) -> None:
 def test_one_rank_alone(case: Case) -> None:
     values, _ = parts(SRC, DST, np.zeros(NODES, np.int64), X, 1)
     want = run_lowered(MODULE, values[0])
-    got = case.run(values[0], communicator=Alone())
+    got = case.run(values[0], carrier=Alone())
     np.testing.assert_allclose(got["y"], want["y"], rtol=1e-9)
 
 
@@ -201,11 +201,11 @@ class Broken(Rank):
         raise TimeoutError("nothing came")
 
 
-def test_what_a_communicator_raises_is_raised_after_the_phase(case: Case) -> None:
+def test_what_a_carrier_raises_is_raised_after_the_phase(case: Case) -> None:
     def run(k: int, rank: Rank) -> list[str]:
         broken = Broken(rank.me, rank.queues, rank.plans)
         with pytest.raises(TimeoutError, match="nothing came") as caught:
-            case.run(VALUES[k], communicator=broken)
+            case.run(VALUES[k], carrier=broken)
         assert caught.value.__notes__ == ["in @forward: move 0, the wait for plan 'halo'"]
         return broken.called
 
@@ -238,14 +238,14 @@ def one_thread():
 def test_messages_are_polled_while_they_are_under_way(case: Case) -> None:
     def run(k: int, rank: Rank) -> list[list[str]]:
         polled = Polled(rank)
-        case.run(VALUES[k], communicator=polled)
+        case.run(VALUES[k], carrier=polled)
         return polled.asked
 
     for asked in on_ranks(PLANS, run):
         assert asked and all(called == ["start halo"] for called in asked)
 
 
-def test_a_program_without_communicator_says_so(case: Case) -> None:
+def test_a_program_without_carrier_says_so(case: Case) -> None:
     with pytest.raises(ValueError, match="@forward exchanges rows with other ranks: give a comm"):
         case.run(VALUES[0])
 

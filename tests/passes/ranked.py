@@ -14,11 +14,22 @@ from gnnc.dialects.inter.sets import SetEnv
 from gnnc.dialects.inter.types import RowsType, SetType
 from gnnc.dialects.meaning import SetVal
 from gnnc.dialects.signature import arguments, results
-from gnnc.passes.inter.partition import nodes_of
+from gnnc.passes.driver.pipelines import passes_of
+from gnnc.passes.inter.global_rows import GlobalRowsPass
+from gnnc.passes.inter.partition import PartitionPass, nodes_of
 from gnnc.passes.inter.partitioning.sets import Cut, Nodes
 
 Index = np.ndarray[Any, Any]
 PARTS = ("_local", "_remote")
+CUT = (PartitionPass(), GlobalRowsPass())
+OPTIMIZED = tuple(
+    passes_of(
+        "unify-sets,canonicalize,cse,reorder-linear,canonicalize,cse,dce-sets,infer-domains,"
+        "widen-domains,autodiff,canonicalize,cse,dce-sets,expand-softmax,reorder-linear,"
+        "canonicalize,cse,dce-sets,widen-domains"
+    )
+)
+APART = tuple(passes_of("insert-all-reduce,canonicalize,cse,dce-sets,plan-saves"))
 
 
 @dataclass
@@ -134,6 +145,73 @@ class Ranked:
                 out.append(args[name if name in args else without_part(name)][self.rows[s]])
             else:
                 out.append(args[name])
+        return out
+
+    def of_rank(self, after: FuncOp, values: Sequence[Any], rank: int) -> list[Any]:
+        """Those of one rank, from the arguments of all."""
+        out: list[Any] = []
+        for (_, a, _), x in zip(arguments(after), values, strict=True):
+            if isinstance(a.type, SetType):
+                out.append(self.sets_of(rank)[a.type.label])
+                continue
+            assert isinstance(a.type, RowsType)
+            mine = self.mine(a.type.dom.set, rank)
+            out.append(x if mine is None else np.asarray(x)[mine])
+        return out
+
+    def mine(self, name: str, rank: int) -> Index | None:
+        """The rows of a set that a rank has; None where it has them all."""
+        if name not in self.sets:  # a single row
+            return None
+        s, maps = self.sets[name], self.cut.types[name].map_dict()
+        if "rank" in maps:
+            return np.flatnonzero(s.maps["rank"] == rank)
+        for k in sorted(maps):  # dst, where edges lie, before src
+            if (there := self.mine(maps[k].codomain, rank)) is not None:
+                return np.flatnonzero(np.isin(s.maps[k], there))
+        return None
+
+    def sets_of(self, rank: int) -> dict[str, SetVal]:
+        """The sets as one rank has them."""
+        out: dict[str, SetVal] = {}
+        mine = {name: self.mine(name, rank) for name in self.sets}
+        for name, s in self.sets.items():
+            keep = mine[name]
+            if keep is None:
+                out[name] = s
+                continue
+            maps = {k: m[keep] for k, m in s.maps.items()}
+            for k, m in self.cut.types[name].map_dict().items():
+                if (there := mine[m.codomain]) is not None:
+                    maps[k] = np.searchsorted(there, maps[k])
+            out[name] = SetVal(len(keep), maps)
+        return out
+
+    def peers(self, rank: int) -> dict[str, Index]:
+        """The ranks at the other ends of a rank's messages."""
+        sets = self.sets_of(rank)
+        names = [n for x in self.cut.nodes.values() for n in (x.sent, x.ghost)]
+        return {n: sets[n].maps["peer"] for n in names}
+
+    def joined(
+        self, after: FuncOp, each: Sequence[Mapping[str, Any]], names: Sequence[str]
+    ) -> dict[str, Any]:
+        """Some results of all ranks together, by name, from those of each; the ranks agree on what
+        all have."""
+        out: dict[str, Any] = {}
+        for name, v, _ in results(after):
+            if name not in names:
+                continue
+            assert isinstance(v.type, RowsType)
+            s, first = v.type.dom.set, each[0][name]
+            out[name] = whole = first
+            if self.mine(s, 0) is not None:
+                out[name] = whole = np.zeros((self.sets[s].n, *first.shape[1:]), first.dtype)
+            for rank, given in enumerate(each):
+                if (mine := self.mine(s, rank)) is not None:
+                    whole[mine] = given[name]
+                else:
+                    np.testing.assert_array_equal(given[name], whole, err_msg=name)
         return out
 
     def results(self, after: FuncOp, values: Sequence[Any]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """A program over the rows of ranks gives what the program on the whole graph gives, forward and
 backward, however nodes lie on ranks."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -11,25 +14,18 @@ from gnnc.dialects.meaning import SetVal, run
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.graphs import random_arguments
 from gnnc.dialects.signature import arguments, results
-from gnnc.passes.driver.pipelines import passes_of
 from gnnc.passes.inter.autodiff import AutodiffPass
-from gnnc.passes.inter.global_rows import GlobalRowsPass
 from gnnc.passes.inter.partition import PartitionPass
+from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.communicator import Communicator
+from gnnc.runtime.ranks.exchanges import Exchanges
 
 from ..meaning import changed
 from ..programs import PROGRAMS
 from ..random_programs import Drawer
-from ..ranked import Ranked
+from ..ranked import APART, CUT, OPTIMIZED, Ranked
 from ..small_programs import PROGRAMS as SMALL
 
-CUT = (PartitionPass(), GlobalRowsPass())
-OPTIMIZED = tuple(
-    passes_of(
-        "unify-sets,canonicalize,cse,reorder-linear,canonicalize,cse,dce-sets,infer-domains,"
-        "widen-domains,autodiff,canonicalize,cse,dce-sets,expand-softmax,reorder-linear,"
-        "canonicalize,cse,dce-sets,widen-domains,plan-saves"
-    )
-)
 KINDS = ("sum", "mean", "max", "min", "mul")
 REFUSED = {
     "may be on several ranks": (
@@ -64,8 +60,34 @@ def names_of(func: FuncOp) -> list[str]:
     return [n for n, _, _ in arguments(func)]
 
 
-def assert_same(plain: ModuleOp, whole: ModuleOp, cut: ModuleOp, seed: int, ranks: int) -> None:
-    """`whole` and `cut` are made of `plain`; `cut` is partitioned."""
+def together(cut: ModuleOp, graph: Ranked, values: Sequence[Any]) -> Sequence[Any]:
+    """What a program gives over the rows of all ranks together."""
+    return run(cut, function(cut).sym_name.data, *values)
+
+
+def apart(cut: ModuleOp, graph: Ranked, values: Sequence[Any]) -> Sequence[Any]:
+    """The same where each rank runs it for its own rows."""
+    func = function(cut)
+
+    def on_rank(c: Communicator) -> dict[str, Any]:
+        mine = graph.of_rank(func, values, c.rank)
+        carrier = Exchanges(c, graph.peers(c.rank))
+        found = run(cut, func.sym_name.data, *mine, carrier=carrier)
+        return dict(zip(names, found, strict=True))
+
+    names = [n for n, _, _ in results(func)]
+    return list(graph.joined(func, virtual.run(graph.ranks, on_rank), names).values())
+
+
+def assert_same(
+    plain: ModuleOp,
+    whole: ModuleOp,
+    cut: ModuleOp,
+    seed: int,
+    ranks: int,
+    run_cut: Callable[[ModuleOp, Ranked, Sequence[Any]], Sequence[Any]] = together,
+) -> None:
+    """`whole` and `cut` are made of `plain`; `cut` is partitioned, and run by `run_cut`."""
     before, after, rng = function(whole), function(cut), np.random.default_rng(seed)
     named = dict(zip(names_of(before), random_arguments(before, rng), strict=True))
     sets = {n: x for n, x in named.items() if isinstance(x, SetVal)}
@@ -74,7 +96,7 @@ def assert_same(plain: ModuleOp, whole: ModuleOp, cut: ModuleOp, seed: int, rank
     )
     plain_results = run(whole, before.sym_name.data, *named.values())
     wanted = dict(zip([n for n, _, _ in results(before)], plain_results, strict=True))
-    got = run(cut, after.sym_name.data, *graph.arguments(after, named))
+    got = run_cut(cut, graph, graph.arguments(after, named))
     for name, x in graph.results(after, got).items():
         np.testing.assert_allclose(x, wanted.pop(name), rtol=1e-8, atol=1e-8, err_msg=name)
     assert not wanted
@@ -86,7 +108,11 @@ def check(plain: ModuleOp, seed: int) -> None:
     for ranks in (1, 3):
         assert_same(plain, plain, cut, seed, ranks)
         assert_same(plain, whole, changed(cut, AutodiffPass()), seed, ranks)
-    assert_same(plain, whole, changed(cut, *OPTIMIZED), seed, 4)
+    optimized = changed(cut, *OPTIMIZED)
+    assert_same(plain, whole, optimized, seed, 4)
+    for_one = changed(optimized, *APART)
+    for run_cut in (together, apart):
+        assert_same(plain, whole, for_one, seed, 4, run_cut)
 
 
 def names() -> list[str]:

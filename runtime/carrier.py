@@ -1,7 +1,7 @@
 """Who carries the messages of a phase: the interpreter and compiled programs ask the same of it.
 
 Ranks run the same steps in the same order. What a plan says, how many rows go to whom, is known to
-the communicator alone; a phase knows plans by name.
+the carrier alone; a phase knows plans by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Communicator(Protocol):
+class Carrier(Protocol):
     """One rank's part. All arrays are C-contiguous views of the phase's memory, `[rows, *row]` of
     float32, float64, int32, int64 or bool, and stay where they are while a message is under way.
     Methods are called from the thread that runs the phase, in the order of its steps. After the
@@ -32,12 +32,13 @@ class Communicator(Protocol):
         ...
 
     def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
-        """Put the `sum`, `max` or `min` over all ranks into each array, `[1, *row]`."""
+        """Put the `sum`, `max`, `min` or `mul` over all ranks into each array, `[rows, *row]`: all
+        ranks have as many rows."""
         ...
 
 
 @runtime_checkable
-class Polling(Communicator, Protocol):
+class Polling(Carrier, Protocol):
     """One whose messages need a processor from time to time while others are computed with.
 
     `poll` is the address of a C function `void poll(gnnc_comm *)` (codegen/openmp/comm.h), called
@@ -67,7 +68,7 @@ class Alone:
         if len(received) != want:
             raise ValueError(
                 f"plan {plan!r}: {len(received)} rows arrive and {want} are sent to this rank, "
-                "which is alone: give a communicator"
+                "which is alone: give a carrier"
             )
         self.under_way[plan] = sent, received
 

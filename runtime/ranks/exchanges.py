@@ -1,0 +1,65 @@
+"""Carries what the phases of programs exchange (runtime/carrier.py) by what ranks say to each other
+(communicator.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .communicator import Communicator, Exchange, Kind
+
+BETWEEN = " to "
+"""A plan names two sets of messages, `sent to ghost` (dialects/inter/ranks.py): the rows of one
+become those of the other."""
+
+
+class Exchanges:
+    """The carrier of one rank. `peers` has, for each set of messages by name, the rank at the other
+    end of each of its rows, ascending.
+
+    Raises:
+        ValueError: rows of a set do not lie by rank, or are for ranks that there are not.
+    """
+
+    def __init__(self, communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> None:
+        self.communicator = communicator
+        self.counts = {
+            name: _counts(name, np.asarray(ranks), communicator.size)
+            for name, ranks in peers.items()
+        }
+        self._under_way: dict[str, Exchange] = {}
+
+    def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
+        """See Carrier."""
+        source, target = plan.split(BETWEEN)
+        # all ranks start the same plans in the same order, which is what messages are matched by
+        self._under_way[plan] = self.communicator.start(
+            sent, self.counts[source], received, self.counts[target], 0
+        )
+
+    def wait(self, plan: str) -> None:
+        """See Carrier."""
+        self._under_way.pop(plan).wait()
+
+    def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
+        """See Carrier. Arrays of one dtype are one message."""
+        known = next(k for k in get_args(Kind) if k == kind)
+        for dtype in dict.fromkeys(a.dtype for a in arrays):
+            alike = [a for a in arrays if a.dtype == dtype]
+            whole = np.concatenate([a.reshape(-1) for a in alike])
+            whole = self.communicator.all_reduce(whole, known)
+            ends = np.cumsum([0, *(a.size for a in alike)])
+            for a, (low, high) in zip(alike, pairwise(ends), strict=True):
+                a[...] = whole[low:high].reshape(a.shape)
+
+
+def _counts(name: str, ranks: NDArray[Any], size: int) -> list[int]:
+    if len(ranks) and not 0 <= ranks[0] <= ranks[-1] < size:
+        raise ValueError(f"{name}: messages with rank {ranks[-1]}, and they are 0 to {size - 1}")
+    if np.any(ranks[1:] < ranks[:-1]):
+        raise ValueError(f"{name}: messages do not lie by the rank at their other end")
+    return np.bincount(ranks, minlength=size).tolist()
