@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .frontend.torch.compile import compile
     from .frontend.torch.loops.graph import Graph
     from .frontend.torch.loops.program import program
+    from .frontend.torch.ranks.distribute import distribute
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
     from .frontend.torch.training.data import load
@@ -34,6 +35,7 @@ __all__ = [
     "SrcNodes",
     "Weights",
     "compile",
+    "distribute",
     "explain",
     "load",
     "program",
@@ -60,6 +62,7 @@ _HOMES = {
     "SrcNodes": ".frontend.loops.declarations",
     "Weights": ".frontend.loops.declarations",
     "compile": ".frontend.torch.compile",
+    "distribute": ".frontend.torch.ranks.distribute",
     "explain": ".frontend.torch.report",
     "load": ".frontend.torch.training.data",
     "program": ".frontend.torch.loops.program",

@@ -97,8 +97,10 @@ def own_hash() -> str:
     return digest.hexdigest()
 
 
-def compile_module(module: ModuleOp, training: bool, options: Options) -> Program:
-    """Compile an imported module (it is consumed).
+def compile_module(
+    module: ModuleOp, training: bool, options: Options, ranks: bool = False
+) -> Program:
+    """Compile an imported module (it is consumed), with `ranks` one that is partitioned.
 
     Raises:
         DiagnosticException: a pass refused the program, with the reason.
@@ -107,7 +109,7 @@ def compile_module(module: ModuleOp, training: bool, options: Options) -> Progra
     """
     found = toolchain.compiler(options.march)
     target = target_named(options.target).on(found.vector_bytes)
-    specification = options.passes or pipeline(training, target)
+    specification = options.passes or pipeline(training, target, ranks)
     parts = (module_text(module), specification, target.name, found.target, own_hash())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     dumps = Dump.from_environment("training" if training else "inference")

@@ -88,9 +88,25 @@ class Memo:
     def get_for(self, tensors: Iterable[Any], extra: Hashable, make: Callable[[], _Made]) -> _Made:
         """:meth:`get` for a value made from `tensors` and the hashable `extra` only."""
         tensors = list(tensors)
-        keys = [self._key(tensor) for tensor in tensors]
-        key = None if None in keys else (*keys, extra)
+        key = self._key_for(tensors, extra)
         return self.get(key, [] if key is None else map(owner_of, tensors), make)
+
+    def knows(self, tensors: Iterable[Any], extra: Hashable) -> bool:
+        """Whether :meth:`get_for` would find a value."""
+        key = self._key_for(tensors, extra)
+        with self._lock:
+            self._purge()
+            return key in self._entries
+
+    def drop_for(self, tensors: Iterable[Any], extra: Hashable) -> None:
+        """Forget the value, if there is one: the next :meth:`get_for` makes another."""
+        key = self._key_for(tensors, extra)
+        with self._lock:
+            self._entries.pop(key, None)
+
+    def _key_for(self, tensors: Iterable[Any], extra: Hashable) -> Hashable | None:
+        keys = [self._key(tensor) for tensor in tensors]
+        return None if None in keys else (*keys, extra)
 
     def _key(self, tensor: Any) -> Hashable | None:
         """The tensor's version key, with how often it was seen to be moved: in other memory its

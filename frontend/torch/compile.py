@@ -26,6 +26,10 @@ from .importer import Imported, Unsupported, first_shares, first_sizes, import_g
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
+from .ranks import cut_tensors
+from .ranks.distribute import among_ranks
+from .ranks.partitioned import partitioned
+from .ranks.ranked_program import RankedProgram
 from .report import Report, remember
 from .sparse.features import Features
 
@@ -52,6 +56,7 @@ def compile(target: Any = None, /, **options: Any) -> Any:
 
 
 def compile_target(target: Any, options: Options) -> Any:
+    options = among_ranks(options)
     if isinstance(target, nn.Module):
         report = Report()
         call = compiled_callable(target._call_impl, options, report)
@@ -125,6 +130,8 @@ def compile_somehow(
     graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
 ) -> Callable[..., Any]:
     """A program for the whole graph, or for parts of it, or the graph in torch."""
+    if cut_tensors.kinds(examples):  # torch does not know the rows of other ranks
+        options = replace(options, fullgraph=True)
     start = time.perf_counter()
     try:
         return compile_whole(graph, examples, options, report)
@@ -153,7 +160,8 @@ def compile_whole(
         differentiated = any(a.placeholders for a in imported.attached)
         training = differentiated and any(r.needs_grad for r in imported.rows)
         made = bind(imported, training, options, report, graph)
-        made.in_shared_memory = told(graph, SHARED, report)
+        if not imported.cut:
+            made.in_shared_memory = told(graph, SHARED, report)
         return made
 
     try:
@@ -202,7 +210,8 @@ def imported_graph(
     device = device_of(graph, backend)
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
-    imported = replace(import_graph(graph, needs_grad, float_masks=False), device=device)
+    imported = import_graph(graph, needs_grad, float_masks=False)
+    imported = replace(imported, device=device, cut=cut_tensors.kinds(examples))
     sizes = first_sizes(imported, examples) if sizes is None else sizes
     note_sizes(imported.function, sizes)
     note_subsets(imported.function, first_shares(imported, examples, sizes))
@@ -226,7 +235,9 @@ def bind(
         DiagnosticException: a pass refused it.
         PassCrash, CompileError: a bug in gnnc.
     """
-    program = compile_module(imported.module, training, options.on(imported.device))
+    ranked = partitioned(imported) if imported.cut else None
+    chosen = options.on(imported.device)
+    program = compile_module(imported.module, training, chosen, ranked is not None)
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
@@ -235,7 +246,10 @@ def bind(
         if message not in report.fallbacks:
             report.warn(message, what="")
 
-    bound = BoundProgram(imported, program, graph, tell, imported.device)
+    if ranked is not None:
+        bound: BoundProgram = RankedProgram(ranked, program, graph, tell)
+    else:
+        bound = BoundProgram(imported, program, graph, tell, imported.device)
     report.programs.append(bound)
     return bound
 

@@ -31,6 +31,7 @@ from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
+from .ranks.distribute import among_ranks
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
 from .sparse.features import Features
@@ -133,7 +134,7 @@ class TrainStep:
         self.made: Turn | None = None  # what a program has done of it
         self.report = Report()
         remember(self, self.report)
-        self.options = options
+        self.options = options = among_ranks(options)
         self.in_parts: Callable[..., Any] | None = None
         self.loss = loss
         self.witness: Witness | None = None

@@ -12,6 +12,9 @@ CLEAN = ("canonicalize", "cse")
 IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 """Tidy what import made: equal graphs become one."""
 
+FIRST = (*IMPORT, "raise")
+"""What comes before a program is partitioned."""
+
 RESTRICT = ("restrict-rows",)
 REORDER = ("reorder-linear", *CLEAN, "dce-sets")
 EXPAND = ("expand-softmax",)
@@ -26,29 +29,33 @@ DIFFERENTIATE = (
     *EXPAND,
     *REORDER,
     "widen-domains",
-    "plan-saves",
 )
-"""Add the backward program and decide what it keeps."""
+"""Add the backward program."""
+
+AMONG_RANKS = ("insert-all-reduce", *CLEAN, "dce-sets")
+"""Of partitioned programs."""
 
 PHASES = ("hoist-invariants", "split-phases")
 WEIGH = ("reorder-linear", "lower-to-intra")
 """Passes before a target's own that ask its record."""
 
 
-def pipeline(training: bool, target: Target) -> str:
+def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
     """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
-    specification. A target that is the default of its passes' options is not spelled.
+    specification; with `ranks` from a module that is partitioned. A target that is the default of
+    its passes' options is not spelled.
     """
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
-        *IMPORT,
-        "raise",
-        *RESTRICT,
+        *FIRST,
+        *(() if ranks else RESTRICT),
         *(() if training else EXPAND),
         *REORDER,
         "infer-domains",
         "widen-domains",
         *(DIFFERENTIATE if training else ()),
+        *(AMONG_RANKS if ranks else ()),
+        *(("plan-saves",) if training else ()),
         *PHASES,
         "lower-to-intra",
     ]

@@ -27,6 +27,7 @@ from ..importer.binding import (
     FromSize,
     FromTensor,
     Imported,
+    MapBinding,
     Number,
     Result,
     ResultBinding,
@@ -71,7 +72,7 @@ class BoundProgram:
         self.memo = Memo(GRAPHS_KEPT)
         self.passed_rows = self.passed()
         self.differentiation: Differentiation | None = None
-        self.replay = None if graph is None else Replay(graph, imported)
+        self.replay = None if graph is None else self.replay_of(graph, imported)
         if self.replay is not None and any(a.placeholders for a in imported.attached):
             self.differentiation = Differentiation(self.replay, program, self.passed_rows)
         self.argument_names = [r.name for r in self.passed_rows]
@@ -83,7 +84,7 @@ class BoundProgram:
             {b.name for b in prepared.inputs} if prepared is not None else set[str]()
         )
         self.early_rows = [r for r in imported.rows if r.name in early]
-        self.structure_rows = [r for r in imported.rows if r.name in structure]
+        self.structure_rows_bound = [r for r in imported.rows if r.name in structure]
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
@@ -99,6 +100,10 @@ class BoundProgram:
         self.in_shared_memory: Callable[..., Any] | None = None
         self.new_graph: Callable[[Mapping[str, int]], None] = lambda counts: None
         self.outputs = Outputs(imported.outputs)
+
+    def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:
+        """What runs in torch where the program cannot."""
+        return Replay(graph, imported)
 
     @property
     def inputs_kept(self) -> list[str]:
@@ -179,7 +184,7 @@ class BoundProgram:
         except (IndexError, ValueError) as refused:
             return self.in_torch(args, refused)
         given, args = args, self.apart(args) if self.in_place else args
-        rows = [rows_of(r, args) for r in self.passed_rows]
+        rows = [self.rows_of(r, args) for r in self.passed_rows]
         if self.copied or self.kept:
             pairs = zip(self.passed_rows, rows, strict=True)
             rows = [self.kept_for_backward(r, x) for r, x in pairs]
@@ -204,7 +209,7 @@ class BoundProgram:
         if self.replay is None:
             raise refused
         keys = [r for r in self.passed_rows if isinstance(r.source, DropoutKey)]
-        key = rows_of(keys[0], args) if keys else None
+        key = self.rows_of(keys[0], args) if keys else None
         try:
             out = self.replay.outputs(args, key)
         except (IndexError, RuntimeError, ValueError) as error:
@@ -295,11 +300,30 @@ class BoundProgram:
             with torch.no_grad():
                 x.copy_(tensor_of(u.result, y))
 
+    # ------------------------------------------------------------ arguments
+
+    def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """An argument with its row axis in front, if it has one."""
+        return rows_of(r, args)
+
+    def structure_rows(self, r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
+        """An argument as the steps of the structure take it."""
+        return for_structure(r, self.rows_of(r, args))
+
     # ------------------------------------------------------------ structure
 
     def on_graph(self, args: Sequence[Any]) -> OnGraph:
         """What is prepared for the graph of these arguments, made anew when one of its tensors
         changed.
+
+        Raises:
+            Elsewhere: one of its tensors is on another device.
+        """
+        tensors, key = self.graph_of(args)
+        return self.memo.get_for(tensors, key, lambda: self.make_graph(args, key[0]))
+
+    def graph_of(self, args: Sequence[Any]) -> tuple[list[Tensor], tuple[Any, ...]]:
+        """What tells graphs apart: the tensors, and sizes (those of the sets first) and the like.
 
         Raises:
             Elsewhere: one of its tensors is on another device.
@@ -314,17 +338,16 @@ class BoundProgram:
                 name = argument_name(self.imported.placeholders[p])
                 raise Elsewhere(name, x.device, self.device)
         seen = tuple(look(args[p]) for p in self.prepared_inputs)
-        key = (sizes, numbers, seen)
-        return self.memo.get_for(tensors, key, lambda: self.make_graph(args, sizes))
+        return tensors, (sizes, numbers, seen)
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         names = [argument_name(p) for p in self.imported.placeholders]
         sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
-        rows = {r.name: structure_rows(r, args) for r in self.structure_rows}
+        rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
         graph = self.program.on_graph(sets, rows, self.device)
         with torch.no_grad():
-            prepare(graph, {r.name: rows_of(r, args).detach() for r in self.early_rows})
+            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.new_graph(count)
         return graph
 
@@ -333,8 +356,13 @@ class BoundProgram:
 
 
 def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
-    """An argument as the steps of the structure take it, a single row with an axis as well."""
-    x = rows_of(r, args).detach()
+    """An argument as the steps of the structure take it."""
+    return for_structure(r, rows_of(r, args))
+
+
+def for_structure(r: RowsBinding, x: Tensor) -> NDArray[Any]:
+    """Rows as the steps of the structure take them, a single row with an axis as well."""
+    x = x.detach()
     single = isinstance(r.source, FromTensor) and r.source.row_axis is None
     return (x.unsqueeze(0) if single else x).cpu().numpy()
 
@@ -349,6 +377,11 @@ def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
     if isinstance(source, FromSize):
         return torch.tensor([source.size(args)], dtype=TORCH[r.elem], device=CPU)
     assert isinstance(source, DropoutKey)
+    return dropout_key()
+
+
+def dropout_key() -> Tensor:
+    """The number that a call draws its masks by."""
     return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, device=CPU)
 
 
@@ -358,13 +391,17 @@ def set_data(
     """A set argument from the tensors that hold its maps; indices are checked."""
     maps: dict[str, MapData] = {}
     for m in s.maps:
-        x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
-        column = x[(slice(None), *m.index)]
         what = f"{names[m.placeholder]}{list(m.index) if m.index else ''}"
-        maps[m.label] = MapData.of(column.cpu().numpy(), count[m.codomain], what=what)
+        maps[m.label] = MapData.of(columns_of(m, args), count[m.codomain], what=what)
     out = SetData(count[s.name], maps, name=s.name)
     out.check()  # a map that was not read yet would keep the user's tensor alive
     return out
+
+
+def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
+    """The integers of a map."""
+    x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
+    return x[(slice(None), *m.index)].cpu().numpy()
 
 
 def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:

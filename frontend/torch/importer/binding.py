@@ -267,7 +267,8 @@ class Imported:
     has an entry for each result and update, `nodes` the name of the node of each result that is
     returned (None: an item of one). `reread` are the placeholders that are edited though results
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
-    has several. `device` is where the graph's tensors are, as torch spells it.
+    has several. `device` is where the graph's tensors are, as torch spells it. `cut` are the
+    placeholders that hold rows of one rank of several, and which (frontend/torch/ranks).
     """
 
     module: ModuleOp
@@ -285,6 +286,7 @@ class Imported:
     masks: Mapping[str, Mask | None] = field(default_factory=dict)
     assertions: tuple[Assertion, ...] = ()
     device: str = "cpu"
+    cut: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def function(self) -> FuncOp:

@@ -1,0 +1,103 @@
+"""Tensors that hold one rank's rows of a graph that is cut: which ones, and of how many.
+
+Compiled calls know them by identity: what is computed of such a tensor outside of compiled code is
+a tensor like any other.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+Kind = Literal["nodes", "edges", "index"]
+"""Rows of nodes, rows of edges, or both ends of edges (2 x edges)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodePart:
+    """The nodes of a rank.
+
+    Attributes:
+        owned: int64, their numbers in the whole graph.
+        ghosts: int64, those of nodes of other ranks that it reads, by owner.
+        ghost_owner: int64, the rank that each ghost is of, ascending.
+        sent: int32, places in `owned` of the rows that others read, by reader.
+        reader: int64, the rank that each of `sent` is for, ascending.
+        total: nodes of the whole graph.
+    """
+
+    owned: NDArray[np.int64]
+    ghosts: NDArray[np.int64]
+    ghost_owner: NDArray[np.int64]
+    sent: NDArray[np.int32]
+    reader: NDArray[np.int64]
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
+class EdgePart:
+    """The edges of a rank: `local` ones first, then those that lead from ghosts. `numbers`, int64,
+    are those in the whole graph, which has `total`."""
+
+    source: NodePart
+    target: NodePart
+    local: int
+    numbers: NDArray[np.int64]
+    total: int
+
+
+@dataclass(frozen=True)
+class CutTensor:
+    """What rows a tensor holds. Those of edges are local ones first; the ends of edges are places
+    among the owned nodes, and behind these among the ghosts."""
+
+    kind: Kind
+    part: NodePart | EdgePart
+
+    @property
+    def edges(self) -> EdgePart:
+        """The edges whose ends it holds."""
+        assert isinstance(self.part, EdgePart)
+        return self.part
+
+    @property
+    def axis(self) -> int:
+        """The dimension of the rows."""
+        return 1 if self.kind == "index" else 0
+
+
+_lock = threading.Lock()
+_known: dict[int, tuple[weakref.ref[Tensor], CutTensor]] = {}
+
+
+def note(x: Tensor, cut: CutTensor) -> None:
+    """Makes a tensor known, for as long as it lives."""
+    key = id(x)
+
+    def forget(_: object) -> None:
+        with _lock:
+            _known.pop(key, None)
+
+    with _lock:
+        _known[key] = weakref.ref(x, forget), cut
+
+
+def of(x: Any) -> CutTensor | None:
+    """What is known of a tensor."""
+    found = _known.get(id(x))
+    return None if found is None or found[0]() is not x else found[1]
+
+
+def kinds(args: Sequence[Any]) -> dict[int, Kind]:
+    """The places of those among the arguments of a call that hold rows of one rank."""
+    if not _known:
+        return {}
+    found = ((i, of(x)) for i, x in enumerate(args))
+    return {i: cut.kind for i, cut in found if cut is not None}

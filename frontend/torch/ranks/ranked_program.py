@@ -1,0 +1,313 @@
+"""A partitioned program behind torch's calling convention, for the rows of one rank."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, fx
+
+from ....dialects.inter.ranks import PEER, RANK
+from ....passes.inter.partitioning.sets import OWNER, Nodes
+from ....runtime.autograd import prepare
+from ....runtime.program import OnGraph, Program
+from ....runtime.ranks.communicator import Communicator
+from ....runtime.ranks.exchanges import Exchanges
+from ....runtime.ranks.world import world
+from ....runtime.sets.sets import MapData, SetData
+from ..calls.bound_program import BoundProgram, columns_of, dropout_key, set_data
+from ..calls.replay import Replay
+from ..importer.binding import (
+    DropoutKey,
+    FromSize,
+    FromTensor,
+    Imported,
+    MapBinding,
+    RowsBinding,
+    SetBinding,
+)
+from ..importer.emit.arguments import argument_name
+from . import cut_tensors
+from .cut_tensors import EdgePart, NodePart
+from .partitioned import OfEdges, Ranked, WholeNumbers, with_whole_sizes
+
+PATIENCE = 600.0
+"""Seconds that ranks wait for one that compiles or prepares a graph."""
+LEAST = -(2**63)
+
+
+class RankedProgram(BoundProgram):
+    """Calls a program on the rows of this rank; all ranks make the same calls in the same order."""
+
+    def __init__(
+        self,
+        ranked: Ranked,
+        program: Program,
+        graph: fx.GraphModule | None,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.ranked = ranked
+        digest = hashlib.sha256(program.source.encode()).digest()
+        self.number = int.from_bytes(digest[:7], "big")
+        super().__init__(ranked.imported, program, graph, tell)
+        self.draws = any(isinstance(r.source, DropoutKey) for r in self.passed_rows)
+
+    def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:
+        """See BoundProgram."""
+        return NoReplay(graph, imported)
+
+    def in_torch(self, args: Sequence[Any], refused: Exception) -> NoReturn:
+        """torch knows the rows of one rank only."""
+        raise refused
+
+    def elsewhere(self, args: Sequence[Any], refused: Exception) -> NoReturn:
+        """See `in_torch`."""
+        raise refused
+
+    # ------------------------------------------------------------ rows
+
+    def rows_of(self, r: RowsBinding, args: Sequence[Any]) -> Tensor:
+        """See BoundProgram."""
+        source = r.source
+        if isinstance(source, WholeNumbers):
+            return torch.from_numpy(self.parts(args).numbers(source.set))
+        if isinstance(source, FromSize):
+            return super().rows_of(r, self.whole(args))
+        if isinstance(source, DropoutKey):
+            return self.key
+        x = super().rows_of(r, args)
+        if not isinstance(source, OfEdges):
+            return x
+        local = edges_of(args[source.index], "edges").local
+        return x[local:] if source.remote else x[:local]
+
+    def whole(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments of a call as those with the sizes of the whole graph."""
+        parts, totals = self.parts(args), self.ranked.totals
+        return with_whole_sizes(args, {at: parts.total(s) for at, s in totals.items()})
+
+    def parts(self, args: Sequence[Any]) -> Parts:
+        """What the tensors of a call say of how the graph is cut."""
+        return Parts(self.ranked, args, [argument_name(p) for p in self.imported.placeholders])
+
+    # ------------------------------------------------------------ structure
+
+    def on_graph(self, args: Sequence[Any]) -> OnGraph:
+        """See BoundProgram. What is prepared may need rows of other ranks: it is on all or none,
+        whatever each finds in its memory. What is dropped is what rank 0 drops.
+
+        Raises:
+            Disagreement: ranks call other programs.
+        """
+        tensors, of_graph = self.graph_of(args)
+        communicator, known = world(), self.memo.knows(tensors, of_graph)
+        key = int(dropout_key()) if self.draws else 0
+        mine = [self.number, -self.number, not known, LEAST if communicator.rank else key]
+        most = communicator.all_reduce(np.array(mine, np.int64), "max").tolist()
+        if most[0] != -most[1]:
+            communicator.agree("the program of a call", self.program.source)
+        if most[2]:
+            self.memo.drop_for(tensors, of_graph)
+        self.key = torch.tensor(most[3:], dtype=torch.int64)
+        return super().on_graph(args)
+
+    def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
+        """See BoundProgram."""
+        communicator = world()
+        with communicator.stage("prepare a graph", PATIENCE):
+            parts = self.parts(args)
+            count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
+            sets = RankSets(self.ranked, parts, count, args, communicator)
+            carrier = Exchanges(communicator, sets.peers())
+            rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
+            graph = self.program.on_graph(sets.made(), rows, self.device, carrier)
+            with torch.no_grad():
+                prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+        return graph
+
+
+class NoReplay(Replay):
+    """What would be run again in torch."""
+
+    def outputs(self, *_: Any) -> NoReturn:
+        """Raises RuntimeError."""
+        raise RuntimeError(
+            "this is done by torch, which knows the rows of one rank only: gradients of gradients "
+            "and between results are not computed over several ranks"
+        )
+
+    def gradients(self, *_: Any) -> NoReturn:
+        """Raises RuntimeError."""
+        self.outputs()
+
+
+def edges_of(x: Any, name: str) -> EdgePart:
+    """The edges whose ends a tensor holds.
+
+    Raises:
+        ValueError: they are not known.
+    """
+    found = cut_tensors.of(x)
+    if found is None or found.kind != "index":
+        raise ValueError(
+            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
+            "the call that this was compiled for"
+        )
+    return found.edges
+
+
+class Parts:
+    """How the graph of one call is cut, by the sets of the program that was partitioned."""
+
+    def __init__(self, ranked: Ranked, args: Sequence[Any], names: Sequence[str]) -> None:
+        self.ranked = ranked
+        self.edges = {s: edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
+        self.nodes: dict[str, NodePart] = {}
+        for s in ranked.imported.sets:
+            if s.name in self.edges:
+                for m in s.maps:
+                    if m.placeholder == ranked.edges[s.name]:
+                        part = self.edges[s.name]
+                        self._add(m.codomain, part.target if m.index[0] else part.source, names, m)
+        for r in ranked.imported.rows:
+            if isinstance(r.source, FromTensor):
+                found = cut_tensors.of(args[r.source.placeholder])
+                s = ranked.totals.get((r.source.placeholder, r.source.row_axis or 0))
+                if found is not None and found.kind == "nodes" and s in ranked.cut.nodes:
+                    assert isinstance(found.part, NodePart)
+                    self.nodes.setdefault(s, found.part)
+
+    def _add(self, name: str, part: NodePart, names: Sequence[str], m: MapBinding) -> None:
+        if self.nodes.setdefault(name, part) is not part:
+            raise ValueError(
+                f"{names[m.placeholder]} leads to nodes that are cut in another way than those of "
+                "another argument"
+            )
+
+    def total(self, s: str) -> int:
+        """Rows of a set on all ranks."""
+        return self.edges[s].total if s in self.edges else self.nodes[s].total
+
+    def numbers(self, name: str) -> NDArray[np.int64]:
+        """The numbers that rows of a new set have in the whole graph."""
+        cut = self.ranked.cut
+        for s, nodes in cut.nodes.items():
+            if name in (nodes.own, nodes.ghost):
+                return self.nodes[s].owned if name == nodes.own else self.nodes[s].ghosts
+        for s, part in self.edges.items():
+            if name in cut.parts[s]:
+                local = part.local
+                return part.numbers[local:] if name in cut.remote else part.numbers[:local]
+        raise ValueError(f"the numbers of the rows of {name} in the whole graph are not known")
+
+
+class RankSets:
+    """The sets of a partitioned program as one rank has them."""
+
+    def __init__(
+        self,
+        ranked: Ranked,
+        parts: Parts,
+        count: Mapping[str, int],
+        args: Sequence[Any],
+        communicator: Communicator,
+    ) -> None:
+        self.ranked, self.cut, self.parts, self.count = ranked, ranked.cut, parts, count
+        self.args, self.communicator = args, communicator
+        self.names = [argument_name(p) for p in ranked.imported.placeholders]
+        self.bound = {s.name: s for s in ranked.imported.sets}
+
+    def peers(self) -> dict[str, NDArray[Any]]:
+        """The rank at the other end of each message."""
+        out: dict[str, NDArray[Any]] = {}
+        for s, n in self.cut.nodes.items():
+            out |= {n.sent: self.parts.nodes[s].reader, n.ghost: self.parts.nodes[s].ghost_owner}
+        return out
+
+    def made(self) -> dict[str, SetData]:
+        """By name."""
+        size = self.communicator.size
+        out = {
+            self.cut.peers: SetData(size, {}, name=self.cut.peers),
+            self.cut.ranks: SetData(size, {PEER: MapData.identity(size)}, name=self.cut.ranks),
+        }
+        for s, nodes in self.cut.nodes.items():
+            out |= self._nodes(s, nodes, self.parts.nodes[s])
+        for s in self.bound.values():
+            if s.name in self.parts.edges:
+                out |= self._edges(s, self.parts.edges[s.name])
+            elif s.name not in self.cut.nodes:
+                out[s.name] = set_data(s, self.count, self.args, self.names)
+        return out
+
+    def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
+        n, size = len(part.owned), self.communicator.size
+        if (given := self.count[s]) != n:
+            raise ValueError(f"rows for {given} nodes are given, and the rank has {n}")
+        own: dict[str, MapData] = {RANK: self._here(n)}
+        ghost: dict[str, MapData] = {}
+        for m in self.bound[s].maps:
+            column = np.ascontiguousarray(columns_of(m, self.args))
+            own[m.label] = self._map(m, column, m.codomain)
+            ghost[m.label] = self._map(m, self._of_ghosts(column, part), m.codomain)
+        ghost |= {RANK: self._here(len(part.ghosts)), PEER: to_rank(part.ghost_owner, size)}
+        sent = {
+            OWNER: MapData.trusted(part.sent, n),
+            RANK: self._here(len(part.sent)),
+            PEER: to_rank(part.reader, size),
+        }
+        pairs = ((nodes.own, n, own), (nodes.sent, len(part.sent), sent))
+        every = (*pairs, (nodes.ghost, len(part.ghosts), ghost))
+        return {name: self._set(name, n, maps) for name, n, maps in every}
+
+    def _edges(self, s: SetBinding, part: EdgePart) -> dict[str, SetData]:
+        out: dict[str, SetData] = {}
+        for name in self.cut.parts[s.name]:
+            far = name in self.cut.remote
+            rows = slice(part.local, None) if far else slice(0, part.local)
+            ends = self.cut.types[name].map_dict()
+            maps: dict[str, MapData] = {}
+            for m in s.maps:
+                column = columns_of(m, self.args)[rows]
+                into = ends[m.label].codomain
+                if into in self.cut.remote:
+                    column = column - self.count[m.codomain]
+                maps[m.label] = self._map(m, column, m.codomain, into in self.cut.remote)
+            n = len(part.numbers) - part.local if far else part.local
+            out[name] = self._set(name, n, maps)
+        return out
+
+    def _map(
+        self, m: MapBinding, column: NDArray[Any], codomain: str, ghosts: bool = False
+    ) -> MapData:
+        n = len(self.parts.nodes[codomain].ghosts) if ghosts else self.count[codomain]
+        name = self.names[m.placeholder]
+        return MapData.of(column, n, what=f"{name}{list(m.index) if m.index else ''}")
+
+    def _of_ghosts(self, column: NDArray[Any], part: NodePart) -> NDArray[Any]:
+        """What other ranks have of a map, for their nodes that this rank reads."""
+        out = np.empty(len(part.ghosts), column.dtype)
+        size = self.communicator.size
+        counts = (np.bincount(r, minlength=size) for r in (part.reader, part.ghost_owner))
+        to, by = (c.tolist() for c in counts)
+        self.communicator.start(column[part.sent], to, out, by, 0).wait()
+        return out
+
+    def _here(self, n: int) -> MapData:
+        rank, size = self.communicator.rank, self.communicator.size
+        return MapData.trusted(np.full(n, rank, np.int32), size)
+
+    def _set(self, name: str, n: int, maps: Mapping[str, MapData]) -> SetData:
+        ordered = {k: maps[k] for k in self.cut.types[name].map_dict()}
+        out = SetData(n, ordered, name=name)
+        out.check()
+        return out
+
+
+def to_rank(ranks: NDArray[np.int64], size: int) -> MapData:
+    """A map to the numbers of ranks."""
+    return MapData.trusted(ranks.astype(np.int32), size)

@@ -1,0 +1,97 @@
+"""`gnnc.distribute`: ranks that are threads train as one process does, in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.optim import SGD
+from torch_geometric.data import Data
+
+import gnnc
+from gnnc.runtime.ranks import virtual
+
+from .cut_models import LAYERS, MakeOptimizer, adam, graph, net, on_ranks, training, training_alone
+
+LONG = pytest.mark.long
+QUICK = ("gcn", "gat")
+
+
+def check(
+    monkeypatch: Any,
+    name: str,
+    data: Data,
+    ranks: int,
+    make: MakeOptimizer = adam,
+    tolerance: float = 1e-9,
+    **options: Any,
+) -> None:
+    ((losses, state),) = on_ranks(monkeypatch, 0, training_alone(name, data, make))
+    every = on_ranks(monkeypatch, ranks, training(name, data, make, **options))
+    for other_losses, other in every:
+        torch.testing.assert_close(other_losses, losses, rtol=0, atol=tolerance)
+        for key, x in state.items():
+            torch.testing.assert_close(other[key], x, rtol=tolerance, atol=tolerance, msg=key)
+            assert torch.equal(other[key], every[0][1][key]), f"ranks have another {key}"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in QUICK else LONG) for n in LAYERS]
+)
+def test_models_train_as_on_one_rank(monkeypatch: Any, name: str) -> None:
+    check(monkeypatch, name, graph(24, 90), 3)
+
+
+@LONG
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("name", LAYERS)
+def test_on_more_ranks_with_sgd(monkeypatch: Any, name: str, ranks: int) -> None:
+    sgd = lambda parameters: SGD(parameters, lr=0.1)  # noqa: E731
+    check(monkeypatch, name, graph(40, 150, 1, hub=True), ranks, sgd, 1e-11)
+
+
+def test_more_ranks_than_nodes(monkeypatch: Any) -> None:
+    check(monkeypatch, "sage", graph(3, 5), 4)
+
+
+def test_owners_of_the_user_and_ranks_without_nodes(monkeypatch: Any) -> None:
+    data = graph(20, 60)
+    owner = torch.arange(20) % 2 * 2
+    check(monkeypatch, "gcn", data, 3, owner=owner)
+
+
+def test_parts_have_the_rows_of_the_whole() -> None:
+    data = graph(30, 100)
+    data.edge_weight = torch.randn(100)
+
+    def work(_: Any) -> Data:
+        return gnnc.distribute(net("gcn"), data)[1]
+
+    parts = virtual.run(3, work)
+    nodes = torch.cat([p.n_id for p in parts])
+    edges = torch.cat([p.e_id for p in parts])
+    assert torch.equal(nodes.sort().values, torch.arange(30))
+    assert torch.equal(edges.sort().values, torch.arange(100))
+    for p in parts:
+        assert torch.equal(p.x, data.x[p.n_id]) and p.num_nodes == len(p.n_id)
+        assert torch.equal(p.edge_weight, data.edge_weight[p.e_id])
+        src, dst = data.edge_index[:, p.e_id]
+        assert torch.equal(p.n_id[p.edge_index[1]], dst)
+        own = p.edge_index[0] < p.num_nodes
+        assert torch.equal(p.n_id[p.edge_index[0][own]], src[own])
+        assert not torch.isin(src[~own], p.n_id).any()
+
+
+def test_bad_arguments() -> None:
+    data = graph(5, 9)
+    with pytest.raises(TypeError, match="model must be a torch.nn.Module, not int"):
+        gnnc.distribute(1, data)
+    with pytest.raises(TypeError, match=r"data must be a torch_geometric.data.Data, not dict"):
+        gnnc.distribute(net("gcn"), {})
+    with pytest.raises(ValueError, match="data has no edge_index"):
+        gnnc.distribute(net("gcn"), Data(x=data.x))
+    with pytest.raises(ValueError, match="owner: ranks are 0 to 0, not 0 to 4"):
+        gnnc.distribute(net("gcn"), data, owner=range(5))
+    with pytest.raises(ValueError, match="owner: an integer for each of the 5 nodes"):
+        gnnc.distribute(net("gcn"), data, owner=[0.0, 1.0])
