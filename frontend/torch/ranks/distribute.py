@@ -72,11 +72,11 @@ def distribute(
 
 
 def among_ranks(options: Options) -> Options:
-    """The options for calls of one rank of several: what depends on its own rows and calls alone is
-    not decided."""
+    """The options for calls of one rank of several: nothing is decided by its own rows and calls,
+    and nothing runs in torch instead, which knows these alone."""
     if world().size == 1:
         return options
-    return replace(options, sparse_features=False, hoist_inputs=False)
+    return replace(options, fullgraph=True, sparse_features=False, hoist_inputs=False)
 
 
 def _share(model: nn.Module, communicator: Communicator) -> None:
@@ -151,7 +151,8 @@ def _data_of(data: Any, part: parts.Part) -> Any:
             out[key] = _noted(_rows(data, key, x, n_id), "nodes", nodes)
         elif data.is_edge_attr(key):
             out[key] = _noted(_rows(data, key, x, e_id), "edges", mine)
-    ends = torch.from_numpy(np.stack([src, dst]).astype(np.int64))
+    # stacked by torch: without edges NumPy has strides of its own
+    ends = torch.stack([torch.from_numpy(x.astype(np.int64)) for x in (src, dst)])
     out.edge_index = _noted(ends, "index", mine)
     out.num_nodes = len(part.owned)
     out.n_id = _noted(n_id, "nodes", nodes)

@@ -39,25 +39,26 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "rgcn": lambda a, b: G.RGCNConv(a, b, RELATIONS, num_bases=2),
     "rgat": lambda a, b: G.RGATConv(a, b, RELATIONS),
 }
-TYPED = ("rgcn", "rgat")
 
 
 class Net(nn.Module):
     """Two layers, with batch normalisation and dropout between them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, norm: bool) -> None:
         super().__init__()
         make = LAYERS[name]
         self.first, self.second = make(WIDTH, HIDDEN), make(HIDDEN, CLASSES)
-        self.norm, self.drop = nn.BatchNorm1d(HIDDEN), nn.Dropout(0.4)
+        self.norm = nn.BatchNorm1d(HIDDEN) if norm else nn.Identity()
+        self.drop = nn.Dropout(0.4)
 
     def forward(self, x: Tensor, *edges: Tensor) -> Tensor:
         return self.second(self.drop(F.elu(self.norm(self.first(x, *edges)))), *edges)
 
 
 def net(name: str) -> Net:
+    """With batch normalisation, unless the name ends in `-plain`."""
     torch.manual_seed(1)
-    return Net(name).double()
+    return Net(name.removesuffix("-plain"), not name.endswith("-plain")).double()
 
 
 def graph(nodes: int, edges: int, seed: int = 0, hub: bool = False) -> Data:

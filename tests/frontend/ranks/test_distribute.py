@@ -52,7 +52,7 @@ def test_on_more_ranks_with_sgd(monkeypatch: Any, name: str, ranks: int) -> None
 
 
 def test_more_ranks_than_nodes(monkeypatch: Any) -> None:
-    check(monkeypatch, "sage", graph(3, 5), 4)
+    check(monkeypatch, "sage-plain", graph(3, 5), 4)
 
 
 def test_owners_of_the_user_and_ranks_without_nodes(monkeypatch: Any) -> None:
