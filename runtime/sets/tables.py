@@ -109,11 +109,12 @@ class Tables:
     def group(self, domain: Domain, along: list[str]) -> Any:
         """Rows grouped by one path, or by the distinct tuples of several."""
         name, keys = domain
-        if len(along) > 1:
-            if keys:
-                raise ValueError(f"rows of {name}[{', '.join(keys)}] cannot be grouped by {along}")
+        if len(along) > 1 and not keys:
             return self.pairs(name, along)
         owner = self.set_of(domain)
+        if len(along) > 1:
+            new = {k: self.path(domain, k) for k in along if k not in owner.maps}
+            return owner.with_maps(new).pairs(tuple(along))
         if along[0] not in owner.maps and keys:
             return owner.with_maps({along[0]: self.path(domain, along[0])}).group(along[0])
         self.know(name, along[0])

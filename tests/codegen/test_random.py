@@ -25,7 +25,11 @@ def test_passes_keep_the_meaning(seed):
         module = new
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(s, marks=MORE) for s in range(6, 200))])
+# 143: rows of pairs grouped by these pairs
+@pytest.mark.parametrize(
+    "seed",
+    [*range(6), 143, *(pytest.param(s, marks=MORE) for s in range(6, 200) if s != 143)],
+)
 def test_c_and_interpreter_agree(seed):
     elem = "f32" if seed % 4 == 3 else "f64"
     vector_bytes, march = FORMATS[("native", "avx", "sse")[seed % 3]]

@@ -58,7 +58,11 @@ class Net(nn.Module):
 def net(name: str) -> Net:
     """With batch normalisation, unless the name ends in `-plain`."""
     torch.manual_seed(1)
-    return Net(name.removesuffix("-plain"), not name.endswith("-plain")).double()
+    made = Net(name.removesuffix("-plain"), not name.endswith("-plain")).double()
+    for key, x in made.named_parameters():  # RGATConv leaves some as they come
+        if key.split(".")[-1] in ("l1", "l2", "b1", "b2"):
+            nn.init.ones_(x)
+    return made
 
 
 def graph(nodes: int, edges: int, seed: int = 0, hub: bool = False) -> Data:
