@@ -27,7 +27,7 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors
-from .ranks.distribute import among_ranks
+from .ranks.distribute import among_ranks, compiling
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
 from .report import Report, remember
@@ -134,7 +134,8 @@ def compile_somehow(
         options = replace(options, fullgraph=True)
     start = time.perf_counter()
     try:
-        return compile_whole(graph, examples, options, report)
+        with compiling():
+            return compile_whole(graph, examples, options, report)
     except Unsupported as error:
         if options.fullgraph:
             raise

@@ -31,7 +31,7 @@ from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
-from .ranks.distribute import among_ranks
+from .ranks.distribute import among_ranks, compiling
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
 from .sparse.features import Features
@@ -399,7 +399,8 @@ class GraphStep:
             return bind(whole, True, self.options, self.report)
 
         hoist, retired = self.options.hoist_inputs, self.report.programs.remove
-        program = ForGraphsSeen(imported, compiled, retired, args, hoist)
+        with compiling():
+            program = ForGraphsSeen(imported, compiled, retired, args, hoist)
         self.report.compile_seconds += time.perf_counter() - start
         bounds = torch.float64 if _any_double(parameters, args) else torch.float32
         return Made(program, parameters, bounds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from .cut_tensors import CutTensor, EdgePart, Kind, NodePart
 
 PARTITION_PATIENCE = 3600.0
 """Seconds that ranks wait for the one that cuts the graph."""
+COMPILE_PATIENCE = 600.0
+"""Seconds that they wait for one that compiles."""
 
 
 def distribute(
@@ -77,6 +80,11 @@ def among_ranks(options: Options) -> Options:
     if world().size == 1:
         return options
     return replace(options, fullgraph=True, sparse_features=False, hoist_inputs=False)
+
+
+def compiling() -> AbstractContextManager[None]:
+    """What a rank does meanwhile, for the others that wait for it."""
+    return world().stage("compile", COMPILE_PATIENCE)
 
 
 def _share(model: nn.Module, communicator: Communicator) -> None:

@@ -4,46 +4,15 @@ Whatever else pytest runs at the same time, one of these tests runs at a time: e
 processes. None depends on how fast they are.
 """
 
-import fcntl
 import os
-import subprocess
-import sys
-import tempfile
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
+from .launching import launched, one_at_a_time  # noqa: F401
+
 pytest.importorskip("mpi4py")
-
-BEGIN = """
-import os, signal, sys, time
-import numpy as np
-import gnnc
-from gnnc.runtime.ranks.world import world
-c = world()
-rank, size = gnnc.rank(), gnnc.world_size()
-c.barrier()
-"""
-
-
-@pytest.fixture(autouse=True)
-def one_at_a_time():
-    with open(Path(tempfile.gettempdir()) / f"gnnc-mpi-tests-{os.getuid()}", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def launched(
-    folder: Path, size: int, body: str, *more: str, options: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess[str]:
-    script = folder / "script.py"
-    script.write_text(BEGIN + textwrap.dedent(body))
-    command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(size), *options]
-    return subprocess.run(
-        [*command, str(script), *more], capture_output=True, text=True, timeout=60
-    )
 
 
 def gone(process: int) -> bool:
