@@ -28,6 +28,7 @@ _CLASSES = {
     "hoist-invariants": ("inter.hoist_invariants", "HoistInvariantsPass"),
     "split-phases": ("inter.split_phases", "SplitPhasesPass"),
     "lower-to-intra": ("lowering.lower_to_intra", "LowerToIntraPass"),
+    "overlap-exchanges": ("intra.overlap_exchanges", "OverlapExchangesPass"),
     "fuse-traversals": ("intra.fuse_traversals", "FuseTraversalsPass"),
     "pack-members": ("intra.pack_members", "PackMembersPass"),
     "split-long-rows": ("intra.split_long_rows", "SplitLongRowsPass"),

@@ -58,6 +58,7 @@ def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
         *(("plan-saves",) if training else ()),
         *PHASES,
         "lower-to-intra",
+        *(("overlap-exchanges",) if ranks else ()),
     ]
     aimed = [stage + aim if stage in WEIGH else stage for stage in stages]
     return ",".join([*aimed, *target.tail_passes()])

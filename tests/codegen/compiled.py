@@ -71,6 +71,7 @@ class Case:
         text: str | ModuleOp,
         phases: str = TRAIN,
         *,
+        lower: str = "lower-to-intra",
         schedule: str = FINE,
         vector_bytes: int = 64,
         march: str | None = None,
@@ -81,7 +82,7 @@ class Case:
         passes and the tool chain raise.
         """
         split = after(text, phases)
-        lowered = after(split, "lower-to-intra")
+        lowered = after(split, lower)
         plan = schedule.format(bytes=vector_bytes)
         final = after(lowered, f"fuse-traversals,{plan},cut-stages,plan-memory")
         artifact = artifact_of(final, target_named(target or default_target()))

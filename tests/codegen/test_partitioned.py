@@ -26,6 +26,8 @@ from gnnc.tests.passes.ranked import APART, CUT, OPTIMIZED, Ranked
 from .compiled import Case
 
 SPLIT = "hoist-invariants,split-phases"
+IN_TURN = "lower-to-intra"
+OVERLAPPED = "lower-to-intra,overlap-exchanges"
 GIVE = ("forward", "backward")
 NAMES = [n for n in PROGRAMS if n != "readout"]  # whose graphs may be on several ranks
 
@@ -34,14 +36,15 @@ def by_name(func: FuncOp, values: Any) -> dict[str, Any]:
     return dict(zip([n for n, _, _ in arguments(func)], values, strict=True))
 
 
+@pytest.mark.parametrize("lower", [pytest.param(IN_TURN, marks=pytest.mark.long), OVERLAPPED])
 @pytest.mark.parametrize("name", NAMES)
-def test_programs(name: str) -> None:
+def test_programs(name: str, lower: str) -> None:
     plain = parse_module(PROGRAMS[name])
     (before,) = functions(plain).values()
     (with_gradients,) = functions(changed(plain, AutodiffPass())).values()
     cut = changed(plain, *CUT, *OPTIMIZED, *APART)
     (func,) = functions(cut).values()
-    case = Case.of(cut, SPLIT)
+    case = Case.of(cut, SPLIT, lower=lower)
     for ranks, seed in ((1, 0), (3, 1), (4, 2)):
         rng = np.random.default_rng(seed)
         args = by_name(with_gradients, random_arguments(with_gradients, rng))

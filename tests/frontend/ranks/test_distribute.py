@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.optim import SGD
 from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv
 
 import gnnc
+from gnnc.frontend.torch.importer import Unsupported
 from gnnc.runtime.ranks import virtual
 
-from .cut_models import LAYERS, MakeOptimizer, adam, graph, net, on_ranks, training, training_alone
+from .cut_models import (
+    CLASSES,
+    LAYERS,
+    WIDTH,
+    MakeOptimizer,
+    adam,
+    graph,
+    net,
+    on_ranks,
+    training,
+    training_alone,
+)
 
 LONG = pytest.mark.long
 QUICK = ("gcn", "gat")
@@ -81,6 +97,48 @@ def test_parts_have_the_rows_of_the_whole() -> None:
         own = p.edge_index[0] < p.num_nodes
         assert torch.equal(p.n_id[p.edge_index[0][own]], src[own])
         assert not torch.isin(src[~own], p.n_id).any()
+
+
+class Weighted(nn.Module):
+    """A layer that takes a weight an edge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = GCNConv(WIDTH, CLASSES).double()
+
+    def forward(self, x: Tensor, edges: Tensor, weight: Tensor) -> Tensor:
+        return self.layer(x, edges, weight)
+
+
+def test_gradients_of_losses_in_torch_add_up() -> None:
+    data = graph(30, 100)
+    data.edge_weight = torch.rand(100, dtype=torch.float64)
+    torch.manual_seed(2)
+    model = Weighted()
+
+    def gradients(compiled: nn.Module, part: Data) -> list[Tensor]:
+        out = compiled(part.x, part.edge_index, part.edge_weight)
+        F.cross_entropy(out, part.y, reduction="sum").div(30).backward()
+        return [p.grad for p in compiled.parameters()]
+
+    def work(_: Any) -> list[Tensor]:
+        return gradients(*gnnc.distribute(copy.deepcopy(model), data))
+
+    wanted = gradients(copy.deepcopy(model), data)
+    for found in virtual.run(3, work):
+        for a, b in zip(found, wanted, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_edges_that_are_not_known_are_refused() -> None:
+    data = graph(20, 60)
+
+    def work(_: Any) -> None:
+        model, part = gnnc.distribute(net("gcn"), data)
+        with pytest.raises(Unsupported, match="lead to nodes of several ranks: which are whose"):
+            model(part.x, part.edge_index.clone())
+
+    virtual.run(2, work)
 
 
 def test_bad_arguments() -> None:

@@ -1,0 +1,73 @@
+// RUN: gnn-opt %s -p overlap-exchanges --split-input-file | filecheck %s
+
+// What is sent is computed first, what needs no message while it is under way.
+// CHECK-LABEL: func.func @forward()
+// CHECK: intra.traverse %{{.*}} in %r
+// CHECK: intra.move_start %from, %to {plan = "halo"}
+// CHECK: intra.traverse %{{.*}} in %n
+// CHECK: intra.store %{{.*}}, %near
+// CHECK: intra.move_wait %to {plan = "halo"}
+// CHECK: intra.traverse %{{.*}} in %n
+// CHECK: intra.store %{{.*}}, %y
+func.func @forward() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf64>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf64>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %r = intra.size {domain = #intra.domain<R>} : index
+  %owner = intra.index_map {domain = #intra.domain<R>, path = "owner"} : memref<?xi32>
+  %far = intra.index_map {domain = #intra.domain<N>, path = "far"} : memref<?xi32>
+  %near = intra.alloc {domain = #intra.domain<N>} : memref<?xf64>
+  %from = intra.alloc {domain = #intra.domain<R>} : memref<?xf64>
+  %to = intra.alloc {domain = #intra.domain<H>} : memref<?xf64>
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : f64
+    %w = intra.apply %v {fn = "exp"} : f64
+    intra.store %w, %near[%i]
+  }
+  intra.traverse %i in %r {
+    %j = intra.lookup %owner[%i] : index
+    %v = intra.load %x[%j] : f64
+    intra.store %v, %from[%i]
+  }
+  intra.move_start %from, %to {plan = "halo"}
+  intra.move_wait %to {plan = "halo"}
+  intra.traverse %i in %n {
+    %j = intra.lookup %far[%i] : index
+    %v = intra.load %to[%j] : f64
+    %w = intra.load %near[%i] : f64
+    %z = intra.apply %v, %w {fn = "add"} : f64
+    intra.store %z, %y[%i]
+  }
+  func.return
+}
+
+// -----
+
+// Reductions wait for all that can be done before, and are one message then.
+// CHECK-LABEL: func.func @forward()
+// CHECK: intra.store %{{.*}}, %y
+// CHECK: intra.all_reduce %a, %b {kind = "sum"}
+// CHECK-NOT: intra.all_reduce
+func.func @forward() attributes {intra.phase} {
+  %a = intra.output {buffer = "a"} : memref<?xf64>
+  %b = intra.output {buffer = "b"} : memref<?xf64>
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf64>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf64>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : f64
+    intra.total %v, %a {kind = "sum"}
+  }
+  intra.all_reduce %a {kind = "sum"}
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : f64
+    %w = intra.apply %v {fn = "exp"} : f64
+    intra.total %w, %b {kind = "sum"}
+  }
+  intra.all_reduce %b {kind = "sum"}
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : f64
+    intra.store %v, %y[%i]
+  }
+  func.return
+}

@@ -1,0 +1,114 @@
+"""overlap-exchanges: messages start as early as they can and are awaited as late.
+
+The steps of a phase are put in another order that their buffers allow. Before: a move is awaited
+where it starts. After: the nests that a message is made of come first, what can be computed without
+it lies between its start and its wait, and what needs it comes last. Reductions over ranks, which
+hold a phase up, wait for all that can be done before them; those of one kind behind each other
+become one message.
+
+Comes before fuse-traversals, which computes nothing across a wait. Which nests a message overlaps
+with are those of the local edges: the split in local and remote ones is that of MGG (Wang et al.,
+OSDI 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
+from ...dialects.intra.steps import Step, phases, steps
+from ...dialects.signature import return_of
+
+FIRST, NEEDED, OTHER, HOLDS_UP = range(4)
+"""What is done first of what can be done: starts of messages, what starts need, all else, and
+last what waits for other ranks."""
+
+
+def overlap(func: FuncOp) -> bool:
+    """Puts the steps of a phase in order; whether it exchanges anything. The time is that of
+    comparing each two steps."""
+    before = steps(func)
+    if not any(isinstance(s, MoveStartOp | AllReduceOp) for s in before):
+        return False
+    end = return_of(func)
+    for step in ordered(before):
+        step.detach()
+        Rewriter.insert_op(step, InsertPoint.before(end))
+    join_reductions(steps(func))
+    return True
+
+
+def ordered(before: Sequence[Step]) -> list[Step]:
+    """The steps in an order in which each finds what it found before."""
+    needs = [{i for i in range(j) if must_follow(before[i], before[j])} for j in range(len(before))]
+    rank = ranks(before, needs)
+    left = dict(enumerate(needs))
+    out: list[Step] = []
+    while left:
+        ready = (j for j, missing in left.items() if not missing & left.keys())
+        chosen = min(ready, key=lambda j: (rank[j], j))
+        del left[chosen]
+        out.append(before[chosen])
+    return out
+
+
+def must_follow(first: Step, then: Step) -> bool:
+    """Whether a step has to stay behind an earlier one: one of them writes what the other uses, or
+    a message of a plan waits for that before it."""
+    reads, writes = first.reads(), first.writes()
+    if writes & (then.reads() | then.writes()) or reads & then.writes():
+        return True
+    if not isinstance(first, MoveStartOp | MoveWaitOp):
+        return False
+    return isinstance(then, MoveStartOp | MoveWaitOp) and first.plan == then.plan
+
+
+def ranks(before: Sequence[Step], needs: Sequence[set[int]]) -> list[int]:
+    """How early each step is wanted."""
+    out = [HOLDS_UP if holds_up(s) else OTHER for s in before]
+    for j in reversed(range(len(before))):
+        if isinstance(before[j], MoveStartOp):
+            out[j] = FIRST
+        if out[j] in (FIRST, NEEDED):
+            for i in needs[j]:
+                if out[i] == OTHER:
+                    out[i] = NEEDED
+    return out
+
+
+def holds_up(step: Step) -> bool:
+    return isinstance(step, MoveWaitOp | AllReduceOp)
+
+
+def join_reductions(order: Sequence[Step]) -> None:
+    """Makes one message of reductions of one kind that lie behind each other."""
+    last: AllReduceOp | None = None
+    for step in order:
+        if not isinstance(step, AllReduceOp):
+            last = None
+        elif last is not None and last.kind == step.kind:
+            both = AllReduceOp.make([*last.buffers, *step.buffers], [], kind=step.kind)
+            Rewriter.insert_op(both, InsertPoint.before(step))
+            Rewriter.erase_op(last)
+            Rewriter.erase_op(step)
+            last = both
+        else:
+            last = step
+
+
+@dataclass(frozen=True)
+class OverlapExchangesPass(ModulePass):
+    """Starts messages early, awaits them late, and joins reductions over ranks."""
+
+    name = "overlap-exchanges"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in phases(op):
+            overlap(func)
