@@ -45,6 +45,8 @@ __all__ = [
     "vector_bytes",
 ]
 
+FLAGS_VARIABLE = "GNNC_CFLAGS"
+"""The environment variable with further flags, behind gnnc's own."""
 _BASE = ("-std=gnu11", "-O3", "-fopenmp", "-fPIC", "-shared")
 _OPTIONAL = (
     "-ffp-contract=off",
@@ -236,7 +238,7 @@ def _flags(recipe: _Recipe) -> list[str]:
     flags = [*found.flags, f"-march={recipe.march}"]
     if recipe.sanitize:
         flags += [*_SANITIZE, *(["-shared-libasan"] if _is_clang(found) else [])]
-    return flags
+    return [*flags, *shlex.split(os.environ.get(FLAGS_VARIABLE, ""))]
 
 
 def _processes(recipe: _Recipe) -> list[str]:

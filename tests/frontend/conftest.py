@@ -1,14 +1,15 @@
 """Tests of the frontend keep their compiled code out of the user's cache and run on one thread.
-Where the long ones run too, every pass is verified."""
+Where the long ones run too, every pass is verified, and C is compiled as for users."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from gnnc.passes.driver.runner import VERIFY_VARIABLE
+from gnnc.runtime.cpu.toolchain import FLAGS_VARIABLE
 from gnnc.tests.session import one_thread, openmp, session_cache
 
-__all__ = ["one_thread", "openmp", "session_cache", "verification"]
+__all__ = ["compiled_quickly", "one_thread", "openmp", "session_cache", "verification"]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -17,6 +18,21 @@ def verification(pytestconfig: pytest.Config) -> Iterator[None]:
     compilation. The others verify what goes in and what comes out, as users do, and the tests of
     passes every pass."""
     with pytest.MonkeyPatch.context() as patch:
-        if pytestconfig.getoption("markexpr") != "not long":
+        if with_long_tests(pytestconfig):
             patch.setenv(VERIFY_VARIABLE, "1")
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_quickly(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Where they do not, a C compiler may take a third of its time: what it makes of programs when
+    it takes it all is seen by the tests of codegen."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not with_long_tests(pytestconfig):
+            patch.setenv(FLAGS_VARIABLE, "-Og")
+        yield
+
+
+def with_long_tests(config: pytest.Config) -> bool:
+    """Whether the tests that take long run too."""
+    return config.getoption("markexpr") != "not long"
