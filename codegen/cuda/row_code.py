@@ -90,6 +90,19 @@ class Pieces:
     piece: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """What a printer of rows knows at one point, and how much it has printed."""
+
+    lines: int
+    depth: int
+    places: dict[SSAValue, Place]
+    memo: list[dict[tuple[SSAValue, Index, int], list[str]]]
+    text: dict[SSAValue, str]
+    blocks: list[Block]
+    alone: bool
+
+
 class RowCode:
     """Prints the ops of one stage; `names` gives the C names of sizes, buffers and the row."""
 
@@ -431,30 +444,51 @@ class RowCode:
         return 1 if n in self.untiled else self.team.tile(n, element_bytes)
 
     def attempt(self, emit: Callable[[], None]) -> None:
-        """Print something; where it turns out to read what other threads have, lay that in memory
-        and print it again. Raises NeedsMemory for rows of blocks further out."""
+        """Print something; where it turns out to read what other threads have, lay that in memory,
+        and where tiles do not fit a row, take its numbers one by one, and print it again. Raises
+        NeedsMemory for rows of blocks further out."""
         while True:
-            lines, depth = len(self.out.lines), self.out.depth
-            kept = dict(self.places), [dict(m) for m in self.memo], dict(self.text)
-            blocks, alone = list(self.blocks), self.alone
+            mark = self.mark()
+            try:
+                self.with_memory(emit)
+                return
+            except UntiledRow as error:
+                self.back_to(mark)
+                self.untiled.add(error.row_length)
+
+    def with_memory(self, emit: Callable[[], None]) -> None:
+        """The same with the tiles that there are: of a loop whose sums have theirs already. Raises
+        UntiledRow too."""
+        while True:
+            mark = self.mark()
             try:
                 emit()
                 return
             except NeedsMemory as error:
-                missing, untiled = error.value, None
-            except UntiledRow as error:
-                missing, untiled = None, error.row_length
-            del self.out.lines[lines:]
-            self.out.depth = depth
-            self.places, self.memo, self.text = kept
-            self.blocks, self.alone = blocks, alone
-            if untiled is not None:
-                self.untiled.add(untiled)
-            elif missing is not None:
-                owner = missing.owner
+                self.back_to(mark)
+                owner = error.value.owner
                 if isinstance(owner, Operation) and owner.parent is not self.blocks[-1]:
-                    raise NeedsMemory(missing)
-                self.lay(missing)
+                    raise
+                self.lay(error.value)
+
+    def mark(self) -> Mark:
+        """What is known and printed so far."""
+        return Mark(
+            len(self.out.lines),
+            self.out.depth,
+            dict(self.places),
+            [dict(m) for m in self.memo],
+            dict(self.text),
+            list(self.blocks),
+            self.alone,
+        )
+
+    def back_to(self, mark: Mark) -> None:
+        """Forgets what came after a mark."""
+        del self.out.lines[mark.lines :]
+        self.out.depth = mark.depth
+        self.places, self.memo, self.text = mark.places, mark.memo, mark.text
+        self.blocks, self.alone = mark.blocks, mark.alone
 
     def lay(self, v: SSAValue) -> None:
         """Lay a row in the team's memory."""

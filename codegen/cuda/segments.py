@@ -230,7 +230,7 @@ class Loop:
         with code.scope(head), code.inside(op.body.block):
             for o in list(op.body.block.ops)[:-1]:
                 code.op(o)
-            code.attempt(add)
+            code.with_memory(add)
         code.text, code.places = outside
 
     @property

@@ -69,7 +69,6 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Arguments]] = {
     ),
     "rgat": (lambda: G.RGATConv(WIDTH, 8, RELATIONS), typed),
 }
-QUICK = ("gcn", "sage-max", "gat", "rgcn")
 
 
 def made(make: Callable[[], nn.Module]) -> tuple[nn.Module, nn.Module]:
@@ -82,9 +81,7 @@ def made(make: Callable[[], nn.Module]) -> tuple[nn.Module, nn.Module]:
     return eager, gnnc.compile(copy.deepcopy(eager), target=TARGET)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in QUICK else [LONG]) for n in MODELS]
-)
+@pytest.mark.parametrize("name", MODELS)
 def test_models_are_interchangeable(name: str) -> None:
     make, arguments = MODELS[name]
     eager, compiled = made(make)
