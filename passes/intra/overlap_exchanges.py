@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -47,7 +49,8 @@ def overlap(func: FuncOp) -> bool:
 
 def ordered(before: Sequence[Step]) -> list[Step]:
     """The steps in an order in which each finds what it found before."""
-    needs = [{i for i in range(j) if must_follow(before[i], before[j])} for j in range(len(before))]
+    uses = [Uses(step, step.reads(), step.writes()) for step in before]
+    needs = [{i for i in range(j) if must_follow(uses[i], uses[j])} for j in range(len(uses))]
     rank = ranks(before, needs)
     left = dict(enumerate(needs))
     out: list[Step] = []
@@ -59,15 +62,22 @@ def ordered(before: Sequence[Step]) -> list[Step]:
     return out
 
 
-def must_follow(first: Step, then: Step) -> bool:
+class Uses(NamedTuple):
+    """A step and its buffers."""
+
+    step: Step
+    reads: set[SSAValue]
+    writes: set[SSAValue]
+
+
+def must_follow(first: Uses, then: Uses) -> bool:
     """Whether a step has to stay behind an earlier one: one of them writes what the other uses, or
     a message of a plan waits for that before it."""
-    reads, writes = first.reads(), first.writes()
-    if writes & (then.reads() | then.writes()) or reads & then.writes():
+    if first.writes & then.reads or first.writes & then.writes or first.reads & then.writes:
         return True
-    if not isinstance(first, MoveStartOp | MoveWaitOp):
+    if not isinstance(first.step, MoveStartOp | MoveWaitOp):
         return False
-    return isinstance(then, MoveStartOp | MoveWaitOp) and first.plan == then.plan
+    return isinstance(then.step, MoveStartOp | MoveWaitOp) and first.step.plan == then.step.plan
 
 
 def ranks(before: Sequence[Step], needs: Sequence[set[int]]) -> list[int]:

@@ -176,5 +176,9 @@ func.func @pointwise(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %y : !inter
 func.func @messages(%P : !inter.set<P>, %K : !inter.set<K, peer: P mono>, %S : !inter.set<S, rank: K, peer: P>, %H : !inter.set<H, rank: K, peer: P>, %x : !inter.rows<S, 4xf32>) {
   // CHECK-NEXT: %y = inter.move %x from %S to %H : !inter.rows<H, 4xf32>
   %y = inter.move %x from %S to %H : !inter.rows<H, 4xf32>
+  // CHECK-NEXT: %s = inter.reduce sum %y over %H along () : !inter.rows<unit, 4xf32>
+  // CHECK-NEXT: %t = inter.all_reduce sum %s : !inter.rows<unit, 4xf32>
+  %s = inter.reduce sum %y over %H along () : !inter.rows<unit, 4xf32>
+  %t = inter.all_reduce sum %s : !inter.rows<unit, 4xf32>
   func.return
 }

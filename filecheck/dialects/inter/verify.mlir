@@ -465,3 +465,11 @@ func.func @f(%g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<g, 4xf32>, %i 
   %a = "inter.dropout"(%x, %k, %k, %g) <{p = 0.5 : f64, site = 0 : i64}> : (!inter.rows<g, 4xf32>, !inter.rows<unit, i64>, !inter.rows<unit, i64>, !inter.set<g, src: N, dst: N>) -> !inter.rows<g, 4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: kind 'mean' is none of sum, max, min, mul
+func.func @f(%x : !inter.rows<unit, 4xf32>) {
+  %a = inter.all_reduce mean %x : !inter.rows<unit, 4xf32>
+  func.return
+}

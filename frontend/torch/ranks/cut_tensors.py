@@ -67,11 +67,6 @@ class CutTensor:
         assert isinstance(self.part, EdgePart)
         return self.part
 
-    @property
-    def axis(self) -> int:
-        """The dimension of the rows."""
-        return 1 if self.kind == "index" else 0
-
 
 _lock = threading.Lock()
 _known: dict[int, tuple[weakref.ref[Tensor], CutTensor]] = {}

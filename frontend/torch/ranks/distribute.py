@@ -18,7 +18,7 @@ from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.world import world
 from ...compiler import Options
 from . import cut_tensors
-from .cut_tensors import CutTensor, EdgePart, Kind, NodePart
+from .cut_tensors import CutTensor, EdgePart, NodePart
 
 PARTITION_PATIENCE = 3600.0
 """Seconds that ranks wait for the one that cuts the graph."""
@@ -136,7 +136,8 @@ def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str
 
 
 def _data_of(data: Any, part: parts.Part) -> Any:
-    """The rows of one rank of each tensor of a graph."""
+    """The rows of one rank of each tensor of a graph; compiled calls know them where there are
+    others."""
     ranks = np.arange(part.ranks)
     nodes = NodePart(
         part.owned,
@@ -151,28 +152,30 @@ def _data_of(data: Any, part: parts.Part) -> Any:
     n_id, e_id = torch.from_numpy(part.owned), torch.from_numpy(numbers)
     src = np.concatenate([part.local_src, part.remote_src + len(part.owned)])
     dst = np.concatenate([part.local_dst, part.remote_dst])
-    out = copy.copy(data)
+    out, known = copy.copy(data), list[tuple[Tensor, CutTensor]]()
     for key, x in data.to_dict().items():
         if not isinstance(x, Tensor) or key == "edge_index":
             continue
         if data.is_node_attr(key):
-            out[key] = _noted(_rows(data, key, x, n_id), "nodes", nodes)
+            out[key] = _rows(data, key, x, n_id)
+            known.append((out[key], CutTensor("nodes", nodes)))
         elif data.is_edge_attr(key):
-            out[key] = _noted(_rows(data, key, x, e_id), "edges", mine)
+            out[key] = _rows(data, key, x, e_id)
+            known.append((out[key], CutTensor("edges", mine)))
     # stacked by torch: without edges NumPy has strides of its own
     ends = torch.stack([torch.from_numpy(x.astype(np.int64)) for x in (src, dst)])
-    out.edge_index = _noted(ends, "index", mine)
+    out.edge_index, out.n_id, out.e_id = ends, n_id, e_id
     out.num_nodes = len(part.owned)
-    out.n_id = _noted(n_id, "nodes", nodes)
-    out.e_id = _noted(e_id, "edges", mine)
+    known += [
+        (ends, CutTensor("index", mine)),
+        (n_id, CutTensor("nodes", nodes)),
+        (e_id, CutTensor("edges", mine)),
+    ]
+    for x, cut in known if part.ranks > 1 else ():
+        cut_tensors.note(x, cut)
     return out
 
 
 def _rows(data: Any, key: str, x: Tensor, chosen: Tensor) -> Tensor:
     axis = data.__cat_dim__(key, x)
     return x.index_select(int(axis), chosen.to(x.device))
-
-
-def _noted(x: Tensor, kind: Kind, part: NodePart | EdgePart) -> Tensor:
-    cut_tensors.note(x, CutTensor(kind, part))
-    return x
