@@ -27,7 +27,7 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors
-from .ranks.distribute import among_ranks, compiling
+from .ranks.among_ranks import among_ranks, compiling
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
 from .report import Report, remember
@@ -236,9 +236,12 @@ def bind(
         DiagnosticException: a pass refused it.
         PassCrash, CompileError: a bug in gnnc.
     """
-    ranked = partitioned(imported) if imported.cut else None
-    chosen = options.on(imported.device)
-    program = compile_module(imported.module, training, chosen, ranked is not None)
+    chosen, ranked = options.on(imported.device), None
+    if imported.cut:
+        ranked = partitioned(imported)
+        program = compile_module(imported.module, training, chosen, ranks=True)
+    else:
+        program = compile_module(imported.module, training, chosen)
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))

@@ -31,7 +31,7 @@ from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
-from .ranks.distribute import among_ranks, compiling
+from .ranks.among_ranks import among_ranks, compiling
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
 from .sparse.features import Features

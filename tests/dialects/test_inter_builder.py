@@ -98,6 +98,7 @@ def every_op(vanilla):
     ends = {"rank": (zero, set_label(ranks)), "peer": (zero, set_label(peers))}
     sent = b.attach(N, ends)
     b.move(b.at(sent, "parent", x), sent, sent)
+    b.all_reduce("sum", zero)
     finish(func, h)
     return func
 

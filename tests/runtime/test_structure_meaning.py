@@ -95,6 +95,11 @@ CASES: dict[str, list[str]] = {
           : !inter.set<sent, rank: ranks, peer: peers, parent: N mono onto>
         %a = inter.move %number from %sent to %sent : !inter.rows<sent, f64>"""
     ],
+    "all_reduce": [
+        """
+        %number = inter.const 1.0 : !inter.rows<unit, f64>
+        %a = inter.all_reduce sum %number : !inter.rows<unit, f64>"""
+    ],
     "filter": [
         f"%a = inter.filter %g {{no_loops}} : {FILTER}",
         f"%a = inter.filter %g, %m : {FILTER}",
@@ -179,7 +184,7 @@ CASES: dict[str, list[str]] = {
         f"%a = inter.dropout %f, %one over %g {{p = 0.5, site = 0}} : {out('g, 3xf64')}"
     ],
 }  # fmt: skip
-REFUSED = ("contract", "softmax", "dropout", "move")
+REFUSED = ("contract", "softmax", "dropout", "move", "all_reduce")
 """Not computed while sets are made; nor are pointwise ops without a step."""
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,6 @@ from .cut_tensors import CutTensor, EdgePart, NodePart
 
 PARTITION_PATIENCE = 3600.0
 """Seconds that ranks wait for the one that cuts the graph."""
-COMPILE_PATIENCE = 600.0
-"""Seconds that they wait for one that compiles."""
 
 
 def distribute(
@@ -72,19 +68,6 @@ def distribute(
     _share(model, communicator)
     part = _part(data, owner, communicator)
     return compile_target(model, Options(**options)), _data_of(data, part)
-
-
-def among_ranks(options: Options) -> Options:
-    """The options for calls of one rank of several: nothing is decided by its own rows and calls,
-    and nothing runs in torch instead, which knows these alone."""
-    if world().size == 1:
-        return options
-    return replace(options, fullgraph=True, sparse_features=False, hoist_inputs=False)
-
-
-def compiling() -> AbstractContextManager[None]:
-    """What a rank does meanwhile, for the others that wait for it."""
-    return world().stage("compile", COMPILE_PATIENCE)
 
 
 def _share(model: nn.Module, communicator: Communicator) -> None:

@@ -318,7 +318,7 @@ def test_wrong_arguments(change: dict[str, Any], error: type[Exception], text: s
 
 def test_wrong_arguments_of_collectives():
     def work(c: Communicator) -> None:
-        with pytest.raises(ValueError, match="kind must be one of sum, max, min, got 'mean'"):
+        with pytest.raises(ValueError, match="kind must be one of sum, max, min, mul, got 'mean'"):
             c.all_reduce(np.zeros(1), "mean")  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="array must hold integers or floats, not bool"):
             c.all_reduce(np.zeros(1, bool), "sum")
