@@ -17,8 +17,9 @@ HELD_SUMS = 192
 """Bytes of one sum of outer products that a thread holds, at most (codegen/cuda/tiles.py)."""
 HELD_TILES = 8
 """Tiles of a row that a thread holds, at most (codegen/cuda/team.py)."""
-BASE, GATHERS, PRODUCTS = 48, 12, 20
-"""What addresses, loops and pointwise ops take, and what gathers and products take beside them."""
+BASE, GATHERS, PRODUCTS, TOTALS = 48, 12, 20, 4
+"""What addresses, loops and pointwise ops take, and what each loop over a group, each product and
+each total take beside them."""
 
 
 def estimate(nest: TraverseOp, threads: int, lanes: int) -> int:
@@ -26,9 +27,8 @@ def estimate(nest: TraverseOp, threads: int, lanes: int) -> int:
     ops = list(nest.body.block.ops)
     segments = [op for op in nest.walk() if isinstance(op, SegmentOp)]
     totals = [op for op in nest.walk() if isinstance(op, TotalOp)]
-    taken = BASE
-    taken += GATHERS * bool(segments)
-    taken += PRODUCTS * any(isinstance(op, MatmulOp) for op in ops)
+    products = [op for op in ops if isinstance(op, MatmulOp | OuterOp)]
+    taken = BASE + GATHERS * len(segments) + PRODUCTS * len(products) + TOTALS * len(totals)
     taken += sum(of_outer(op, threads) for op in ops if isinstance(op, OuterOp))
     taken += sum(of_row(op.value, lanes) for op in totals)
     return taken + sum(of_row(r, lanes) for op in segments for r in op.results)

@@ -71,14 +71,8 @@ WIDTHS = {
     "reddit": (602, 64, 40),
 }
 QUICK = "narrow"
-MOST_SPILLED = {
-    ("sage-max", "narrow"): 16,
-    ("gatv2", "narrow"): 320,
-    ("transformer", "narrow"): 320,
-    ("transformer", "small"): 600,
-    ("transformer", "reddit"): 600,
-}
-"""Bytes of spills of a kernel that is too large for all registers: several weights' gradients at
+MOST_SPILLED = {("transformer", "small"): 600, ("transformer", "reddit"): 600}
+"""Bytes of spills of a kernel that is too large for all registers: four weights' gradients at
 once."""
 
 
@@ -137,7 +131,7 @@ def check_resources(name: str, widths: str, host: str, resources: Mapping[str, R
     most = MOST_SPILLED.get((name, widths), 0)
     table = "\n".join(f"{kernel} {found}" for kernel, found in resources.items())
     for kernel, found in resources.items():
-        allowed = most if kernel.endswith("outer_total") else 0
+        allowed = most if kernel.endswith("segment_matmul_outer_total") else 0
         assert found.spill_stores <= allowed, table
         assert found.stack == 0 or allowed, table
         assert found.registers * 256 <= FILE, table
