@@ -45,14 +45,12 @@ class Ranked:
     Attributes:
         imported: with its rows as they are bound on a rank; the sets are those of before.
         cut: what each set of before is.
-        nodes: the sets of nodes that are cut.
         edges: for each set of edges the placeholder that holds their ends.
         totals: the placeholders and dimensions that count rows of such a set, by its name.
     """
 
     imported: Imported
     cut: Cut
-    nodes: tuple[str, ...]
     edges: Mapping[str, int]
     totals: Mapping[tuple[int, int], str]
 
@@ -88,7 +86,6 @@ def partitioned(imported: Imported) -> Ranked:
     return Ranked(
         replace(imported, rows=tuple(rows)),
         cut,
-        tuple(nodes),
         edges,
         _totals(imported, sets, edges, cut),
     )

@@ -113,7 +113,7 @@ class RankedProgram(BoundProgram):
         if most[2]:
             self.memo.drop_for(tensors, of_graph)
         self.key = torch.tensor(most[3:], dtype=torch.int64)
-        return super().on_graph(args)
+        return self.memo.get_for(tensors, of_graph, lambda: self.make_graph(args, of_graph[0]))
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         """See BoundProgram."""
