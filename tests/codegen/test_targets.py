@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 from xdsl.utils.exceptions import PassFailedException
@@ -10,7 +11,10 @@ from xdsl.utils.exceptions import PassFailedException
 from gnnc.frontend.compiler import artifact_of
 from gnnc.frontend.targets import printed
 from gnnc.passes import get_all_passes
+from gnnc.passes.driver.pipelines import pipeline
 from gnnc.passes.targets import TARGETS
+from gnnc.passes.targets.cuda import CUDA
+from gnnc.passes.targets.openmp import OPENMP
 from gnnc.passes.targets.reference import REFERENCE
 from gnnc.runtime.cpu import toolchain
 from gnnc.runtime.program import ON_HOST, Program
@@ -36,6 +40,20 @@ def test_every_target_gives_the_same(name: str, target: str):
     assert case.program.target == target
     for seed, sizes in GRAPHS:
         case.check(case.values(seed, sizes))
+
+
+@pytest.mark.parametrize("name", [*FILES, *LAYERS])
+def test_targets_of_equal_costs_differ_in_their_own_passes_only(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Both dialects up to there: a target is asked for its speeds, and for nothing else."""
+    text = FILES.get(name) or LAYERS[name]
+    equal = replace(CUDA, speeds=OPENMP.speeds, caches=OPENMP.caches)
+    monkeypatch.setitem(TARGETS, CUDA.name, equal)
+    shared = [pipeline(True, replace(t, tail=())) for t in (OPENMP, equal)]
+    assert shared[0] != shared[1]
+    texts = [str(after(text, passes.rstrip(","))) for passes in shared]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("tail", ["", "fuse-traversals", "fuse-traversals,schedule,plan-memory"])

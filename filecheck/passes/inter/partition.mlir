@@ -52,3 +52,25 @@ func.func @loops(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>) -> !int
   %d = inter.count over %u along dst : !inter.rows<N, f32>
   func.return %d : !inter.rows<N, f32>
 }
+
+// -----
+
+// A map to where rows lie in a union of nodes leads to where owned rows lie in theirs.
+// CHECK-LABEL: func.func @joined(
+// CHECK: %u_local = inter.union %N_own, %M_own : !inter.set<u_local, rank: ranks, parts N_own M_own>
+// CHECK: %[[I:.*]] = inter.iota %u_local
+// CHECK-NEXT: %[[P:.*]] = inter.part 1 of %u_local, %[[I]] : !inter.rows<M_own, i64>
+// CHECK-NEXT: %[[A:.*]] = inter.at %g_local[dst], %[[P]] : !inter.rows<g_local, i64>
+// CHECK-NEXT: inter.attach %g_local (at = %[[A]])
+// CHECK: inter.attach %g_remote (at = %{{.*}})
+func.func @joined(%N : !inter.set<N>, %M : !inter.set<M>, %g : !inter.set<g, src: N, dst: M>, %e : !inter.rows<g, f32>) -> !inter.rows<M, f32> {
+  %u = inter.union %N, %M : !inter.set<u, parts N M>
+  %d = inter.index %g[dst] : !inter.rows<g, i64>
+  %n = inter.size %N : !inter.rows<unit, i64>
+  %i = inter.add %d, %n : !inter.rows<g, i64>
+  %h = inter.attach %g (at = %i) : !inter.set<h, src: N, dst: M, at: u, parent: g mono onto>
+  %x = inter.at %h[parent], %e : !inter.rows<h, f32>
+  %s = inter.reduce sum %x over %h along at : !inter.rows<u, f32>
+  %y = inter.part 1 of %u, %s : !inter.rows<M, f32>
+  func.return %y : !inter.rows<M, f32>
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from ....runtime.partition import assign, edges, parts
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.world import world
 from ...compiler import Options
-from . import cut_tensors
-from .cut_tensors import CutTensor, EdgePart, NodePart
+from . import batch_sizes, cut_tensors
+from .cut_tensors import CutTensor
+from .typed_parts import EdgesOfType, TypedParts, together
 
 PARTITION_PATIENCE = 3600.0
 """Seconds that ranks wait for the one that cuts the graph."""
@@ -38,36 +39,80 @@ def distribute(
 
     Args:
         model: the same on every rank.
-        data: a `torch_geometric.data.Data` with `edge_index`; tensors with a row a node or a row an
-            edge are cut, others stay.
-        owner: the rank of each node, int [nodes]; by default the graph is cut for few rows that
-            cross and equal work.
+        data: a `torch_geometric.data.Data` or `HeteroData` with `edge_index`; tensors with a row a
+            node or a row an edge are cut, others stay.
+        owner: the rank of each node, int [nodes], of a `HeteroData` a dict with those of each type;
+            by default the graph is cut for few rows that cross and equal work.
         **options: see `gnnc.Options`.
 
     Returns:
-        The model, and a `Data` of this rank with `n_id` and `e_id`, the numbers of its nodes and
-        edges in the whole graph, int64. Ends of edges are places among its nodes, those of nodes of
-        other ranks count on from there.
+        The model, and a `Data` or `HeteroData` of this rank with `n_id` and `e_id`, the numbers of
+        its nodes and edges in the whole graph (of their type), int64. Ends of edges are places
+        among its nodes, those of nodes of other ranks count on from there.
 
     Raises:
-        TypeError: `model` is no module, `data` no `Data`, or an option is not known.
+        TypeError: `model` is no module, `data` no graph of PyG, or an option is not known.
         ValueError: `data` has no edges, or `owner` is not a rank for each node.
         Disagreement: ranks have other graphs or models.
     """
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
-    if not isinstance(data, Data):
-        raise TypeError(f"data must be a torch_geometric.data.Data, not {type(data).__name__}")
-    if data.edge_index is None:
-        raise ValueError("data has no edge_index: there is nothing to cut")
+    if not isinstance(data, Data | HeteroData):
+        raise TypeError(
+            "data must be a torch_geometric.data.Data or HeteroData, not " + type(data).__name__
+        )
     from ..compile import compile_target
 
+    stores = Stores(data)
     communicator = world()
+    batch_sizes.know_ranks()
     _share(model, communicator)
-    part = _part(data, owner, communicator)
-    return compile_target(model, Options(**options)), _data_of(data, part)
+    part = _part(stores, owner, communicator)
+    return compile_target(model, Options(**options)), _data_of(stores, part)
+
+
+class Stores:
+    """The types of nodes and edges of a graph of PyG, by the stores that have their tensors."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.nodes: list[Any] = data.node_stores
+        self.edges: list[Any] = data.edge_stores
+        self.keys = [s._key for s in self.nodes]
+        for s in self.edges:
+            if s.get("edge_index") is None:
+                of = "" if s._key is None else f" for edges of type {s._key}"
+                raise ValueError(f"data has no edge_index{of}: there is nothing to cut")
+        if not self.edges:
+            raise ValueError("data has no edge_index: there is nothing to cut")
+        self.counts = [int(s.num_nodes) for s in self.nodes]
+        self.types = [self._type(s) for s in self.edges]
+
+    def _type(self, store: Any) -> EdgesOfType:
+        key = store._key
+        source, target = (None, None) if key is None else (key[0], key[2])
+        for end in (source, target):
+            if end not in self.keys:
+                raise ValueError(f"data has edges of type {key} and no nodes of type {end!r}")
+        ends = store.edge_index.detach().cpu().numpy().astype(np.int64, copy=False)
+        return EdgesOfType(self.keys.index(source), self.keys.index(target), ends)
+
+    def owner_of_all(self, given: Any) -> Any:
+        """What a user gives as owners, for the nodes of all types one after the other, or what is
+        wrong with it."""
+        if self.keys == [None] or given is None:
+            return given
+        if not isinstance(given, dict):
+            return f"owner: a dict with those of each type of nodes, not {type(given).__name__}"
+        if missing := [k for k in self.keys if k not in given]:
+            return f"owner: there are none of the nodes of type {missing[0]!r}"
+        each = [np.asarray(given[k]) for k in self.keys]
+        for k, x, n in zip(self.keys, each, self.counts, strict=True):
+            if x.shape != (n,):
+                return f"owner: {k!r} has {n} nodes, and owners of shape {x.shape}"
+        return np.concatenate(each)
 
 
 def _share(model: nn.Module, communicator: Communicator) -> None:
@@ -89,24 +134,27 @@ def _state(model: nn.Module) -> Sequence[tuple[str, Tensor]]:
     return [*model.named_parameters(), *model.named_buffers()]
 
 
-def _part(data: Any, owner: Any, communicator: Communicator) -> parts.Part:
-    index = data.edge_index.detach().cpu().numpy()
-    graph = edges.in_memory(index[0], index[1], int(data.num_nodes))
+def _part(stores: Stores, owner: Any, communicator: Communicator) -> TypedParts:
     with communicator.stage("cut the graph", PARTITION_PATIENCE):
-        communicator.agree("the graph", edges.fingerprint(graph))
+        graph = together(stores.counts, stores.types)
+        of_types = [(k, n) for k, n in zip(stores.keys, stores.counts, strict=True)]
+        communicator.agree("the graph", f"{of_types} {edges.fingerprint(graph)}")
         found = None
         if communicator.rank == 0:
-            found = _owner(graph, owner, communicator.size)
+            found = _owner(graph, stores.owner_of_all(owner), communicator.size)
         owners = communicator.broadcast(found)
         if isinstance(owners, str):
             raise ValueError(owners)
-        return parts.make_part(communicator.rank, communicator.size, owners, graph)
+        part = parts.make_part(communicator.rank, communicator.size, owners, graph)
+        return TypedParts(part, stores.counts, stores.types)
 
 
 def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str:
     """The rank of each node, or what is wrong with those that are given."""
     if given is None:
         return assign.partition(assign.Task(graph, size)).owner
+    if isinstance(given, str):
+        return given
     owner = np.asarray(given)
     if owner.shape != (graph.nodes,) or owner.dtype.kind not in "iu":
         return (
@@ -118,47 +166,35 @@ def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str
     return owner.astype(np.int32)
 
 
-def _data_of(data: Any, part: parts.Part) -> Any:
+def _data_of(stores: Stores, parts: TypedParts) -> Any:
     """The rows of one rank of each tensor of a graph; compiled calls know them where there are
     others."""
-    ranks = np.arange(part.ranks)
-    nodes = NodePart(
-        part.owned,
-        part.ghosts,
-        np.repeat(ranks, part.receive_counts),
-        part.sent,
-        np.repeat(ranks, part.send_counts),
-        part.nodes,
-    )
-    numbers = np.concatenate([part.local_edges, part.remote_edges])
-    mine = EdgePart(nodes, nodes, len(part.local_edges), numbers, int(data.edge_index.shape[1]))
-    n_id, e_id = torch.from_numpy(part.owned), torch.from_numpy(numbers)
-    src = np.concatenate([part.local_src, part.remote_src + len(part.owned)])
-    dst = np.concatenate([part.local_dst, part.remote_dst])
-    out, known = copy.copy(data), list[tuple[Tensor, CutTensor]]()
-    for key, x in data.to_dict().items():
-        if not isinstance(x, Tensor) or key == "edge_index":
-            continue
-        if data.is_node_attr(key):
-            out[key] = _rows(data, key, x, n_id)
-            known.append((out[key], CutTensor("nodes", nodes)))
-        elif data.is_edge_attr(key):
-            out[key] = _rows(data, key, x, e_id)
-            known.append((out[key], CutTensor("edges", mine)))
-    # stacked by torch: without edges NumPy has strides of its own
-    ends = torch.stack([torch.from_numpy(x.astype(np.int64)) for x in (src, dst)])
-    out.edge_index, out.n_id, out.e_id = ends, n_id, e_id
-    out.num_nodes = len(part.owned)
-    known += [
-        (ends, CutTensor("index", mine)),
-        (n_id, CutTensor("nodes", nodes)),
-        (e_id, CutTensor("edges", mine)),
-    ]
-    for x, cut in known if part.ranks > 1 else ():
+    out = Stores(copy.copy(stores.data))
+    known: list[tuple[Tensor, CutTensor]] = []
+    for old, new, (part, ends) in zip(stores.edges, out.edges, parts.edges, strict=True):
+        # stacked by torch: without edges NumPy has strides of its own
+        index = torch.stack([torch.from_numpy(x) for x in ends])
+        known += _cut(old, new, old.is_edge_attr, part.numbers, CutTensor("edges", part))
+        new.edge_index, new.e_id = index, torch.from_numpy(part.numbers)
+        known += [(index, CutTensor("index", part)), (new.e_id, CutTensor("edges", part))]
+    for old, new, part in zip(stores.nodes, out.nodes, parts.nodes, strict=True):
+        known += _cut(old, new, old.is_node_attr, part.owned, CutTensor("nodes", part))
+        new.n_id, new.num_nodes = torch.from_numpy(part.owned), len(part.owned)
+        known.append((new.n_id, CutTensor("nodes", part)))
+    for x, cut in known if parts.part.ranks > 1 else ():
         cut_tensors.note(x, cut)
-    return out
+    return out.data
 
 
-def _rows(data: Any, key: str, x: Tensor, chosen: Tensor) -> Tensor:
-    axis = data.__cat_dim__(key, x)
-    return x.index_select(int(axis), chosen.to(x.device))
+def _cut(
+    old: Any, new: Any, has_rows: Callable[[str], bool], chosen: NDArray[np.int64], cut: CutTensor
+) -> list[tuple[Tensor, CutTensor]]:
+    """Gives a store the rows of this rank of the tensors of another that have such rows."""
+    made: list[tuple[Tensor, CutTensor]] = []
+    for key, x in old.items():
+        if isinstance(x, Tensor) and key != "edge_index" and has_rows(key):
+            axis = int(old._parent().__cat_dim__(key, x, old))
+            rows = torch.from_numpy(chosen).to(x.device)
+            new[key] = x.index_select(axis, rows)
+            made.append((new[key], cut))
+    return made

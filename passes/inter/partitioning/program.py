@@ -25,7 +25,6 @@ from ....dialects.inter.types import (
     rows,
     set_name,
     set_type,
-    unstrs,
 )
 from ....dialects.inter.values import AtOp, PartOp, SizeOp, StackOp
 from ....dialects.signature import (
@@ -36,6 +35,7 @@ from ....dialects.signature import (
     named_function,
     results,
 )
+from .places import place_in_union
 from .sets import OWNER, Cut
 
 
@@ -47,12 +47,13 @@ def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str]) -> FuncOp:
     """
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
-    return _Program(func, sets, Cut.of(env, types, cut)).made()
+    return _Program(func, env, sets, Cut.of(env, types, cut)).made()
 
 
 @dataclass
 class _Program:
     func: FuncOp
+    old: SetEnv
     sets: frozenset[str]
     """Those that are arguments."""
     cut: Cut
@@ -397,14 +398,20 @@ class _Program:
 
     def _attach(self, op: AttachOp, part: str, label: str) -> SSAValue:
         new = op.new_maps()
-        for k, m in new.items():
-            if self.cut.parts[m.codomain] != (m.codomain,) or self.cut.is_cut(m.codomain):
+        maps: dict[str, tuple[SSAValue, str, Sequence[str]]] = {}
+        for x, (k, m) in zip(op.xs, new.items(), strict=True):
+            codomain, value = m.codomain, x
+            if self.cut.parts[codomain] == (codomain,) and not self.cut.is_cut(codomain):
+                value = self.on(x, part)
+            elif (place := place_in_union(op, x, self.old.value(codomain))) is not None:
+                (codomain,) = self.cut.parts[codomain]
+                value = self._place(part, codomain, *place)
+            else:
                 raise PassFailedException(
                     f"partition: the map {k} of {label} is computed and leads to the cut set "
-                    f"{m.codomain}: give the set as an argument"
+                    f"{codomain}: give the set as an argument"
                 )
-        pairs = zip(unstrs(op.labels), op.xs, strict=True)
-        maps = {k: (self.on(x, part), new[k].codomain, new[k].flags) for k, x in pairs}
+            maps[k] = value, codomain, m.flags
         made = self.b.attach(
             part,
             maps,
@@ -415,6 +422,16 @@ class _Program:
         if part in self.cut.remote:
             self.cut.remote.add(set_name(made))
         return made
+
+    def _place(self, part: str, union: str, path: str, index: int) -> SSAValue:
+        """Where in a union of owned rows that row lies that a path of maps leads to, a row of the
+        union's part `index`."""
+        rows_of_part = set_type(self.b.set(union)).part_names[index]
+        if self.b.env.codomain(part, path) != rows_of_part:
+            raise PassFailedException(
+                f"partition: {path} of {part} leads to rows of other ranks, which {union} has not"
+            )
+        return self.b.at(part, path, self.b.part(index, union, self.b.iota(union)))
 
 
 def _kind(part: str, cut: Cut) -> str:

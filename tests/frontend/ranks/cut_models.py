@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 from torch_geometric import nn as G
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 import gnnc
 from gnnc.frontend.torch.calls import bound_program
@@ -84,24 +84,81 @@ def graph(nodes: int, edges: int, seed: int = 0, hub: bool = False) -> Data:
     )
 
 
-def edges_of(model: Net, data: Data) -> tuple[Tensor, ...]:
+NODE_TYPES = ("author", "paper", "venue")
+EDGE_TYPES = (
+    ("author", "writes", "paper"),
+    ("paper", "written_by", "author"),
+    ("paper", "cites", "paper"),
+    ("paper", "appears_in", "venue"),
+)
+METADATA = list(NODE_TYPES), list(EDGE_TYPES)
+
+
+def hetero_graph(nodes: Sequence[int], edges: int, seed: int = 0) -> HeteroData:
+    """Random nodes of three types, the classes those of papers."""
+    torch.manual_seed(seed)
+    data, count = HeteroData(), dict(zip(NODE_TYPES, nodes, strict=True))
+    for t, n in count.items():
+        data[t].x = torch.randn(n, WIDTH, dtype=torch.float64)
+    for t in EDGE_TYPES:
+        ends = [torch.randint(0, count[k], (edges,)) for k in (t[0], t[2])]
+        data[t].edge_index = torch.stack(ends)
+    data["paper"].y = torch.randint(0, CLASSES, (count["paper"],))
+    data["paper"].train_mask = torch.rand(count["paper"]) < 0.7
+    return data
+
+
+class HeteroNet(nn.Module):
+    """Two layers over types of nodes, of which the second gives classes of papers."""
+
+    def __init__(self, layer: Callable[[int, int], nn.Module]) -> None:
+        super().__init__()
+        self.first, self.second = layer(WIDTH, HIDDEN), layer(HIDDEN, HIDDEN)
+        self.norm = nn.ModuleDict({t: nn.BatchNorm1d(HIDDEN) for t in NODE_TYPES})
+        self.drop, self.out = nn.Dropout(0.4), nn.Linear(HIDDEN, CLASSES)
+
+    def forward(self, x: dict[str, Tensor], edges: dict[Any, Tensor]) -> Tensor:
+        x = {t: self.drop(F.elu(self.norm[t](v))) for t, v in self.first(x, edges).items()}
+        return self.out(self.second(x, edges)["paper"])
+
+
+HETERO: dict[str, Callable[[int, int], nn.Module]] = {
+    "hgt": lambda a, b: G.HGTConv(a, b, METADATA, heads=2),
+    "sage": lambda a, b: G.HeteroConv({t: G.SAGEConv((a, a), b) for t in EDGE_TYPES}),
+    "gat": lambda a, b: G.HeteroConv(
+        {t: G.GATConv((a, a), b, add_self_loops=False) for t in EDGE_TYPES}, aggr="mean"
+    ),
+}
+
+
+def hetero_net(name: str) -> HeteroNet:
+    torch.manual_seed(1)
+    return HeteroNet(HETERO[name]).double()
+
+
+def arguments(model: nn.Module, data: Any) -> tuple[Any, ...]:
+    """What a model and its loss take of a graph."""
+    if isinstance(model, HeteroNet):
+        papers = data["paper"]
+        return data.x_dict, (data.edge_index_dict,), papers.y, papers.train_mask
+    assert isinstance(model, Net)
     typed = isinstance(model.first, G.RGCNConv | G.RGATConv)
-    return (data.edge_index, data.edge_type) if typed else (data.edge_index,)
+    edges = (data.edge_index, data.edge_type) if typed else (data.edge_index,)
+    return data.x, edges, data.y, data.train_mask
 
 
 def adam(parameters: Any) -> Optimizer:
     return Adam(parameters, lr=0.01)
 
 
-def trained(model: Net, data: Data, make: MakeOptimizer = adam, steps: int = 4) -> list[float]:
+def trained(model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4) -> list[float]:
     """The losses of some steps."""
 
-    def loss(x: Tensor, edges: Sequence[Tensor], y: Tensor, mask: Tensor) -> Tensor:
+    def loss(x: Any, edges: Sequence[Any], y: Tensor, mask: Tensor) -> Tensor:
         return F.cross_entropy(model(x, *edges)[mask], y[mask])
 
     step = gnnc.train_step(loss, make(model.parameters()))
-    given = data.x, edges_of(model, data), data.y, data.train_mask
-    losses = [step(*given).item() for _ in range(steps)]
+    losses = [step(*arguments(model, data)).item() for _ in range(steps)]
     assert gnnc.explain(step).fallbacks == []
     return losses
 
@@ -126,9 +183,8 @@ def on_ranks(monkeypatch: Any, ranks: int, work: Callable[[], Any]) -> list[Any]
     return virtual.run(ranks, lambda _: work())
 
 
-def training(name: str, data: Data, make: MakeOptimizer = adam, **options: Any) -> Any:
+def training(model: nn.Module, data: Any, make: MakeOptimizer = adam, **options: Any) -> Any:
     """Work of a rank: its losses, and what its model holds afterwards."""
-    model = net(name)
 
     def work() -> tuple[list[float], dict[str, Tensor]]:
         mine, part = gnnc.distribute(copy.deepcopy(model), data, **options)
@@ -138,12 +194,31 @@ def training(name: str, data: Data, make: MakeOptimizer = adam, **options: Any) 
     return work
 
 
-def training_alone(name: str, data: Data, make: MakeOptimizer = adam) -> Any:
+def training_alone(model: nn.Module, data: Any, make: MakeOptimizer = adam) -> Any:
     """The same without ranks."""
 
     def work() -> tuple[list[float], dict[str, Tensor]]:
-        model = gnnc.compile(net(name))
-        losses = trained(model, data, make)
-        return losses, dict(model.state_dict())
+        mine = gnnc.compile(copy.deepcopy(model))
+        losses = trained(mine, data, make)
+        return losses, dict(mine.state_dict())
 
     return work
+
+
+def check(
+    monkeypatch: Any,
+    model: nn.Module,
+    data: Any,
+    ranks: int,
+    make: MakeOptimizer = adam,
+    tolerance: float = 1e-9,
+    **options: Any,
+) -> None:
+    """Ranks train as one process does, and have the same bits."""
+    ((losses, state),) = on_ranks(monkeypatch, 0, training_alone(model, data, make))
+    every = on_ranks(monkeypatch, ranks, training(model, data, make, **options))
+    for other_losses, other in every:
+        torch.testing.assert_close(other_losses, losses, rtol=0, atol=tolerance)
+        for key, x in state.items():
+            torch.testing.assert_close(other[key], x, rtol=tolerance, atol=tolerance, msg=key)
+            assert torch.equal(other[key], every[0][1][key]), f"ranks have another {key}"

@@ -139,6 +139,45 @@ def test_refused(what: str) -> None:
             changed(parse_module(ALL[name]), *CUT)
 
 
+def joined(path: str = "dst", before: str = "%n") -> str:
+    """Attention over the edges of two relations at once, to rows of both kinds of nodes."""
+    return f"""
+    func.func @f(%N : !inter.set<N>, %M : !inter.set<M>, %g : !inter.set<g, src: N, dst: M>,
+        %h : !inter.set<h, src: M, dst: N>, %x : !inter.rows<N, f64> {{inter.needs_grad}},
+        %y : !inter.rows<M, f64> {{inter.needs_grad}}) -> !inter.rows<M, f64> {{
+      %u = inter.union %N, %M : !inter.set<u, parts N M>
+      %n = inter.size %N : !inter.rows<unit, i64>
+      %m = inter.size %M : !inter.rows<unit, i64>
+      %gd = inter.index %g[{path}] : !inter.rows<g, i64>
+      %gu = inter.add %gd, {before} : !inter.rows<g, i64>
+      %hu = inter.index %h[dst] : !inter.rows<h, i64>
+      %g1 = inter.attach %g (at = %gu)
+          : !inter.set<g1, src: N, dst: M, at: u, parent: g mono onto>
+      %h1 = inter.attach %h (at = %hu)
+          : !inter.set<h1, src: M, dst: N, at: u, parent: h mono onto>
+      %e = inter.union %g1, %h1 : !inter.set<e, at: u, parts g1 h1>
+      %xs = inter.at %g1[src], %x : !inter.rows<g1, f64>
+      %ys = inter.at %h1[src], %y : !inter.rows<h1, f64>
+      %v = inter.stack %e, %xs, %ys : !inter.rows<e, f64>
+      %a = inter.softmax %v over %e along at : !inter.rows<e, f64>
+      %w = inter.mul %a, %v : !inter.rows<e, f64>
+      %s = inter.reduce sum %w over %e along at : !inter.rows<u, f64>
+      %r = inter.part 1 of %u, %s : !inter.rows<M, f64>
+      func.return %r : !inter.rows<M, f64>
+    }}"""
+
+
+def test_rows_of_a_union_of_nodes() -> None:
+    for seed in range(6):
+        check(parse_module(joined()), seed)
+
+
+@pytest.mark.parametrize(("path", "before"), [("dst", "%m"), ("src", "%n")])
+def test_numbers_that_are_no_places_in_a_union(path: str, before: str) -> None:
+    with pytest.raises(PassFailedException, match="the map at of g1 is computed and leads to"):
+        changed(parse_module(joined(path, before)), PartitionPass())
+
+
 def check_random(seeds: range) -> int:
     """How many of the programs that are drawn have a form over parts, and the same meaning."""
     done = 0

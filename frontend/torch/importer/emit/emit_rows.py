@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from .....dialects.inter.builder import Builder
 from .....dialects.inter.types import Dom, set_name
 from ..errors import NoRule
 from ..values.elements import FLOATS, INTEGERS
-from ..values.nodes import Node, sources
+from ..values.nodes import Node, Set, sources
 from ..values.tensors import ARITHMETIC, elem_of_number
 from .arguments import ELEMENTS
 from .emit_sets import SetEmitter
@@ -99,10 +100,12 @@ class Emitter(SetEmitter):
 
     def number(self, expr: sympy.Expr) -> SSAValue:
         """The value of an expression of sizes, i64 or f64."""
-        known = self.program.sizes.by_size.get(str(expr))
-        if known is not None and known.find().number in self.program.sets:
-            if known.find().number not in self.being_born:
-                return self.b.size(self.set(known).values[0])
+        if (known := self.set_of_size(expr)) is not None:
+            return self.b.size(self.set(known).values[0])
+        terms = sympy.Add.make_args(expr)
+        if len(terms) > 1 and all(self.set_of_size(t) is not None for t in terms):
+            first, *others = map(self.number, terms)
+            return functools.reduce(self.b.add, others, first)
         if expr.is_Integer:
             return self.b.const(int(expr), elem=i64)
         if str(expr) in self.program.items:
@@ -117,6 +120,13 @@ class Emitter(SetEmitter):
                 out = self.b.pointwise(ARITHMETIC[expr.func], out, a)
             return out
         raise NoRule(f"the size {expr}, which depends on data")
+
+    def set_of_size(self, expr: sympy.Expr) -> Set | None:
+        """The set that has so many rows, if there is one here."""
+        known = self.program.sizes.by_size.get(str(expr))
+        if known is None or known.find().number not in self.program.sets:
+            return None
+        return None if known.find().number in self.being_born else known
 
     # numbers drawn for each row
 
