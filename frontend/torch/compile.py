@@ -251,7 +251,7 @@ def bind(
             report.warn(message, what="")
 
     if ranked is not None:
-        bound: BoundProgram = RankedProgram(ranked, program, graph, tell)
+        bound: BoundProgram = RankedProgram(ranked, program, graph, tell, report.prepared)
     else:
         bound = BoundProgram(imported, program, graph, tell, imported.device)
     report.programs.append(bound)

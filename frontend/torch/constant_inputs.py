@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
 from ...dialects.attributes import CONSTANT
 from ...dialects.signature import arg_attributes, arguments
 from .importer.binding import FromTensor, Imported
+from .ranks import cut_tensors
 
 LEAST = 1 << 18
 """Numbers of a tensor below which nothing is worth being kept."""
@@ -25,11 +26,12 @@ _ACROSS = 8
 
 
 def may_stay(x: Any) -> TypeGuard[Tensor]:
-    """Whether an argument may be numbers that are the same for many calls, and enough of them."""
+    """Whether an argument may be numbers that are the same for many calls, and enough of them. Rows
+    of a part of a graph count as those of the whole: all ranks get the same answer."""
     return (
         type(x) is Tensor
         and x.is_cpu  # to look at numbers of a device is to wait for it
-        and x.numel() >= LEAST
+        and cut_tensors.whole_numel(x) >= LEAST
         and x.dtype in (torch.float32, torch.float64)
         and x.layout is torch.strided
         and not x.requires_grad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,8 @@ class Report:
         the cache). graphs: how many graphs were compiled; train and eval, or another dtype or
         width, are further ones. sources: paths of the generated objects; the C lies beside each,
         with the suffix `.c`. choices: what was chosen by what calls are given, and why. programs:
-        the `BoundProgram`s that are called now, for tools.
+        the `BoundProgram`s that are called now, for tools. prepared: how often something was
+        prepared over ranks, by the number of the program.
     """
 
     kernels: list[str] = field(default_factory=list)
@@ -38,6 +40,7 @@ class Report:
     sources: list[str] = field(default_factory=list)
     choices: list[str] = field(default_factory=list)
     programs: list[BoundProgram] = field(default_factory=list["BoundProgram"], repr=False)
+    prepared: Counter[int] = field(default_factory=Counter[int], repr=False)
 
     def warn(self, message: str, what: str = "runs in torch: ") -> None:
         """Note a part that runs in torch, once, and log it."""

@@ -3,7 +3,7 @@
 The steps of a phase are put in another order that their buffers allow. Before: a move is awaited
 where it starts. After: the nests that a message is made of come first, what can be computed without
 it lies between its start and its wait, and what needs it comes last. Reductions over ranks, which
-hold a phase up, wait for all that can be done before them; those of one kind behind each other
+hold a phase up, wait for all that can be done before them; those of one kind that can be done then
 become one message.
 
 Comes before fuse-traversals, which computes nothing across a wait. Which nests a message overlaps
@@ -28,9 +28,9 @@ from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
 from ...dialects.intra.steps import Step, phases, steps
 from ...dialects.signature import return_of
 
-FIRST, NEEDED, OTHER, HOLDS_UP = range(4)
+FIRST, NEEDED, OTHER, AWAITED, REDUCED = range(5)
 """What is done first of what can be done: starts of messages, what starts need, all else, and
-last what waits for other ranks."""
+last what waits for other ranks, for a message or for all of them."""
 
 
 def overlap(func: FuncOp) -> bool:
@@ -55,11 +55,19 @@ def ordered(before: Sequence[Step]) -> list[Step]:
     left = dict(enumerate(needs))
     out: list[Step] = []
     while left:
-        ready = (j for j, missing in left.items() if not missing & left.keys())
+        ready = [j for j, missing in left.items() if not missing & left.keys()]
         chosen = min(ready, key=lambda j: (rank[j], j))
-        del left[chosen]
-        out.append(before[chosen])
+        for j in (k for k in ready if k == chosen or joins(before[chosen], before[k])):
+            del left[j]
+            out.append(before[j])
     return out
+
+
+def joins(one: Step, other: Step) -> bool:
+    """Whether two reductions over ranks can be one message."""
+    return (
+        isinstance(one, AllReduceOp) and isinstance(other, AllReduceOp) and one.kind == other.kind
+    )
 
 
 class Uses(NamedTuple):
@@ -82,7 +90,8 @@ def must_follow(first: Uses, then: Uses) -> bool:
 
 def ranks(before: Sequence[Step], needs: Sequence[set[int]]) -> list[int]:
     """How early each step is wanted."""
-    out = [HOLDS_UP if holds_up(s) else OTHER for s in before]
+    waits = ((MoveWaitOp, AWAITED), (AllReduceOp, REDUCED))
+    out = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in before]
     for j in reversed(range(len(before))):
         if isinstance(before[j], MoveStartOp):
             out[j] = FIRST
@@ -93,17 +102,13 @@ def ranks(before: Sequence[Step], needs: Sequence[set[int]]) -> list[int]:
     return out
 
 
-def holds_up(step: Step) -> bool:
-    return isinstance(step, MoveWaitOp | AllReduceOp)
-
-
 def join_reductions(order: Sequence[Step]) -> None:
     """Makes one message of reductions of one kind that lie behind each other."""
     last: AllReduceOp | None = None
     for step in order:
         if not isinstance(step, AllReduceOp):
             last = None
-        elif last is not None and last.kind == step.kind:
+        elif last is not None and joins(last, step):
             both = AllReduceOp.make([*last.buffers, *step.buffers], [], kind=step.kind)
             Rewriter.insert_op(both, InsertPoint.before(step))
             Rewriter.erase_op(last)

@@ -47,18 +47,25 @@ func.func @forward() attributes {intra.phase} {
 // CHECK-LABEL: func.func @forward()
 // CHECK: intra.store %{{.*}}, %y
 // CHECK: intra.all_reduce %a, %b {kind = "sum"}
+// CHECK: intra.store %{{.*}}, %z
 // CHECK-NOT: intra.all_reduce
 func.func @forward() attributes {intra.phase} {
+  %z = intra.output {buffer = "z"} : memref<?xf64>
   %a = intra.output {buffer = "a"} : memref<?xf64>
   %b = intra.output {buffer = "b"} : memref<?xf64>
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf64>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf64>
   %n = intra.size {domain = #intra.domain<N>} : index
+  %one = intra.size : index
   intra.traverse %i in %n {
     %v = intra.load %x[%i] : f64
     intra.total %v, %a {kind = "sum"}
   }
   intra.all_reduce %a {kind = "sum"}
+  intra.traverse %i in %one {
+    %v = intra.load %a[%i] : f64
+    intra.store %v, %z[%i]
+  }
   intra.traverse %i in %n {
     %v = intra.load %x[%i] : f64
     %w = intra.apply %v {fn = "exp"} : f64

@@ -89,9 +89,11 @@ class BoundProgram:
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
         self.prepared_inputs = sorted(
-            r.source.placeholder
-            for r in self.early_rows
-            if isinstance(r.source, FromTensor) and r.elem in FLOATS
+            {
+                r.source.placeholder
+                for r in self.early_rows
+                if isinstance(r.source, FromTensor) and r.elem in FLOATS
+            }
         )
         self.copied = self.read_late()
         self.kept: dict[str, Hashable] = dict.fromkeys(self.state())
@@ -99,6 +101,7 @@ class BoundProgram:
         self.shared = SharedMemory([u.placeholder for u in imported.updates], imported.placeholders)
         self.in_shared_memory: Callable[..., Any] | None = None
         self.new_graph: Callable[[Mapping[str, int]], None] = lambda counts: None
+        self.states = 0
         self.outputs = Outputs(imported.outputs)
 
     def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:
@@ -348,8 +351,17 @@ class BoundProgram:
         graph = self.program.on_graph(sets, rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
-        self.new_graph(count)
+        self.note_graph(count)
         return graph
+
+    def note_graph(self, count: Mapping[str, int]) -> None:
+        """One more graph, or state of inputs, for which something was prepared."""
+        self.states += 1
+        self.new_graph(count)
+
+    def states_met(self) -> int:
+        """For how many graphs and states of inputs something was prepared."""
+        return self.states
 
 
 # ---------------------------------------------------------------- what a call gives

@@ -92,7 +92,7 @@ class ForGraphsSeen:
         self.constants = bool(self.program.prepared_inputs)
 
     def __call__(self, *args: Any) -> Any:
-        if self.constants and self.seen.graphs > STATES:
+        if self.constants and self.program.states_met() > STATES:
             self.constants = False
             log.info("inputs change from call to call: nothing of them is kept")
             self._compile_again(args)

@@ -55,11 +55,12 @@ class EdgePart:
 
 @dataclass(frozen=True)
 class CutTensor:
-    """What rows a tensor holds. Those of edges are local ones first; the ends of edges are places
-    among the owned nodes, and behind these among the ghosts."""
+    """What rows a tensor holds, of one with `numel` numbers. Those of edges are local ones first;
+    the ends of edges are places among the owned nodes, and behind these among the ghosts."""
 
     kind: Kind
     part: NodePart | EdgePart
+    numel: int
 
     @property
     def edges(self) -> EdgePart:
@@ -88,6 +89,13 @@ def of(x: Any) -> CutTensor | None:
     """What is known of a tensor."""
     found = _known.get(id(x))
     return None if found is None or found[0]() is not x else found[1]
+
+
+def whole_numel(x: Tensor) -> int:
+    """How many numbers the tensor of the whole graph has that `x` has one rank's rows of; its own
+    where it is of no part."""
+    found = of(x)
+    return x.numel() if found is None else found.numel
 
 
 def kinds(args: Sequence[Any]) -> dict[int, Kind]:

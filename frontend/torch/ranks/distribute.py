@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -174,27 +174,29 @@ def _data_of(stores: Stores, parts: TypedParts) -> Any:
     for old, new, (part, ends) in zip(stores.edges, out.edges, parts.edges, strict=True):
         # stacked by torch: without edges NumPy has strides of its own
         index = torch.stack([torch.from_numpy(x) for x in ends])
-        known += _cut(old, new, old.is_edge_attr, part.numbers, CutTensor("edges", part))
         new.edge_index, new.e_id = index, torch.from_numpy(part.numbers)
-        known += [(index, CutTensor("index", part)), (new.e_id, CutTensor("edges", part))]
+        known.append((index, CutTensor("index", part, 2 * part.total)))
+        known.append((new.e_id, CutTensor("edges", part, part.total)))
+        for key in filter(old.is_edge_attr, _tensors(old)):
+            new[key] = _rows(old, key, part.numbers)
+            known.append((new[key], CutTensor("edges", part, old[key].numel())))
     for old, new, part in zip(stores.nodes, out.nodes, parts.nodes, strict=True):
-        known += _cut(old, new, old.is_node_attr, part.owned, CutTensor("nodes", part))
+        for key in filter(old.is_node_attr, _tensors(old)):
+            new[key] = _rows(old, key, part.owned)
+            known.append((new[key], CutTensor("nodes", part, old[key].numel())))
         new.n_id, new.num_nodes = torch.from_numpy(part.owned), len(part.owned)
-        known.append((new.n_id, CutTensor("nodes", part)))
+        known.append((new.n_id, CutTensor("nodes", part, part.total)))
     for x, cut in known if parts.part.ranks > 1 else ():
         cut_tensors.note(x, cut)
     return out.data
 
 
-def _cut(
-    old: Any, new: Any, has_rows: Callable[[str], bool], chosen: NDArray[np.int64], cut: CutTensor
-) -> list[tuple[Tensor, CutTensor]]:
-    """Gives a store the rows of this rank of the tensors of another that have such rows."""
-    made: list[tuple[Tensor, CutTensor]] = []
-    for key, x in old.items():
-        if isinstance(x, Tensor) and key != "edge_index" and has_rows(key):
-            axis = int(old._parent().__cat_dim__(key, x, old))
-            rows = torch.from_numpy(chosen).to(x.device)
-            new[key] = x.index_select(axis, rows)
-            made.append((new[key], cut))
-    return made
+def _tensors(store: Any) -> list[str]:
+    """What may have rows."""
+    return [key for key, x in store.items() if isinstance(x, Tensor) and key != "edge_index"]
+
+
+def _rows(store: Any, key: str, chosen: NDArray[np.int64]) -> Tensor:
+    x: Tensor = store[key]
+    axis = int(store._parent().__cat_dim__(key, x, store))
+    return x.index_select(axis, torch.from_numpy(chosen).to(x.device))

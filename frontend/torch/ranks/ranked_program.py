@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -49,8 +50,11 @@ class RankedProgram(BoundProgram):
         program: Program,
         graph: fx.GraphModule | None,
         tell: Callable[[str], None],
+        prepared: Counter[int],
     ) -> None:
-        self.ranked = ranked
+        """`prepared` counts, for all programs of a callable by `number`, how often they prepared
+        something."""
+        self.ranked, self.prepared = ranked, prepared
         digest = hashlib.sha256(program.source.encode()).digest()
         self.number = int.from_bytes(digest[:7], "big")
         super().__init__(ranked.imported, program, graph, tell)
@@ -127,7 +131,18 @@ class RankedProgram(BoundProgram):
             graph = self.program.on_graph(sets.made(), rows, self.device, carrier)
             with torch.no_grad():
                 prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+        self.note_graph(count)
         return graph
+
+    def note_graph(self, count: Mapping[str, int]) -> None:
+        """See BoundProgram. Ranks may have traced other numbers of programs with one text: what is
+        counted by the text is the same on all."""
+        self.prepared[self.number] += 1
+        super().note_graph(count)
+
+    def states_met(self) -> int:
+        """See BoundProgram."""
+        return self.prepared[self.number]
 
 
 class NoReplay(Replay):

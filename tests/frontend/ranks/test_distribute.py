@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GCNConv, SAGEConv
 
 import gnnc
+from gnnc.frontend.torch import constant_inputs
+from gnnc.frontend.torch.calls import graphs_seen
 from gnnc.frontend.torch.importer import Unsupported
 from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.exchanges import Exchanges
 
 from .cut_models import CLASSES, LAYERS, WIDTH, check, graph, net
 
@@ -40,6 +44,47 @@ def test_on_more_ranks_with_sgd(monkeypatch: Any, name: str, ranks: int) -> None
 
 def test_more_ranks_than_nodes(monkeypatch: Any) -> None:
     check(monkeypatch, net("sage-plain"), graph(3, 5), 4)
+
+
+@pytest.mark.parametrize("stay", [True, False])
+def test_inputs_that_stay_are_received_once(monkeypatch: Any, stay: bool) -> None:
+    """And again, by all ranks, where one rank changes its own; where they change at each call, all
+    ranks find out at the same one."""
+    monkeypatch.setattr(constant_inputs, "LEAST", 24 * WIDTH)  # numbers of all ranks together
+    monkeypatch.setattr(graphs_seen, "STATES", 1000 if stay else 2)
+    data, layer = graph(24, 90), SAGEConv(WIDTH, CLASSES).double()
+    start, started = Exchanges.start, Counter[int]()
+
+    def noted(self: Exchanges, plan: str, sent: Any, received: Any) -> None:
+        started[self.communicator.rank] += 1
+        start(self, plan, sent, received)
+
+    monkeypatch.setattr(Exchanges, "start", noted)
+
+    def work(c: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
+        model, part = gnnc.distribute(copy.deepcopy(layer), data)
+        out: list[tuple[Tensor, Tensor, Tensor]] = []
+
+        def messages() -> int:
+            before = started[c.rank]
+            y = model(part.x, part.edge_index).detach()
+            out.append((part.n_id, part.x.clone(), y))
+            return started[c.rank] - before
+
+        assert messages() == 1
+        # Dynamo traces anew what threads have traced at once, so it may take some calls
+        assert not stay or any(messages() == 0 for _ in range(50))
+        if c.rank == 1:
+            part.x.mul_(2.0)
+        assert messages() == 1
+        for _ in range(0 if stay else 6):
+            part.x.add_(1.0)
+            assert messages() == 1
+        return out
+
+    for parts in zip(*virtual.run(3, work), strict=True):
+        nodes, x, y = (torch.cat(each) for each in zip(*parts, strict=True))
+        torch.testing.assert_close(y, layer(x[nodes.argsort()], data.edge_index)[nodes])
 
 
 def test_batch_normalisation_on_ranks_with_one_node(monkeypatch: Any) -> None:
