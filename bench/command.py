@@ -12,7 +12,17 @@ from pathlib import Path
 from ..frontend.tools import figures
 from ..frontend.tools.children import ChildFailed, Message, Refused
 from ..frontend.tools.report import add_json, write_json
-from . import ablation, accuracy, ceilings, kernels, race, race_figure, roofline, scaling
+from . import (
+    ablation,
+    accuracy,
+    ceilings,
+    kernels,
+    overlap,
+    race,
+    race_figure,
+    roofline,
+    scaling,
+)
 from .machine import machine
 from .record import record
 
@@ -89,6 +99,15 @@ PARTS = (
         scaling.report,
         draw=scaling.draw_all,
         plot=scaling.plot,
+    ),
+    Part(
+        "overlap",
+        "overlap",
+        "Messages beside work",
+        "how much of the time of messages between two ranks is hidden behind work",
+        overlap.add_arguments,
+        overlap.measure,
+        overlap.report,
     ),
     Part(
         "accuracy",

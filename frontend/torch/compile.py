@@ -213,10 +213,12 @@ def imported_graph(
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
     imported = replace(imported, device=device, cut=cut_tensors.kinds(examples))
-    sizes = first_sizes(imported, examples) if sizes is None else sizes
+    if sizes is None:
+        sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
     note_sizes(imported.function, sizes)
-    note_subsets(imported.function, first_shares(imported, examples, sizes))
-    note_masks(imported, examples)
+    if not imported.cut:  # of one rank's rows these would be other shares on each
+        note_subsets(imported.function, first_shares(imported, examples, sizes))
+        note_masks(imported, examples)
     if constants:
         mark_constants(imported, examples)
     return imported

@@ -7,6 +7,7 @@ processes do not raise the counter; most of them are seen by a look at some of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -31,7 +32,7 @@ def may_stay(x: Any) -> TypeGuard[Tensor]:
     return (
         type(x) is Tensor
         and x.is_cpu  # to look at numbers of a device is to wait for it
-        and cut_tensors.whole_numel(x) >= LEAST
+        and math.prod(cut_tensors.whole(x).shape) >= LEAST
         and x.dtype in (torch.float32, torch.float64)
         and x.layout is torch.strided
         and not x.requires_grad

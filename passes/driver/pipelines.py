@@ -13,10 +13,12 @@ IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 """Tidy what import made: equal graphs become one."""
 
 FIRST = (*IMPORT, "raise")
-"""What comes before a program is partitioned."""
 
 RESTRICT = ("restrict-rows",)
 REORDER = ("reorder-linear", *CLEAN, "dce-sets")
+BEFORE_PARTITION = (*FIRST, *REORDER)
+"""What comes before a program is partitioned: what is narrower crosses, features or products, by
+the sizes of the whole graph."""
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
 

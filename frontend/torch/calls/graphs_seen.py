@@ -111,7 +111,7 @@ class ForGraphsSeen:
         """For the sizes of the graphs so far; what cannot be compiled leaves the program there."""
         old, typical = self.program, self.seen.typical()
         try:
-            new = self.imported(args, typical, self.constants)
+            new = self.imported(args, typical or None, self.constants)
             if _sizes(new) == self.sizes and bool(old.prepared_inputs) == self.constants:
                 return
             self._take(new)

@@ -13,8 +13,9 @@ import logging
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor, fx
 from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo import exc as dynamo_errors
+from torch._guards import CompileContext
 from torch.autograd import forward_ad
 from torch.fx.experimental import _config as fx_config
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -53,25 +55,24 @@ _dynamo_log = logging.getLogger(convert_frame.__name__)
 Backend = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 Notice = Callable[[str], None]
 
-# Where torch can, each compiled callable counts its own variants: instances of a class share code,
-# and the limit would be for all of them together
-_APART = "isolate_recompiles" in inspect.signature(torch.compile).parameters
-_ISOLATED: dict[str, Any] = {"isolate_recompiles": True} if _APART else {}
 # marks for a profiler around what the code that Dynamo makes does before the graph: they cost each
 # call as much as its guards
 _MARKS = "record_runtime_overhead"
 _NO_MARKS: dict[str, Any] = {_MARKS: False} if hasattr(torch._dynamo.config, _MARKS) else {}
 # Dynamo asks for its limits before it compiles; beyond them (8 by default, and 256 for all
-# callables of one code) it would run eagerly without a word
-_VARIANTS = 64 if _APART else 1024
+# callables of one code) it would run eagerly without a word. It counts all instances of a class
+# together. `isolate_recompiles` would count them apart, but where threads compile at once their
+# calls then find nothing of what was compiled: so the limit of one callable is counted here
+_VARIANTS, _OF_ALL = 64, 2**14
 _LIMITS: dict[str, Any] = {
     "accumulated_recompile_limit": 2**20,
     "fail_on_recompile_limit_hit": True,
 }
+_LIMIT: dict[str, Any] = {}
 if "recompile_limit" in inspect.signature(torch.compile).parameters:
-    _ISOLATED["recompile_limit"] = _VARIANTS
+    _LIMIT["recompile_limit"] = _OF_ALL
 else:
-    _LIMITS["recompile_limit"] = _VARIANTS
+    _LIMITS["recompile_limit"] = _OF_ALL
 _limited = torch._dynamo.config._make_closure_patcher(**_LIMITS)
 """Sets the limits, and gives a function that sets them back: in half the time of `patch`."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
@@ -235,10 +236,17 @@ def dynamo_compile(
 
     may_be_eager = not fullgraph if eager_calls is None else eager_calls
     answers = asked_sizes.Answers()
+    variants, enough = Counter[Any](), False
 
     def checked(graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        nonlocal enough
         try:
-            too_many = answers.too_many()
+            part, too_many = _part_at_hand(), answers.too_many()
+            variants[part] += 1
+            if too_many is None and variants[part] > _VARIANTS:
+                enough, too_many = True, f"runs eagerly, {_ENOUGH}"
+                if fullgraph:
+                    raise RunsEagerly(too_many)
             if too_many is None:
                 return backend(graph, examples)
             tell(too_many)
@@ -255,7 +263,7 @@ def dynamo_compile(
             backend=functools.partial(takes),
             dynamic=True,
             fullgraph=fullgraph,
-            **_ISOLATED,
+            **_LIMIT,
         )
         for _ in range(2)
     ]
@@ -284,7 +292,8 @@ def dynamo_compile(
         while True:
             settings = _Call(any_size, hooks, fullgraph, tell)
             try:
-                return _traced(compiled[hooks], settings, plain_args, plain_kwargs)
+                with _kept() if enough else nullcontext():
+                    return _traced(compiled[hooks], settings, plain_args, plain_kwargs)
             except NotByEntries as reason:
                 if fullgraph:
                     raise
@@ -306,6 +315,17 @@ def dynamo_compile(
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
+
+
+def _part_at_hand() -> Any:
+    """Which function, or part of one behind a graph break, is being compiled."""
+    number = CompileContext.current_compile_id()
+    return None if number is None else number.frame_id
+
+
+def _kept() -> AbstractContextManager[Any]:
+    """While this holds, calls find what was compiled and trace nothing else."""
+    return torch.compiler.set_stance("eager_on_recompile")
 
 
 class RunsEagerly(Unsupported):
@@ -446,12 +466,15 @@ def _with_usual_strides(x: Tensor) -> Tensor:
     return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
 
 
+_ENOUGH = (
+    f"Dynamo has compiled {_VARIANTS} variants of it: an argument or attribute that is no tensor "
+    "changes from call to call (TORCH_LOGS=recompiles tells which)"
+)
+
+
 def _cause(failure: BaseException) -> str:
     if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
-        return (
-            f"Dynamo has compiled {_VARIANTS} variants of it: an argument or attribute that is no "
-            "tensor changes from call to call (TORCH_LOGS=recompiles tells which)"
-        )
+        return _ENOUGH
     return f"Dynamo cannot trace it: {_first_line(failure)}"
 
 

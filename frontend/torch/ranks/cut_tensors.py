@@ -55,12 +55,13 @@ class EdgePart:
 
 @dataclass(frozen=True)
 class CutTensor:
-    """What rows a tensor holds, of one with `numel` numbers. Those of edges are local ones first;
-    the ends of edges are places among the owned nodes, and behind these among the ghosts."""
+    """What rows a tensor holds of one of the `shape` that it has in the whole graph. Those of edges
+    are local ones first; the ends of edges are places among the owned nodes, and behind these among
+    the ghosts."""
 
     kind: Kind
     part: NodePart | EdgePart
-    numel: int
+    shape: tuple[int, ...]
 
     @property
     def edges(self) -> EdgePart:
@@ -91,11 +92,18 @@ def of(x: Any) -> CutTensor | None:
     return None if found is None or found[0]() is not x else found[1]
 
 
-def whole_numel(x: Tensor) -> int:
-    """How many numbers the tensor of the whole graph has that `x` has one rank's rows of; its own
+@dataclass(frozen=True)
+class Shaped:
+    """What has a shape."""
+
+    shape: tuple[int, ...]
+
+
+def whole(x: Any) -> Any:
+    """A stand-in with the shape of the whole graph's tensor of which `x` has one rank's rows; `x`
     where it is of no part."""
     found = of(x)
-    return x.numel() if found is None else found.numel
+    return x if found is None else Shaped(found.shape)
 
 
 def kinds(args: Sequence[Any]) -> dict[int, Kind]:

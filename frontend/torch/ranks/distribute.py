@@ -175,17 +175,17 @@ def _data_of(stores: Stores, parts: TypedParts) -> Any:
         # stacked by torch: without edges NumPy has strides of its own
         index = torch.stack([torch.from_numpy(x) for x in ends])
         new.edge_index, new.e_id = index, torch.from_numpy(part.numbers)
-        known.append((index, CutTensor("index", part, 2 * part.total)))
-        known.append((new.e_id, CutTensor("edges", part, part.total)))
+        known.append((index, CutTensor("index", part, (2, part.total))))
+        known.append((new.e_id, CutTensor("edges", part, (part.total,))))
         for key in filter(old.is_edge_attr, _tensors(old)):
             new[key] = _rows(old, key, part.numbers)
-            known.append((new[key], CutTensor("edges", part, old[key].numel())))
+            known.append((new[key], CutTensor("edges", part, tuple(old[key].shape))))
     for old, new, part in zip(stores.nodes, out.nodes, parts.nodes, strict=True):
         for key in filter(old.is_node_attr, _tensors(old)):
             new[key] = _rows(old, key, part.owned)
-            known.append((new[key], CutTensor("nodes", part, old[key].numel())))
+            known.append((new[key], CutTensor("nodes", part, tuple(old[key].shape))))
         new.n_id, new.num_nodes = torch.from_numpy(part.owned), len(part.owned)
-        known.append((new.n_id, CutTensor("nodes", part, part.total)))
+        known.append((new.n_id, CutTensor("nodes", part, (part.total,))))
     for x, cut in known if parts.part.ranks > 1 else ():
         cut_tensors.note(x, cut)
     return out.data

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
 from ....dialects.signature import arguments, results
-from ....passes.driver.pipelines import FIRST, passes_of
+from ....passes.driver.pipelines import BEFORE_PARTITION, passes_of
 from ....passes.driver.runner import PassRunner
 from ....passes.inter.global_rows import GlobalRowsPass
 from ....passes.inter.partition import PartitionPass
@@ -20,6 +20,7 @@ from ....passes.inter.verify_sets import verify_sets
 from ..importer.binding import FromTensor, Imported, RowsBinding, SetBinding
 from ..importer.emit.arguments import argument_name
 from ..importer.errors import Unsupported
+from .cut_tensors import Shaped
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def partitioned(imported: Imported) -> Ranked:
             on edges.
         PassFailedException: an op has no form over parts.
     """
-    PassRunner(Context(), passes_of(",".join(FIRST)), verify_each=False).run(imported.module)
+    PassRunner(Context(), passes_of(",".join(BEFORE_PARTITION)), verify_each=False).run(
+        imported.module
+    )
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
     edges, nodes = _edges(imported), dict.fromkeys(_nodes(imported, sets))
@@ -184,10 +187,3 @@ def with_whole_sizes(args: Sequence[Any], totals: Mapping[tuple[int, int], int])
         shape[dim] = n
         out[position] = Shaped(tuple(shape))
     return out
-
-
-@dataclass(frozen=True)
-class Shaped:
-    """What has a shape."""
-
-    shape: tuple[int, ...]

@@ -136,9 +136,9 @@ class RankedProgram(BoundProgram):
 
     def note_graph(self, count: Mapping[str, int]) -> None:
         """See BoundProgram. Ranks may have traced other numbers of programs with one text: what is
-        counted by the text is the same on all."""
+        counted by the text is the same on all. The sizes of graphs stay untold: no rank compiles
+        for those that it alone has met."""
         self.prepared[self.number] += 1
-        super().note_graph(count)
 
     def states_met(self) -> int:
         """See BoundProgram."""
