@@ -11,6 +11,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 import gnnc
 from gnnc.frontend.torch import compile as compiling
 from gnnc.passes.driver import pipelines
+from gnnc.tests.session import one_in
 
 N, E, WIDTH, CLASSES = 300, 700, 6, 4
 
@@ -131,7 +132,7 @@ def cases(*quick):
     return [pytest.param(*c, marks=() if c in quick else pytest.mark.long) for c in every]
 
 
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", one_in(2, [2, 3]))
 @pytest.mark.parametrize(
     ("name", "how"),
     cases(("gcn", "mask"), ("sage", "index"), ("sage-max", "mask"), ("gat", "prefix")),
@@ -237,7 +238,7 @@ def test_inference(restricted):
     assert restricted[0] > 5
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(2, FORMS))
 def test_forms(form, restricted):
     """Values and gradients, of a mask that later keeps more, fewer and all."""
     torch.manual_seed(0)

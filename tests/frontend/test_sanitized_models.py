@@ -18,7 +18,7 @@ from . import zoo  # noqa: E402
 
 pytestmark = pytest.mark.sanitize
 FOLDER = Path(__file__).parents[1]
-QUICK = ["GCNConv_ew", "train_step"]
+QUICK = ["train_step"]
 ALL = [*(name for name in zoo.ZOO if name not in zoo.EAGER), "train_step"]
 PARTS = 16
 """Processes that share all models."""

@@ -18,6 +18,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.utils import add_self_loops, to_edge_index
 
 import gnnc
+from gnnc.tests.session import one_in
 
 from .layouts import LAYOUTS, quiet  # noqa: F401
 
@@ -85,7 +86,7 @@ FUNCTIONS: dict[str, Callable[[Any, Tensor], Tensor]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", one_in(2, FUNCTIONS))
 def test_functions(name: str, layout: str) -> None:
     compared(
         FUNCTIONS[name],
@@ -271,7 +272,7 @@ def adjacency(n: int, layout: str) -> Tensor:
 
 
 @pytest.mark.parametrize("layout", ["csr", "coo"])
-@pytest.mark.parametrize("name", ADJACENCY)
+@pytest.mark.parametrize("name", one_in(2, ADJACENCY))
 def test_adjacency(name: str, layout: str) -> None:
     torch.manual_seed(0)
     model = ADJACENCY[name]().double()
@@ -300,7 +301,7 @@ FEATURES: dict[str, Callable[[], nn.Module]] = {
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "scipy", "twice"])
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("name", one_in(2, FEATURES))
 def test_features(name: str, layout: str) -> None:
     torch.manual_seed(0)
     model = FEATURES[name]().double()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import gnnc
 import gnnc.dgl
+from gnnc.tests.session import one_in
 
 from ..train_steps import in_one_program, train_any
 from .compiled import batch, block, check, dgl, eager, graph, relations, run
@@ -48,7 +49,7 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", one_in(2, LAYERS))
 def test_layers(name: str) -> None:
     check(LAYERS[name](), lambda n, m, e: (graph(n, e), torch.randn(n, 8)))
 
@@ -63,7 +64,7 @@ OF_EDGES: dict[str, tuple[Callable[[], nn.Module], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", OF_EDGES)
+@pytest.mark.parametrize("name", one_in(2, OF_EDGES))
 def test_layers_with_features_of_edges(name: str) -> None:
     make, width = OF_EDGES[name]
 
@@ -98,7 +99,7 @@ TYPED: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.parametrize("name", one_in(2, TYPED))
 def test_relations_as_numbers(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         g = graph(n, e)
@@ -133,7 +134,7 @@ HETERO: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", HETERO)
+@pytest.mark.parametrize("name", one_in(2, HETERO))
 def test_heterographs(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         return relations(n, m, e), {"user": torch.randn(n, 8), "game": torch.randn(m, 8)}
@@ -213,7 +214,7 @@ ON_BLOCKS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", ON_BLOCKS)
+@pytest.mark.parametrize("name", one_in(2, ON_BLOCKS))
 def test_layers_that_find_the_targets_among_the_sources(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         src, dst = torch.randint(n, (e,)), torch.arange(e) % m
@@ -273,7 +274,7 @@ def test_readouts_of_a_batch(name: str) -> None:
     check(Pooled(getattr(dgl, name)), args)
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("asked", one_in(2, [False, True]))
 def test_layers_that_run_over_the_graphs_of_a_batch(asked: bool) -> None:
     """Of a graph that is no batch they get its number of nodes, whether DGL was asked for it or
     not."""

@@ -30,7 +30,7 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize(
-    "kind", ["gcn", pytest.param("sage", marks=LONG), pytest.param("gin", marks=LONG), "gat"]
+    "kind", ["gcn", *(pytest.param(n, marks=LONG) for n in ("sage", "gin", "gat"))]
 )
 def test_losses(kind: str, tmp_path: Path):
     """With dropout, so the masks are Python's too; gin has running statistics."""
@@ -174,6 +174,7 @@ def test_options(tmp_path: Path):
     assert len(trained(program, "--data", "elsewhere").splitlines()) == 3
 
 
+@LONG
 def test_sanitized(tmp_path: Path):
     """Without a word of the address and undefined-behaviour sanitizers, on an empty graph too."""
     program = made(relational, tmp_path, graph(), epochs=3, goal="sanitize")
