@@ -14,6 +14,7 @@ from torch_geometric.nn import (
     GATv2Conv,
     GCNConv,
     GINConv,
+    HGTConv,
     RGATConv,
     RGCNConv,
     SAGEConv,
@@ -53,6 +54,20 @@ def perceptron(inputs: int, outputs: int) -> torch.nn.Module:
     )
 
 
+class Typed(torch.nn.Module):
+    """HGT over nodes of one type and edges of two."""
+
+    TYPES = (("n", "a", "n"), ("n", "b", "n"))
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        heads = HEADS if outputs % HEADS == 0 else 1
+        self.layer = HGTConv(inputs, outputs, (["n"], list(self.TYPES)), heads)
+
+    def forward(self, x: torch.Tensor, *graph: torch.Tensor) -> torch.Tensor:
+        return self.layer({"n": x}, dict(zip(self.TYPES, graph, strict=True)))["n"]
+
+
 LAYERS: dict[str, Layer] = {
     "gcn": GCNConv,
     "sage": SAGEConv,
@@ -63,6 +78,7 @@ LAYERS: dict[str, Layer] = {
     "transformer": attention(TransformerConv),
     "rgcn": lambda a, b: RGCNConv(a, b, RELATIONS),
     "rgat": lambda a, b: RGATConv(a, b, RELATIONS),
+    "hgt": Typed,
 }
 WIDTHS = {
     "narrow": (12, 16, 7),
@@ -105,6 +121,8 @@ def kernels_of(name: str, widths: tuple[int, int, int]) -> tuple[str, str]:
     graph = (torch.randint(0, 20, (2, 60)),)
     if name in ("rgcn", "rgat"):
         graph += (torch.randint(0, RELATIONS, (60,)),)
+    if name == "hgt":
+        graph += (torch.randint(0, 20, (2, 50)),)
     with pytest.raises(ValueError, match="runs on CUDA devices, not on cpu"):
         step(torch.randn(20, widths[0]), torch.randint(0, widths[2], (20,)), *graph)
     (bound,) = gnnc.explain(step).programs
