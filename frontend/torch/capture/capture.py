@@ -60,19 +60,24 @@ Notice = Callable[[str], None]
 _MARKS = "record_runtime_overhead"
 _NO_MARKS: dict[str, Any] = {_MARKS: False} if hasattr(torch._dynamo.config, _MARKS) else {}
 # Dynamo asks for its limits before it compiles; beyond them (8 by default, and 256 for all
-# callables of one code) it would run eagerly without a word. It counts all instances of a class
-# together. `isolate_recompiles` would count them apart, but where threads compile at once their
-# calls then find nothing of what was compiled: so the limit of one callable is counted here
+# callables of one code) it would run eagerly without a word. The limit of one callable is counted
+# here
 _VARIANTS, _OF_ALL = 64, 2**14
 _LIMITS: dict[str, Any] = {
     "accumulated_recompile_limit": 2**20,
     "fail_on_recompile_limit_hit": True,
 }
+_PARAMETERS = inspect.signature(torch.compile).parameters
 _LIMIT: dict[str, Any] = {}
-if "recompile_limit" in inspect.signature(torch.compile).parameters:
+if "recompile_limit" in _PARAMETERS:
     _LIMIT["recompile_limit"] = _OF_ALL
 else:
     _LIMITS["recompile_limit"] = _OF_ALL
+# Where torch can, what is made of a callable lies apart from what others make of the same code,
+# another user of torch.compile too. Which callable is at hand it keeps in a variable that threads
+# share, so calls of several threads would find nothing: those have it with all others
+_APART: dict[str, Any] = {"isolate_recompiles": True} if "isolate_recompiles" in _PARAMETERS else {}
+_MAIN = threading.main_thread().ident
 _limited = torch._dynamo.config._make_closure_patcher(**_LIMITS)
 """Sets the limits, and gives a function that sets them back: in half the time of `patch`."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
@@ -256,17 +261,20 @@ def dynamo_compile(
             raise
 
     takes = on_entries(checked, features or Features())
-    # with and without guards on hooks; Dynamo keeps what it made apart by backend
-    compiled = [
-        torch.compile(
+
+    @functools.cache
+    def compiled(hooks: bool, main: bool) -> Callable[..., Any]:
+        """With and without guards on hooks, for the main thread and for others; Dynamo keeps what
+        it made apart by backend."""
+        return torch.compile(
             fn,
             backend=functools.partial(takes),
             dynamic=True,
             fullgraph=fullgraph,
             **_LIMIT,
+            **(_APART if main else {}),
         )
-        for _ in range(2)
-    ]
+
     watched = Watched(fn)
     told: set[str] = set()
 
@@ -293,7 +301,8 @@ def dynamo_compile(
             settings = _Call(any_size, hooks, fullgraph, tell)
             try:
                 with _kept() if enough else nullcontext():
-                    return _traced(compiled[hooks], settings, plain_args, plain_kwargs)
+                    made = compiled(hooks, threading.get_ident() == _MAIN)
+                    return _traced(made, settings, plain_args, plain_kwargs)
             except NotByEntries as reason:
                 if fullgraph:
                     raise
