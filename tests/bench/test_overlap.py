@@ -14,9 +14,8 @@ def arguments(*args: str) -> argparse.Namespace:
     return parser.parse_args(args)
 
 
-def test_messages_are_counted() -> None:
-    """Of SAGE the narrower of features and products, in the second layer there and back, and one
-    reduction besides the agreement on the call."""
+def test_two_ranks_train_with_a_link() -> None:
+    """On a link on which messages take as long as the work, by what a rank sends in a step."""
     few = ["--nodes", "200", "--edges", "900", "--features", "3", "--hidden", "6", "--classes", "2"]
     args = arguments("--models", "sage", *few, "--shares", "1", "--steps", "1")
     (found,) = overlap.measure(args)

@@ -199,8 +199,6 @@ def test_instances_have_limits_of_their_own(monkeypatch: pytest.MonkeyPatch):
         def forward(self, x: Tensor) -> Tensor:
             return x * self.k
 
-    if not capture._APART:
-        pytest.skip("this torch counts the variants of all instances together")
     for k in range(5):
         compiled = dynamo_compile(Scale(k), as_traced, notice=told.append)
         assert torch.equal(compiled(torch.ones(3)), torch.full((3,), float(k)))

@@ -169,9 +169,9 @@ def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str
 def _data_of(stores: Stores, parts: TypedParts) -> Any:
     """The rows of one rank of each tensor of a graph; compiled calls know them where there are
     others."""
-    out = Stores(copy.copy(stores.data))
+    out = copy.copy(stores.data)
     known: list[tuple[Tensor, CutTensor]] = []
-    for old, new, (part, ends) in zip(stores.edges, out.edges, parts.edges, strict=True):
+    for old, new, (part, ends) in zip(stores.edges, out.edge_stores, parts.edges, strict=True):
         # stacked by torch: without edges NumPy has strides of its own
         index = torch.stack([torch.from_numpy(x) for x in ends])
         new.edge_index, new.e_id = index, torch.from_numpy(part.numbers)
@@ -180,7 +180,7 @@ def _data_of(stores: Stores, parts: TypedParts) -> Any:
         for key in filter(old.is_edge_attr, _tensors(old)):
             new[key] = _rows(old, key, part.numbers)
             known.append((new[key], CutTensor("edges", part, tuple(old[key].shape))))
-    for old, new, part in zip(stores.nodes, out.nodes, parts.nodes, strict=True):
+    for old, new, part in zip(stores.nodes, out.node_stores, parts.nodes, strict=True):
         for key in filter(old.is_node_attr, _tensors(old)):
             new[key] = _rows(old, key, part.owned)
             known.append((new[key], CutTensor("nodes", part, tuple(old[key].shape))))
@@ -188,7 +188,7 @@ def _data_of(stores: Stores, parts: TypedParts) -> Any:
         known.append((new.n_id, CutTensor("nodes", part, (part.total,))))
     for x, cut in known if parts.part.ranks > 1 else ():
         cut_tensors.note(x, cut)
-    return out.data
+    return out
 
 
 def _tensors(store: Any) -> list[str]:
