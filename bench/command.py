@@ -20,6 +20,7 @@ from . import (
     overlap,
     race,
     race_figure,
+    ranks,
     roofline,
     scaling,
 )
@@ -108,6 +109,15 @@ PARTS = (
         overlap.add_arguments,
         overlap.measure,
         overlap.report,
+    ),
+    Part(
+        "ranks",
+        "ranks",
+        "Ranks",
+        "two ranks against two threads, and against PyG with torch.distributed on the same parts",
+        ranks.add_arguments,
+        ranks.measure,
+        ranks.report,
     ),
     Part(
         "accuracy",
