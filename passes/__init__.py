@@ -23,6 +23,7 @@ _CLASSES = {
     "update-parameters": ("inter.update_parameters", "UpdateParametersPass"),
     "seed-loss": ("inter.seed_loss", "SeedLossPass"),
     "expand-softmax": ("inter.expand_softmax", "ExpandSoftmaxPass"),
+    "split-unions": ("inter.split_unions", "SplitUnionsPass"),
     "insert-all-reduce": ("inter.insert_all_reduce", "InsertAllReducePass"),
     "plan-saves": ("inter.plan_saves", "PlanSavesPass"),
     "hoist-invariants": ("inter.hoist_invariants", "HoistInvariantsPass"),

@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.pointwise import PointwiseOp
-from ...dialects.inter.reduce import CountOp, DropoutOp, ReduceOp, SoftmaxOp
+from ...dialects.inter.reduce import CountOp, DropoutOp, OverAlong, ReduceOp, SoftmaxOp
 from ...dialects.inter.sets import Total
 from ...dialects.inter.shapes import RowReduceOp
-from ...dialects.inter.types import UNIT, RowsType, rows
+from ...dialects.inter.types import UNIT, Dom, RowsType, rows, set_name
 from ...dialects.inter.values import AtOp, CastOp, ConstOp
 from .dependence import operands_first
 
@@ -162,15 +162,50 @@ def _below_greatest(v: SSAValue) -> bool:
     if not isinstance(difference, Operation) or difference.name != "inter.sub":
         return False
     x, most = difference.operands
-    read = most.owner
-    reduce = read.x.owner if isinstance(read, AtOp) else read
-    if not isinstance(reduce, ReduceOp):
-        return _greatest_of_row(most, x) is not None
-    if reduce.kind.data != "max" or reduce.x is not x:
+    over, read = rows(difference.results[0]).dom, most.owner
+    if isinstance(read, AtOp):
+        return over.set == set_name(read.set) and _bounds(read.x, x, over, read.path.data)
+    return _greatest_of_row(most, x) is not None or _bounds(most, x, over, None)
+
+
+def _bounds(most: SSAValue, x: SSAValue, over: Dom, path: str | None) -> bool:
+    """Whether a value of groups, read through a map or not, is at least what `x` is on each row of
+    its group: the maximum, the greater of that and another one, or a choice of such. Where a group
+    has rows is asked by their count (split-unions)."""
+    op = most.owner
+    if isinstance(op, ReduceOp):
+        return op.x is x and op.kind.data == "max" and _groups(op, over, path)
+    if not isinstance(op, PointwiseOp):
         return False
-    along = reduce.along_keys
-    own = along == (read.path.data,) if isinstance(read, AtOp) else len(along) != 1
-    return own and rows(difference.results[0]).dom == reduce.over
+    if op.SPEC.name == "maximum":
+        return any(_bounds(y, x, over, path) for y in op.operands)
+    if op.SPEC.name != "where":
+        return False
+    condition, some, none = op.operands
+    has_rows = _is_count_above_zero(condition, over, path)
+    return _bounds(some, x, over, path) and (has_rows or _bounds(none, x, over, path))
+
+
+def _groups(op: OverAlong, over: Dom, path: str | None) -> bool:
+    """Whether an op makes groups of these rows, by this map, or by none or several."""
+    own = len(op.along_keys) != 1 if path is None else op.along_keys == (path,)
+    return own and op.over == over
+
+
+def _is_count_above_zero(v: SSAValue, over: Dom, path: str | None) -> bool:
+    op = _unshaped(v).owner
+    if not isinstance(op, PointwiseOp) or op.SPEC.name != "gt":
+        return False
+    count, zero = (_unshaped(x).owner for x in op.operands)
+    counts = isinstance(count, CountOp) and _groups(count, over, path)
+    return counts and isinstance(zero, ConstOp) and zero.number == 0
+
+
+def _unshaped(v: SSAValue) -> SSAValue:
+    """What a value is, dimensions aside."""
+    while isinstance(v.owner, Operation) and v.owner.name in ("inter.reshape", "inter.broadcast"):
+        v = v.owner.operands[0]
+    return v
 
 
 def _greatest_of_row(most: SSAValue, x: SSAValue) -> RowReduceOp | None:

@@ -21,17 +21,10 @@ BEFORE_PARTITION = (*FIRST, *REORDER)
 the sizes of the whole graph."""
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
+SPLIT = (*EXPAND, "split-unions", *CLEAN, "dce-sets")
+"""The same of partitioned programs."""
 
-DIFFERENTIATE = (
-    "autodiff",
-    "update-parameters",
-    "seed-loss",
-    *CLEAN,
-    "dce-sets",
-    *EXPAND,
-    *REORDER,
-    "widen-domains",
-)
+BACKWARD = ("autodiff", "update-parameters", "seed-loss", *CLEAN, "dce-sets")
 """Add the backward program."""
 
 AMONG_RANKS = ("insert-all-reduce", *CLEAN, "dce-sets")
@@ -47,15 +40,16 @@ def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
     specification; with `ranks` from a module that is partitioned. A target that is the default of
     its passes' options is not spelled.
     """
+    expand = SPLIT if ranks else EXPAND
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *FIRST,
         *(() if ranks else RESTRICT),
-        *(() if training else EXPAND),
+        *(() if training else expand),
         *REORDER,
         "infer-domains",
         "widen-domains",
-        *(DIFFERENTIATE if training else ()),
+        *((*BACKWARD, *expand, *REORDER, "widen-domains") if training else ()),
         *(AMONG_RANKS if ranks else ()),
         *(("plan-saves",) if training else ()),
         *PHASES,

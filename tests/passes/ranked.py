@@ -25,7 +25,7 @@ CUT = (PartitionPass(), GlobalRowsPass())
 OPTIMIZED = tuple(
     passes_of(
         "unify-sets,canonicalize,cse,reorder-linear,canonicalize,cse,dce-sets,infer-domains,"
-        "widen-domains,autodiff,canonicalize,cse,dce-sets,expand-softmax,reorder-linear,"
+        "widen-domains,autodiff,canonicalize,cse,dce-sets,expand-softmax,split-unions,reorder-linear,"
         "canonicalize,cse,dce-sets,widen-domains"
     )
 )

@@ -6,7 +6,7 @@ row is read by one group (messages into sums).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -35,7 +35,7 @@ from ....dialects.intra.rows import (
     TraverseOp,
     nests,
 )
-from ....dialects.intra.steps import Step, sections, steps
+from ....dialects.intra.steps import Step, steps
 from ....dialects.intra.syntax import inside, length
 from ....dialects.pointwise import POINTWISE
 from ...targets import Nests
@@ -63,7 +63,7 @@ def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
     of the target."""
     changed: set[TraverseOp] = set()
     order = steps(func)
-    place = {step: (k, section) for k, (step, section) in enumerate(sections(order).items())}
+    place = {step: k for k, step in enumerate(order)}
     writers = Counter(buffer for step in order for buffer in step.writes())
     for nest in nests(func):
         store = only_store(nest)
@@ -72,7 +72,7 @@ def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
         if not nest.reads().isdisjoint(nest.writes()):  # it edits rows in place
             continue
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
-        here = [op for op in loads if isinstance(op, LoadOp) and is_near(nest, op, place)]
+        here = [op for op in loads if isinstance(op, LoadOp) and finds_it(nest, op, order, place)]
         wanted = [op for op in here if may_inline(nest, op, len(loads), limits)]
         if len(wanted) < len(loads) and joins_its_row(nest, limits):
             continue
@@ -82,12 +82,15 @@ def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
     return changed
 
 
-def is_near(nest: TraverseOp, load: LoadOp, place: Mapping[Step, tuple[int, int]]) -> bool:
-    """Whether a nest reads the rows of an earlier one, and no step that may not move stands between
-    them; `place` is that of a step in the order, and its section.
+def finds_it(
+    nest: TraverseOp, load: LoadOp, order: Sequence[Step], place: Mapping[Step, int]
+) -> bool:
+    """Whether the reader of a nest's row, a later nest, still finds what the nest reads. It may
+    stand behind a wait: what is dissolved is cheap, and hides little of a message.
     """
-    (made, section), (read, other) = place[nest], place[nest_of(load)]
-    return made < read and section == other
+    made, read = place[nest], place[nest_of(load)]
+    reads = nest.reads()
+    return made < read and all(reads.isdisjoint(s.writes()) for s in order[made + 1 : read])
 
 
 def nest_of(op: Operation) -> TraverseOp:
