@@ -74,3 +74,20 @@ func.func @joined(%N : !inter.set<N>, %M : !inter.set<M>, %g : !inter.set<g, src
   %y = inter.part 1 of %u, %s : !inter.rows<M, f32>
   func.return %y : !inter.rows<M, f32>
 }
+
+// -----
+
+// What takes an operation a number of the rows that cross anyway is computed for ghosts again.
+// CHECK-LABEL: func.func @score(
+// CHECK: %[[X:.*]] = inter.move %{{.*}} from %N_sent to %N_ghost : !inter.rows<N_ghost, 4xf32>
+// CHECK-NOT: inter.move
+// CHECK: %[[S:.*]] = inter.contract "a,a->" %[[X]], %w : !inter.rows<N_ghost, f32>
+// CHECK: inter.at %g_remote[src], %[[S]]
+func.func @score(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32>, %w : !inter.rows<unit, 4xf32>) -> !inter.rows<N, 4xf32> {
+  %s = inter.contract "a,a->" %x, %w : !inter.rows<N, f32>
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %t = inter.at %g[src], %s : !inter.rows<g, f32>
+  %p = inter.mul %m, %t : !inter.rows<g, 4xf32>
+  %y = inter.reduce sum %p over %g along dst : !inter.rows<N, 4xf32>
+  func.return %y : !inter.rows<N, 4xf32>
+}

@@ -108,3 +108,57 @@ func.func @sent() attributes {intra.phase} {
   intra.move_wait %to {plan = "halo"}
   func.return
 }
+
+// -----
+
+// What is cheap for an edge is computed again behind the wait, and stored for neither sum.
+// CHECK-LABEL: func.func @again
+// CHECK: intra.move_start %from, %to {plan = "halo"}
+// CHECK-NEXT: intra.traverse
+// CHECK: {fn = "leaky_relu", params = {slope = 2.000000e-01 : f64}}
+// CHECK: intra.store %{{.*}}, %l
+// CHECK: intra.move_wait %to {plan = "halo"}
+// CHECK-NEXT: intra.traverse
+// CHECK: {fn = "leaky_relu", params = {slope = 2.000000e-01 : f64}}
+// CHECK: intra.store %{{.*}}, %y
+// CHECK-NOT: intra.traverse
+func.func @again() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf32>
+  %l = intra.output {buffer = "l", domain = #intra.domain<N>} : memref<?xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
+  %from = intra.input {buffer = "from", domain = #intra.domain<R>} : memref<?xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %edges = intra.size {domain = #intra.domain<g>} : index
+  %src = intra.index_map {domain = #intra.domain<g>, path = "src"} : memref<?xi32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %members = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  %e = intra.alloc {domain = #intra.domain<g>} : memref<?xf32>
+  %to = intra.alloc {domain = #intra.domain<N>} : memref<?xf32>
+  intra.traverse %i in %edges {
+    %j = intra.lookup %src[%i] : index
+    %v = intra.load %x[%j] : f32
+    %w = intra.apply %v {fn = "leaky_relu", params = {slope = 2.000000e-01 : f64}} : f32
+    intra.store %w, %e[%i]
+  }
+  intra.move_start %from, %to {plan = "halo"}
+  intra.traverse %i in %n {
+    %v = intra.segment %p in %offsets[%i] ["max"] {
+      %j = intra.lookup %members[%p] : index
+      %w = intra.load %e[%j] : f32
+      intra.yield %w
+    } : f32
+    intra.store %v, %l[%i]
+  }
+  intra.move_wait %to {plan = "halo"}
+  intra.traverse %i in %n {
+    %g = intra.load %to[%i] : f32
+    %v = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %members[%p] : index
+      %w = intra.load %e[%j] : f32
+      intra.yield %w
+    } : f32
+    %z = intra.apply %v, %g {fn = "add"} : f32
+    intra.store %z, %y[%i]
+  }
+  func.return
+}

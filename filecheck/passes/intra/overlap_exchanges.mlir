@@ -78,3 +78,73 @@ func.func @forward() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// A sum of what follows from the rows that another sum reads, for the same groups, is done next to
+// it, though only a later step needs it.
+// CHECK-LABEL: func.func @forward()
+// CHECK: intra.store %{{.*}}, %s
+// CHECK: intra.store %{{.*}}, %e
+// CHECK: intra.store %{{.*}}, %t
+// CHECK: intra.move_start %from, %to {plan = "halo"}
+// CHECK-NEXT: intra.traverse %{{.*}} in %n
+// CHECK: intra.store %{{.*}}, %near
+func.func @forward() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<H>} : memref<?xf64>
+  %t = intra.output {buffer = "t", domain = #intra.domain<N>} : memref<?xf64>
+  %near = intra.output {buffer = "near", domain = #intra.domain<N>} : memref<?xf64>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf64>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %edges = intra.size {domain = #intra.domain<g>} : index
+  %r = intra.size {domain = #intra.domain<R>} : index
+  %h = intra.size {domain = #intra.domain<H>} : index
+  %owner = intra.index_map {domain = #intra.domain<R>, path = "owner"} : memref<?xi32>
+  %src = intra.index_map {domain = #intra.domain<g>, path = "src"} : memref<?xi32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %members = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  %source = intra.member_map {domain = #intra.domain<g>, along = ["dst"], path = "src"} : memref<?xi32>
+  %s = intra.alloc {domain = #intra.domain<N>} : memref<?xf64>
+  %e = intra.alloc {domain = #intra.domain<g>} : memref<?xf64>
+  %from = intra.alloc {domain = #intra.domain<R>} : memref<?xf64>
+  %to = intra.alloc {domain = #intra.domain<H>} : memref<?xf64>
+  intra.traverse %i in %n {
+    %v = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %source[%p] : index
+      %w = intra.load %x[%j] : f64
+      intra.yield %w
+    } : f64
+    intra.store %v, %s[%i]
+  }
+  intra.traverse %i in %r {
+    %j = intra.lookup %owner[%i] : index
+    %v = intra.load %s[%j] : f64
+    intra.store %v, %from[%i]
+  }
+  intra.move_start %from, %to {plan = "halo"}
+  intra.move_wait %to {plan = "halo"}
+  intra.traverse %i in %h {
+    %v = intra.load %to[%i] : f64
+    intra.store %v, %y[%i]
+  }
+  intra.traverse %i in %n {
+    %v = intra.load %x[%i] : f64
+    %w = intra.apply %v {fn = "exp"} : f64
+    intra.store %w, %near[%i]
+  }
+  intra.traverse %i in %edges {
+    %j = intra.lookup %src[%i] : index
+    %v = intra.load %x[%j] : f64
+    %w = intra.apply %v {fn = "exp"} : f64
+    intra.store %w, %e[%i]
+  }
+  intra.traverse %i in %n {
+    %v = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %members[%p] : index
+      %w = intra.load %e[%j] : f64
+      intra.yield %w
+    } : f64
+    intra.store %v, %t[%i]
+  }
+  func.return
+}

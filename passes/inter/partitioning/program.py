@@ -35,6 +35,7 @@ from ....dialects.signature import (
     named_function,
     results,
 )
+from .copies import follows, read_by_edges
 from .places import place_in_union
 from .sets import OWNER, Cut
 
@@ -69,6 +70,9 @@ class _Program:
     """Which operands of the old union the parts of a new one are."""
     joined: dict[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
     """The unions of local and remote edges."""
+
+    def __post_init__(self) -> None:
+        self.far = read_by_edges(self.func, self.old, self.cut.nodes)
 
     def made(self) -> FuncOp:
         self._arguments()
@@ -170,6 +174,9 @@ class _Program:
 
     def _brought(self, v: SSAValue, known: dict[str, SSAValue], name: str) -> SSAValue:
         if (n := self.cut.messages(name)) is not None and n.own in known:
+            if isinstance(op := v.owner, ValueOp) and follows(v, self.far.__contains__):
+                self._again(op, op.type.dom.set, name)
+                return known[name]
             return self.b.move(self.b.at(n.sent, OWNER, known[n.own]), n.sent, n.ghost)
         for parts, union in self.joined.items():
             if name == union and all(p in known for p in parts):
