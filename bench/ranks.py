@@ -14,11 +14,11 @@ from pathlib import Path
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import ranks_child
 
 MODELS = ("gcn", "sage", "gin", "gat")
 GRAPHS = {"planted": 0.05, "random": 1.0}
 """By name, the share of the nodes of a half that the other half reads."""
+SCRIPT = Path(__file__).with_name("ranks_child.py")
 CONTESTANTS = {"one": ("gnnc", 1, 2), "two": ("gnnc", 2, 1), "pyg": ("pyg", 2, 1)}
 """Whose step it is, on how many ranks, of how many threads."""
 
@@ -66,7 +66,7 @@ def _answer(question: Message, ranks: int, threads: int) -> Message:
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(ranks)]
-        script = [ranks_child.__file__, json.dumps(question), str(answer)]
+        script = [str(SCRIPT), json.dumps(question), str(answer)]
         subprocess.run([*command, "--threads", str(threads), *script], check=False)
         if not answer.exists():
             raise ChildFailed(f"{question['contestant']} on {ranks} ranks failed")
