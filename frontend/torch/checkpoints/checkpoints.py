@@ -60,7 +60,7 @@ def save_checkpoint(path: str | os.PathLike[str], /, **saved: Any) -> None:
                 file.write(target, FORMAT, content)
             except OSError as found:
                 error = found
-        told = communicator.broadcast(None if error is None else (error.errno, error.strerror))
+        told = communicator.broadcast(None if error is None else _of(error))
         if told is not None:
             raise OSError(told[0], f"checkpoint {target} cannot be written: {told[1]}") from error
 
@@ -135,17 +135,22 @@ def _agree(path: Path, states: dict[str, Any], communicator: Communicator) -> No
 
 def _read(path: Path, communicator: Communicator) -> bytes:
     """The bytes of the file on all ranks, or an OSError."""
-    told: bytes | tuple[int | None, str | None] = b""
+    told: bytes | tuple[int | None, str] = b""
     error: OSError | None = None
     if communicator.rank == 0:
         try:
             told = path.read_bytes()
         except OSError as found:
-            told, error = (found.errno, found.strerror), found
+            told, error = _of(found), found
     told = communicator.broadcast(told)
     if not isinstance(told, bytes):
         raise OSError(told[0], f"checkpoint {path} cannot be read: {told[1]}") from error
     return told
+
+
+def _of(error: OSError) -> tuple[int | None, str]:
+    """What other ranks are told of an error."""
+    return error.errno, error.strerror or str(error)
 
 
 def _first_misfit(path: Path, objects: dict[str, Any], content: dict[str, Any]) -> str | None:

@@ -52,7 +52,7 @@ def test_full_disk_and_another_number_of_ranks(tmp_path: Path) -> None:
     """All ranks have the error and can go on; the checkpoint that was there is loaded by them, and
     by one process."""
     path = tmp_path / "run.pt"
-    result = launched(tmp_path, 2, FULL_DISK, str(path), options=ONE_THREAD)
+    result = launched(tmp_path, 2, FULL_DISK, str(path), options=ONE_THREAD, timeout=300)
     assert result.returncode == 0, result.stderr
     assert {p.name for p in tmp_path.iterdir()} == {"script.py", "run.pt", "later.pt"}
     later = gnnc.load_checkpoint(tmp_path / "later.pt")
@@ -65,58 +65,68 @@ def test_full_disk_and_another_number_of_ranks(tmp_path: Path) -> None:
     assert_close(whole.state(), later["before"], 1e-9)
 
 
-LONG_RUN = 400
+LONG_RUN = 600
 """Steps of a training that is killed."""
+EVERY = 3
+"""Steps between its checkpoints."""
 
 KILLED = """
 import threading
 from pathlib import Path
 from gnnc.tests.frontend.ranks.checkpointed import Training
 from gnnc.tests.frontend.ranks.cut_models import graph, net
-path, steps, victim, delay = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+path, steps, every, victim, delay = Path(sys.argv[1]), *map(int, sys.argv[2:5]), float(sys.argv[5])
 training = Training(net("sage"), graph(200, 900))
 if path.exists():
     training.load(path)
 if rank == 0:
     print("from step", len(training.losses))
-training.run(1 if len(training.losses) < steps else 0)  # it is compiled now
+
+def go_on():
+    training.run(min(every, steps - len(training.losses)))
+    training.save(path)
+
+go_on()  # compiles
+begun = time.monotonic()
+go_on()
 if rank == victim:
-    threading.Timer(float(delay), os.kill, (os.getpid(), signal.SIGKILL)).start()
+    delay *= time.monotonic() - begun
+    threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)).start()
 with c.stage("train"):
     while len(training.losses) < steps:
-        training.run(1)
-        if len(training.losses) % 3 == 0:
-            training.save(path)
-    training.save(path)
+        go_on()
     if rank == victim:
         time.sleep(60)  # until it is killed
 """
 
 
-def run(folder: Path, name: str, victim: int, delay: float) -> Any:
-    arguments = (str(folder / name), str(LONG_RUN), str(victim), str(delay))
-    return launched(folder, 2, KILLED, *arguments, options=ONE_THREAD)
+def run(folder: Path, name: str, victim: int = -1, delay: float = 0) -> Any:
+    """Trains, from the checkpoint on where there is one; a rank kills itself, at whatever it does,
+    after `delay` times the seconds from one checkpoint to the next."""
+    numbers = (str(x) for x in (LONG_RUN, EVERY, victim, delay))
+    given = (str(folder / name), *numbers)
+    return launched(folder, 2, KILLED, *given, options=ONE_THREAD, timeout=300)
 
 
 @pytest.mark.long
 def test_killed_at_random(tmp_path: Path) -> None:
     draw = random.Random(5)
-    whole = run(tmp_path, "whole.pt", -1, 0)
+    whole = run(tmp_path, "whole.pt")
     assert whole.returncode == 0, whole.stderr
     starts: list[int] = []
     for _ in range(10):
         victim = draw.randrange(2)
-        result = run(tmp_path, "broken.pt", victim, draw.uniform(0, 0.6))
+        result = run(tmp_path, "broken.pt", victim, draw.uniform(0, 15))
         assert result.returncode == 1
         (start,) = re.findall(r"from step (\d+)", result.stdout)
         starts.append(int(start))
         assert re.search(f"rank {victim} failed in stage", result.stderr), result.stderr
         assert re.search(r"its process \d+ was killed by signal 9", result.stderr)
         assert f"rank {1 - victim} failed" not in result.stderr
-    last = run(tmp_path, "broken.pt", -1, 0)
+    last = run(tmp_path, "broken.pt")
     assert last.returncode == 0, last.stderr
-    assert starts == sorted(starts) and len(set(starts)) > 4
-    assert all(start % 3 == 0 for start in starts if start != LONG_RUN)
+    assert starts == sorted(starts) and len(set(starts)) > 5
+    assert all(start % EVERY == 0 for start in starts)
     found = [gnnc.load_checkpoint(tmp_path / f"{name}.pt") for name in ("whole", "broken")]
     assert len(found[0]["losses"]) == LONG_RUN
     assert_close(found[1], found[0], 0)
@@ -146,7 +156,7 @@ def test_goes_on(tmp_path: Path, before: int, after: int, mode: str) -> None:
     states: list[Any] = []
     for ranks, name in ((before, "whole"), (after, "again")):
         arguments = (str(tmp_path / "run.pt"), mode, name)
-        result = launched(tmp_path, ranks, RESTARTED, *arguments, options=ONE_THREAD)
+        result = launched(tmp_path, ranks, RESTARTED, *arguments, options=ONE_THREAD, timeout=300)
         assert result.returncode == 0, result.stderr
         states.append(gnnc.load_checkpoint(tmp_path / name)["state"])
         assert len(states[-1]["losses"]) == STEPS
