@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .frontend.compiler import Options
     from .frontend.loops.declarations import DstNodes, Edges, Nodes, SrcNodes, Weights
     from .frontend.loops.errors import ProgramError
+    from .frontend.torch.checkpoints.checkpoints import load_checkpoint, save_checkpoint
+    from .frontend.torch.checkpoints.file import BadCheckpoint
     from .frontend.torch.compile import compile
     from .frontend.torch.loops.graph import Graph
     from .frontend.torch.loops.program import program
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .runtime.ranks.world import rank, world_size
 
 __all__ = [
+    "BadCheckpoint",
     "DstNodes",
     "Edges",
     "Graph",
@@ -38,9 +41,11 @@ __all__ = [
     "distribute",
     "explain",
     "load",
+    "load_checkpoint",
     "program",
     "rank",
     "release_memory",
+    "save_checkpoint",
     "train_step",
     "training",
     "world_size",
@@ -53,6 +58,7 @@ __path__.append(str(Path(__file__).parent / "frontend" / "standins"))
 heap.share()  # here, because it has to come before torch's first tensor
 
 _HOMES = {
+    "BadCheckpoint": ".frontend.torch.checkpoints.file",
     "DstNodes": ".frontend.loops.declarations",
     "Edges": ".frontend.loops.declarations",
     "Graph": ".frontend.torch.loops.graph",
@@ -65,9 +71,11 @@ _HOMES = {
     "distribute": ".frontend.torch.ranks.distribute",
     "explain": ".frontend.torch.report",
     "load": ".frontend.torch.training.data",
+    "load_checkpoint": ".frontend.torch.checkpoints.checkpoints",
     "program": ".frontend.torch.loops.program",
     "rank": ".runtime.ranks.world",
     "release_memory": ".runtime.cpu.pool",
+    "save_checkpoint": ".frontend.torch.checkpoints.checkpoints",
     "train_step": ".frontend.torch.step",
     "training": ".frontend.torch.training.program",
     "world_size": ".runtime.ranks.world",

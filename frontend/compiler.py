@@ -83,13 +83,18 @@ class Options:
         return self if device == "cpu" else replace(self, target="cuda")
 
 
-@functools.cache
 def own_hash() -> str:
     """A hash of the compiler's own source, so that another gnnc does not find this one's
     programs.
     """
+    return source_hash(_COMPILER_FOLDERS)
+
+
+@functools.cache
+def source_hash(folders: tuple[str, ...] = (*_COMPILER_FOLDERS, "runtime")) -> str:
+    """A hash of the source in some folders, by default of all that runs a script of a user's."""
     digest = hashlib.sha256()
-    for folder in _COMPILER_FOLDERS:
+    for folder in folders:
         for path in sorted((_PACKAGE / folder).rglob("*")):
             if path.suffix in HASHED:
                 digest.update(path.relative_to(_PACKAGE).as_posix().encode())

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
-import torch
-
-from ...runtime import durable_file
+from ..torch.checkpoints import file
 from .children import Message, Refused
 from .training import Settings
 
-FORMAT = "checkpoint of gnnc train, 1"
+FORMAT = f"{file.OURS} train, 1"
 _ELSEWHERE = "root"
 """The setting that may differ: where data lies decides nothing, and the data itself is compared."""
 
@@ -30,16 +25,13 @@ def write(
         Refused: it cannot be written; the file is as it was.
     """
     content = {
-        "format": FORMAT,
         "settings": asdict(settings),
         "checksum": checksum,
         "state": state,
         "told": told,
     }
-    packed = io.BytesIO()  # of a file that cannot be written, torch would not say why
-    torch.save(content, packed)
     try:
-        durable_file.replace(path, packed.getbuffer())
+        file.write(path, FORMAT, content)
     except OSError as error:
         raise Refused(f"--checkpoint: {path} cannot be written: {error}") from error
 
@@ -64,21 +56,10 @@ def read(path: Path, settings: Settings, checksum: int) -> tuple[dict[str, Any],
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """The content of a checkpoint. Only tensors and plain data are read, no code is run."""
+    """The content of a checkpoint."""
     try:
-        with ZipFile(path) as archive:
-            damaged = archive.testzip()  # torch reads without a look at the checksums
-        content: Any = None if damaged else torch.load(path, weights_only=True)
-    except (BadZipFile, EOFError, RuntimeError, pickle.UnpicklingError) as error:
-        raise Refused(f"--resume: {path} is damaged or no checkpoint: {error}") from error
+        return file.unpacked(path.read_bytes(), path, FORMAT)
+    except file.BadCheckpoint as error:
+        raise Refused(f"--resume: {error}") from error
     except OSError as error:
         raise Refused(f"--resume: {path} cannot be read: {error}") from error
-    if damaged:
-        raise Refused(f"--resume: {path} is damaged: the checksum of {damaged} is another")
-    if not _is_ours(content):
-        raise Refused(f"--resume: {path} is no checkpoint of this version of gnnc train")
-    return content
-
-
-def _is_ours(content: Any) -> bool:
-    return isinstance(content, dict) and ("format", FORMAT) in content.items()

@@ -15,7 +15,7 @@ from ....runtime.partition import assign, edges, parts
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.world import world
 from ...compiler import Options
-from . import batch_sizes, cut_tensors
+from . import batch_sizes, cut_tensors, same_code
 from .cut_tensors import CutTensor
 from .typed_parts import EdgesOfType, TypedParts, together
 
@@ -53,7 +53,7 @@ def distribute(
     Raises:
         TypeError: `model` is no module, `data` no graph of PyG, or an option is not known.
         ValueError: `data` has no edges, or `owner` is not a rank for each node.
-        Disagreement: ranks have other graphs or models.
+        Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
     """
     from torch_geometric.data import Data, HeteroData
 
@@ -67,6 +67,7 @@ def distribute(
 
     stores = Stores(data)
     communicator = world()
+    same_code.check(communicator)
     batch_sizes.know_ranks()
     _share(model, communicator)
     part = _part(stores, owner, communicator)

@@ -180,6 +180,26 @@ def test_damaged_manifests(entries: dict[str, object], tmp_path: Path):
         load(tmp_path, 0)
 
 
+def test_any_bit(tmp_path: Path):
+    """A bit that is another, in any file, is found, or means nothing."""
+    parts, graph = parts_of(0)
+    save(tmp_path, parts, graph)
+    random, found = np.random.default_rng(1), 0
+    for path in sorted(tmp_path.iterdir()):
+        whole = path.read_bytes()
+        for _ in range(60):
+            data = bytearray(whole)
+            data[random.integers(len(data))] ^= 1 << int(random.integers(8))
+            path.write_bytes(data)
+            try:
+                check_loaded(tmp_path, parts, graph)
+            except (BadPartition, FileNotFoundError):
+                found += 1
+        path.write_bytes(whole)
+    check_loaded(tmp_path, parts, graph)
+    assert found > 200
+
+
 def test_fingerprints():
     src, dst = np.array([0, 1, 2]), np.array([1, 2, 0])
     graph = fingerprint(in_memory(src, dst, 3))

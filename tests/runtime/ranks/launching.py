@@ -32,11 +32,16 @@ def one_at_a_time():
 
 
 def launched(
-    folder: Path, size: int, body: str, *more: str, options: tuple[str, ...] = ()
+    folder: Path,
+    size: int,
+    body: str,
+    *more: str,
+    options: tuple[str, ...] = (),
+    timeout: float = 60,
 ) -> subprocess.CompletedProcess[str]:
     script = folder / "script.py"
     script.write_text(BEGIN + textwrap.dedent(body))
     command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(size), *options]
     return subprocess.run(
-        [*command, str(script), *more], capture_output=True, text=True, timeout=60
+        [*command, str(script), *more], capture_output=True, text=True, timeout=timeout
     )
