@@ -11,7 +11,7 @@ JOBS ?= 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo bench test test-all test-sanitize check filecheck pytest hunt ops format clean
+.PHONY: help venv demo bench test test-all test-sanitize check filecheck ranks pytest hunt ops format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,10 +33,11 @@ demo: $(STAMP) ## train a model eagerly and compiled, and compare accuracy, time
 bench: $(STAMP) ## time training epochs against PyG and DGL
 	$(BIN)/gnnc bench
 
-test: check filecheck pytest ## style, types, IR tests and quick Python tests (about 25 minutes)
+test: check filecheck ranks pytest ## style, types, IR tests and quick Python tests (about 25 minutes)
 
 test-all: check filecheck ## the same with the tests that take minutes each, and test-sanitize
-	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m mpi
+	$(BIN)/python -m pytest -m "not mpi" $(PYTEST_ARGS)
 
 test-sanitize: $(STAMP) ## kernels and models under address, undefined-behaviour, thread sanitizers
 	$(BIN)/python -m pytest -m sanitize $(PYTEST_ARGS)
@@ -49,8 +50,11 @@ check: $(STAMP) ## ruff and pyright
 filecheck: $(STAMP) ## lit and FileCheck tests of dialects and passes
 	$(BIN)/lit --quiet filecheck
 
-pytest: $(STAMP) ## quick Python tests; PYTEST_ARGS="-k name" chooses
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+ranks: $(STAMP) ## quick tests of ranks that are processes, beside no other work
+	$(BIN)/python -m pytest -m "mpi and not long"
+
+pytest: $(STAMP) ## all other quick Python tests; PYTEST_ARGS="-k name" chooses
+	$(BIN)/python -m pytest -m "not mpi and not long" $(PYTEST_ARGS)
 
 hunt: $(STAMP) ## random programs against eager, SEEDS=0-999; a later run continues (FOLDER, JOBS)
 	nice $(BIN)/python -m tests.hunt $(SEEDS) --folder $(FOLDER) --jobs $(JOBS)

@@ -25,6 +25,7 @@ _CLASSES = {
     "expand-softmax": ("inter.expand_softmax", "ExpandSoftmaxPass"),
     "split-unions": ("inter.split_unions", "SplitUnionsPass"),
     "insert-all-reduce": ("inter.insert_all_reduce", "InsertAllReducePass"),
+    "verify-ranks": ("inter.verify_ranks", "VerifyRanksPass"),
     "plan-saves": ("inter.plan_saves", "PlanSavesPass"),
     "hoist-invariants": ("inter.hoist_invariants", "HoistInvariantsPass"),
     "split-phases": ("inter.split_phases", "SplitPhasesPass"),

@@ -27,7 +27,7 @@ SPLIT = (*EXPAND, "split-unions", *CLEAN, "dce-sets")
 BACKWARD = ("autodiff", "update-parameters", "seed-loss", *CLEAN, "dce-sets")
 """Add the backward program."""
 
-AMONG_RANKS = ("insert-all-reduce", *CLEAN, "dce-sets")
+AMONG_RANKS = ("insert-all-reduce", *CLEAN, "dce-sets", "verify-ranks")
 """Of partitioned programs."""
 
 PHASES = ("hoist-invariants", "split-phases")

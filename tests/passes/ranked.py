@@ -29,7 +29,7 @@ OPTIMIZED = tuple(
         "canonicalize,cse,dce-sets,widen-domains"
     )
 )
-APART = tuple(passes_of("insert-all-reduce,canonicalize,cse,dce-sets,plan-saves"))
+APART = tuple(passes_of("insert-all-reduce,canonicalize,cse,dce-sets,verify-ranks,plan-saves"))
 
 
 @dataclass
