@@ -183,23 +183,25 @@ def on_ranks(monkeypatch: Any, ranks: int, work: Callable[[], Any]) -> list[Any]
     return virtual.run(ranks, lambda _: work())
 
 
-def training(model: nn.Module, data: Any, make: MakeOptimizer = adam, **options: Any) -> Any:
+def training(
+    model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4, **options: Any
+) -> Any:
     """Work of a rank: its losses, and what its model holds afterwards."""
 
     def work() -> tuple[list[float], dict[str, Tensor]]:
         mine, part = gnnc.distribute(copy.deepcopy(model), data, **options)
-        losses = trained(mine, part, make)
+        losses = trained(mine, part, make, steps)
         return losses, {k: v.clone() for k, v in mine.state_dict().items()}
 
     return work
 
 
-def training_alone(model: nn.Module, data: Any, make: MakeOptimizer = adam) -> Any:
+def training_alone(model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4) -> Any:
     """The same without ranks."""
 
     def work() -> tuple[list[float], dict[str, Tensor]]:
         mine = gnnc.compile(copy.deepcopy(model))
-        losses = trained(mine, data, make)
+        losses = trained(mine, data, make, steps)
         return losses, dict(mine.state_dict())
 
     return work
@@ -212,11 +214,12 @@ def check(
     ranks: int,
     make: MakeOptimizer = adam,
     tolerance: float = 1e-9,
+    steps: int = 4,
     **options: Any,
 ) -> None:
     """Ranks train as one process does, and have the same bits."""
-    ((losses, state),) = on_ranks(monkeypatch, 0, training_alone(model, data, make))
-    every = on_ranks(monkeypatch, ranks, training(model, data, make, **options))
+    ((losses, state),) = on_ranks(monkeypatch, 0, training_alone(model, data, make, steps))
+    every = on_ranks(monkeypatch, ranks, training(model, data, make, steps, **options))
     for other_losses, other in every:
         torch.testing.assert_close(other_losses, losses, rtol=0, atol=tolerance)
         for key, x in state.items():

@@ -21,10 +21,14 @@ from gnnc.frontend.torch.importer import Unsupported
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.exchanges import Exchanges
 
-from .cut_models import CLASSES, LAYERS, WIDTH, check, graph, net
+from .cut_models import CLASSES, LAYERS, WIDTH, MakeOptimizer, adam, check, graph, net
 
 LONG = pytest.mark.long
 QUICK = ("gcn", "gat")
+
+
+def sgd(parameters: Any) -> SGD:
+    return SGD(parameters, lr=0.1)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +41,11 @@ def test_models_train_as_on_one_rank(monkeypatch: Any, name: str) -> None:
 @LONG
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("name", LAYERS)
-def test_on_more_ranks_with_sgd(monkeypatch: Any, name: str, ranks: int) -> None:
-    sgd = lambda parameters: SGD(parameters, lr=0.1)  # noqa: E731
-    check(monkeypatch, net(name), graph(40, 150, 1, hub=True), ranks, sgd, 1e-11)
+@pytest.mark.parametrize(("make", "tolerance"), [(sgd, 1e-11), (adam, 1e-9)])
+def test_twenty_steps_on_more_ranks(
+    monkeypatch: Any, name: str, ranks: int, make: MakeOptimizer, tolerance: float
+) -> None:
+    check(monkeypatch, net(name), graph(40, 150, 1, hub=True), ranks, make, tolerance, steps=20)
 
 
 def test_more_ranks_than_nodes(monkeypatch: Any) -> None:
