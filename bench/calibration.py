@@ -1,0 +1,155 @@
+"""The constants of `gnnc plan`, measured: steps of one rank and of two, and messages between them.
+
+The time of a step is linear in the constants of work, so those are fitted to steps of models and
+graphs of several shapes, by least squares of relative errors, none below what the machine can do at
+most (ceilings.py).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
+
+from ..frontend.plan import cost
+from ..frontend.plan.constants import Constants
+from ..frontend.plan.layers import NUMBER_BYTES, Layer, model
+from ..frontend.plan.loads import alone
+from ..frontend.tools.children import ChildFailed, Message
+from . import ceilings, plan_child
+from .ranks import launched
+
+RANKS = 2
+WORK = ("edge_number", "node_number", "multiply_add", "score", "fixed")
+"""The constants of work."""
+SECONDS = 0.7
+"""Of steps of each task."""
+MESSAGES = (1 << 9, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
+"""Bytes of the messages that are timed."""
+NEAR, FAR = 256 * ceilings.KIB, 40 * ceilings.MIB
+"""Working sets that are read at the most that caches and memory give."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training that is timed: the numbers of a node before, between and after the layers, and a
+    graph of two halves, a share of whose edges is `across`."""
+
+    model: str
+    widths: tuple[int, ...]
+    nodes: int
+    edges: int
+    across: float = 0.0
+
+    def layers(self) -> tuple[Layer, ...]:
+        """The model's."""
+        return model(self.model, self.widths, self.nodes, self.edges)
+
+
+TASKS = (
+    Task("gcn", (64, 32, 16), 500, 2_000),
+    Task("gcn", (64, 32, 16), 60_000, 600_000),
+    Task("gcn", (16, 64, 32), 40_000, 200_000),
+    Task("sage", (64, 32, 16), 40_000, 300_000),
+    Task("sage", (16, 48, 16), 30_000, 450_000),
+    Task("gin", (64, 32, 16), 50_000, 400_000),
+    Task("gin", (16, 64, 32), 40_000, 200_000),
+    Task("gat", (64, 32, 16), 20_000, 160_000),
+)
+"""The first is so small that its step takes what every step takes."""
+
+
+def calibrate() -> Constants:
+    """Measures for two minutes, on two cores.
+
+    Raises:
+        ChildFailed: ranks could not be launched, or failed.
+        NoCompiler, CompileError: from the tool chain.
+    """
+    one, two = (question(TASKS, messages=MESSAGES if r > 1 else ()) for r in (1, RANKS))
+    alone_ = launched(plan_child.__file__, one, 1, 1)
+    both = launched(plan_child.__file__, two, RANKS, 1)
+    return fitted(alone_, both, least(ceilings.measure(1, (NEAR, FAR))))
+
+
+def question(
+    tasks: Sequence[Task], *, messages: Sequence[int] = (), seconds: float = SECONDS
+) -> Message:
+    """What plan_child.py is asked."""
+    plain = [asdict(t) for t in tasks]
+    return {"tasks": plain, "seconds": seconds, "messages": list(messages)}
+
+
+def least(found: ceilings.Ceilings) -> Constants:
+    """Lower bounds of the constants of work: rows from the caches, products by all vector units."""
+    near, far = (NUMBER_BYTES / found.bandwidth(size) for size in (NEAR, FAR))
+    bounds = {"edge_number": near, "node_number": far, "multiply_add": 2 / found.flops}
+    return Constants(**{**dict.fromkeys(WORK, 0.0), **bounds})
+
+
+def fitted(one: Message, two: Message, least: Constants) -> Constants:
+    """The constants of answers by one rank and by two to the same tasks (plan_child.py).
+
+    Raises:
+        ChildFailed: an answer has times that are no times.
+    """
+    if min(*one["seconds"], *two["seconds"], *two["messages"]) <= 0:
+        raise ChildFailed("the clock did not move between two of its readings")
+    found = _work(one["seconds"], least)
+    alpha, byte = _fit([[1.0, size] for size in MESSAGES], two["messages"], [0.0, 1e-12])
+    found = replace(found, alpha=alpha, bandwidth=1 / byte)
+    memory = _memory(one, found)
+    return replace(found, shared=_shared(one, two, found), overlap=0.0, **memory)
+
+
+def _work(seconds: Sequence[float], least: Constants) -> Constants:
+    """The constants of work."""
+    columns = [[_work_seconds(task, name) for name in WORK] for task in TASKS]
+    found = _fit(columns, seconds, [getattr(least, name) for name in WORK])
+    return Constants(**dict(zip(WORK, found, strict=True)))
+
+
+def _work_seconds(task: Task, name: str) -> float:
+    """A step of one rank where one constant is 1 and the others of work are 0."""
+    unit = Constants(**{**dict.fromkeys(WORK, 0.0), name: 1.0})
+    loads = alone(task.nodes, task.edges)
+    return cost.predict(task.layers(), loads, unit, simulated=0).seconds
+
+
+def _fit(
+    columns: Sequence[Sequence[float]], seconds: Sequence[float], least: Sequence[float]
+) -> list[float]:
+    """Factors of columns, of at least so much, with which they add up to the seconds. Columns are
+    scaled, for their numbers are of many orders."""
+    relative = np.array(columns) / np.array(seconds)[:, None]
+    scale = np.maximum(relative.max(axis=0), 1e-300)
+    solver: Any = optimize
+    bounds = (np.array(least) * scale, np.inf)
+    found = solver.lsq_linear(relative / scale, np.ones(len(seconds)), bounds=bounds)
+    return [float(x) for x in found.x / scale]
+
+
+def _shared(one: Message, two: Message, found: Constants) -> float:
+    """How much longer work takes where both cores do it: each of two ranks has half of it, and
+    besides what every step takes and the all-reduces."""
+    ratios: list[float] = []
+    for task, alone_, both in zip(TASKS, one["seconds"], two["seconds"], strict=True):
+        half = (alone_ - found.fixed) / RANKS
+        parameters = sum(layer.parameters for layer in task.layers())
+        messages = 2 * found.alpha + NUMBER_BYTES * parameters / found.bandwidth
+        if half > found.fixed:  # there is work to speak of
+            ratios.append((both - found.fixed - messages) / half)
+    return max(1.0, statistics.median(ratios)) if ratios else 1.0
+
+
+def _memory(one: Message, found: Constants) -> dict[str, float]:
+    """Bytes of a process, and of an edge: what the second task took that is not rows of nodes."""
+    task = TASKS[1]
+    plain = replace(found, fixed_bytes=0.0, edge_bytes=0.0)
+    rows = float(cost.memory(task.layers(), alone(task.nodes, task.edges), plain).max())
+    edge = max(0.0, one["graph_bytes"] - rows) / task.edges
+    return {"fixed_bytes": float(one["fixed_bytes"]), "edge_bytes": edge}
