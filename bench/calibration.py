@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 from ..frontend.plan import cost
 from ..frontend.plan.constants import Constants
 from ..frontend.plan.layers import NUMBER_BYTES, Layer, model
-from ..frontend.plan.loads import alone
+from ..frontend.plan.loads import Loads, Numbers, alone
+from ..frontend.plan.stages import step_stages
 from ..frontend.tools.children import ChildFailed, Message
-from . import ceilings, plan_child
+from . import ceilings
 from .ranks import launched
 
+SCRIPT = str(Path(__file__).with_name("plan_child.py"))
 RANKS = 2
 WORK = ("edge_number", "node_number", "multiply_add", "score", "fixed")
 """The constants of work."""
@@ -49,6 +52,10 @@ class Task:
         """The model's."""
         return model(self.model, self.widths, self.nodes, self.edges)
 
+    def apart(self) -> Loads:
+        """The loads of the two halves as ranks."""
+        return Numbers(self.nodes, self.edges, across=self.across).loads(RANKS)
+
 
 TASKS = (
     Task("gcn", (64, 32, 16), 500, 2_000),
@@ -71,8 +78,8 @@ def calibrate() -> Constants:
         NoCompiler, CompileError: from the tool chain.
     """
     one, two = (question(TASKS, messages=MESSAGES if r > 1 else ()) for r in (1, RANKS))
-    alone_ = launched(plan_child.__file__, one, 1, 1)
-    both = launched(plan_child.__file__, two, RANKS, 1)
+    alone_ = launched(SCRIPT, one, 1, 1)
+    both = launched(SCRIPT, two, RANKS, 1)
     return fitted(alone_, both, least(ceilings.measure(1, (NEAR, FAR))))
 
 
@@ -101,9 +108,9 @@ def fitted(one: Message, two: Message, least: Constants) -> Constants:
         raise ChildFailed("the clock did not move between two of its readings")
     found = _work(one["seconds"], least)
     alpha, byte = _fit([[1.0, size] for size in MESSAGES], two["messages"], [0.0, 1e-12])
-    found = replace(found, alpha=alpha, bandwidth=1 / byte)
-    memory = _memory(one, found)
-    return replace(found, shared=_shared(one, two, found), overlap=0.0, **memory)
+    found = replace(found, shared=1.0, exchange=0.0, alpha=alpha, bandwidth=1 / byte, overlap=0.0)
+    found = replace(found, exchange=_exchange(two["seconds"][0], found))
+    return replace(found, shared=_shared(two["seconds"], found), **_memory(one, found))
 
 
 def _work(seconds: Sequence[float], least: Constants) -> Constants:
@@ -133,17 +140,25 @@ def _fit(
     return [float(x) for x in found.x / scale]
 
 
-def _shared(one: Message, two: Message, found: Constants) -> float:
-    """How much longer work takes where both cores do it: each of two ranks has half of it, and
-    besides what every step takes and the all-reduces."""
+def _exchange(seconds: float, found: Constants) -> float:
+    """Seconds of an exchange: what the smallest task takes longer than without, on two ranks."""
+    layers, loads = TASKS[0].layers(), TASKS[0].apart()
+    exchanges = sum(bool(s.row_bytes) for s in step_stages(layers, loads, found))
+    predicted = cost.predict(layers, loads, found, simulated=0).seconds
+    return max(0.0, seconds - predicted) / exchanges
+
+
+def _shared(seconds: Sequence[float], found: Constants) -> float:
+    """How much longer work takes where both cores do it, of the larger tasks: each rank has half of
+    it, and besides what every step takes."""
     ratios: list[float] = []
-    for task, alone_, both in zip(TASKS, one["seconds"], two["seconds"], strict=True):
-        half = (alone_ - found.fixed) / RANKS
-        parameters = sum(layer.parameters for layer in task.layers())
-        messages = 2 * found.alpha + NUMBER_BYTES * parameters / found.bandwidth
-        if half > found.fixed:  # there is work to speak of
-            ratios.append((both - found.fixed - messages) / half)
-    return max(1.0, statistics.median(ratios)) if ratios else 1.0
+    idle = replace(found, **dict.fromkeys(WORK[:-1], 0.0))
+    for task, both in list(zip(TASKS, seconds, strict=True))[1:]:
+        whole, rest = (
+            cost.predict(task.layers(), task.apart(), c, simulated=0).seconds for c in (found, idle)
+        )
+        ratios.append((both - rest) / (whole - rest))
+    return max(1.0, statistics.median(ratios))
 
 
 def _memory(one: Message, found: Constants) -> dict[str, float]:

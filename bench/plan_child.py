@@ -15,44 +15,32 @@ import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch_geometric.data import Data  # pyright: ignore[reportMissingTypeStubs]
+from torch_geometric.data import Data
 
 import gnnc
+from gnnc.bench.plan_graphs import halves, owners_of_halves
 from gnnc.frontend.tools.children import Message
 from gnnc.frontend.tools.memory import Watermark
 from gnnc.frontend.tools.models import Net
 from gnnc.runtime.ranks.world import world
 
-HALVES = 2
 WARM = 5
 ROUNDS = 30
 """Of messages of one size."""
 
 
-def halves(nodes: int, edges: int, across: float, seed: int = 0) -> Any:
-    """The ends of edges (int64, 2 x edges) of a graph of two halves: a share of them comes from the
-    other half, from any of its nodes."""
-    random = np.random.default_rng(seed)
-    half = nodes // HALVES
-    src, dst = random.integers(0, half, (2, edges))
-    of_dst = random.integers(0, HALVES, edges)
-    of_src = (of_dst + (random.random(edges) < across)) % HALVES
-    return np.stack([src + of_src * half, dst + of_dst * half])
-
-
 def timed(task: Message, seconds: float) -> float:
     """The median of a step, of the slowest rank in each."""
     ranks, widths = world(), task["widths"]
-    nodes = task["nodes"] // HALVES * HALVES
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    nodes = task["nodes"]
+    torch.manual_seed(0)
     index = torch.from_numpy(halves(nodes, task["edges"], task["across"]))
     x, y = torch.randn(nodes, widths[0]), torch.randint(0, widths[-1], (nodes,))
-    owner = torch.arange(nodes) // (nodes // HALVES) % ranks.size
+    owner = torch.from_numpy(owners_of_halves(nodes, ranks.size))
     net = Net(task["model"], widths)
     model, part = gnnc.distribute(net, Data(x=x, edge_index=index, y=y), owner=owner)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -33,6 +33,7 @@ class Constants:
         fixed: seconds of a step whatever the graph is.
         shared: the time of work where all cores of the machine have ranks, over that of a rank
             alone; for all steps of more than one rank.
+        exchange: seconds of a rank for each exchange with others, whatever it sends.
         alpha: seconds for each message, on both of its ends.
         bandwidth: bytes a second of a link (beta).
         overlap: the share of the aggregation of local edges that can go on beside messages. 0 where
@@ -41,17 +42,18 @@ class Constants:
         edge_bytes: bytes for each edge of a rank.
     """
 
-    edge_number: float = 1.3e-10
-    node_number: float = 3.0e-10
+    edge_number: float = 4.0e-11
+    node_number: float = 3.5e-10
     multiply_add: float = 2.0e-11
-    score: float = 5.0e-9
-    fixed: float = 3.0e-4
-    shared: float = 1.2
-    alpha: float = 5.0e-5
-    bandwidth: float = 2.0e9
+    score: float = 3.0e-9
+    fixed: float = 2.5e-4
+    shared: float = 1.35
+    exchange: float = 8.0e-5
+    alpha: float = 3.0e-5
+    bandwidth: float = 1.0e10
     overlap: float = 0.0
-    fixed_bytes: float = 4.5e8
-    edge_bytes: float = 60.0
+    fixed_bytes: float = 4.7e8
+    edge_bytes: float = 130.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

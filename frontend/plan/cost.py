@@ -82,7 +82,7 @@ def predict(
     stages = step_stages(layers, loads, constants)
     work = np.sum([s.before + s.beside + s.after for s in stages], axis=0)
     messages = np.sum([unhidden(s, loads, constants) for s in stages], axis=0)
-    traffic = [s.traffic(loads) for s in stages]
+    size, count = _sent(stages, loads)
     slowest = int(np.argmax(work + messages))
     found: float | None = None
     if loads.ranks <= simulated:
@@ -95,10 +95,21 @@ def predict(
         float(messages[slowest]),
         float(work.max() / work.mean()) if work.any() else 1.0,
         tuple(_layer_traffic(stages, i, loads) for i in range(len(layers))),
-        float(np.sum([t.sent_bytes for t in traffic], axis=0).max()),
-        float(np.sum([t.sent_messages for t in traffic], axis=0).max()),
+        float(size.max()),
+        float(count.max()),
         float(memory(layers, loads, constants).max()),
     )
+
+
+def sent(layers: Sequence[Layer], loads: Loads) -> tuple[Floats, Floats]:
+    """Bytes and messages that each rank sends in a step; arrays as those of `loads`."""
+    return _sent(step_stages(layers, loads, Constants()), loads)
+
+
+def _sent(stages: Sequence[Stage], loads: Loads) -> tuple[Floats, Floats]:
+    traffic = [s.traffic(loads) for s in stages]
+    size = np.sum([t.sent_bytes for t in traffic], axis=0)
+    return size, np.sum([t.sent_messages for t in traffic], axis=0)
 
 
 def unhidden(stage: Stage, loads: Loads, constants: Constants) -> Floats:

@@ -31,7 +31,8 @@ def random_halo(nodes: float, edges: float, ranks: int) -> float:
 
 def power_law_halo(nodes: float, edges: float, ranks: int, exponent: float) -> float:
     """The same where the k-th most frequent source has a frequency like k ** -exponent: N (1 - 1/P)
-    times the mean of 1 - exp(-d_k / P), as out-edges are drawn one by one (Poisson)."""
+    times the mean of 1 - exp(-d_k / P), as out-edges are drawn one by one (Poisson) and lead
+    anywhere evenly."""
     if ranks == 1 or nodes == 0:
         return 0.0
     share = edges / sum_over_places(lambda k: k**-exponent, nodes) / ranks

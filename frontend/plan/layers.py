@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...passes.analysis.costs import DEGREE, FEW, NODES, STEP
@@ -131,7 +131,7 @@ def _layer(
         return Layer(kind, inputs, outputs, learnt, True, False, heads)
     costs = _costs(kind, inputs, outputs, learnt, nodes, edges)
     stays = not learnt and nodes * inputs >= STAYING
-    hoisted = OrderCosts(**{**vars(costs), "hoisted": True, "beside": kind != "gcn"})
+    hoisted = replace(costs, hoisted=True, beside=kind != "gcn")
     if stays and hoisted.last() < HOISTED * min(costs.first(), costs.last()):
         return Layer(kind, inputs, outputs, learnt, False, True)
     if kind == "gcn":  # is written with the product first, the others with it last

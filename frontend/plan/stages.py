@@ -10,7 +10,7 @@ first, of remote edges, and go back to the owners.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,9 +61,10 @@ class Stage:
         if self.direction == BOTH:
             others = np.full(len(loads.owned), float(loads.ranks - 1))
             return Traffic(others * size, others * count, others * size, others * count)
-        there = (loads.sent * size, loads.readers * count)
-        back = (loads.ghosts * size, loads.owners * count)
-        return Traffic(*there, *back) if self.direction == FORWARD else Traffic(*back, *there)
+        rows, peers = (loads.sent, loads.ghosts), (loads.readers, loads.owners)
+        if self.direction == BACKWARD:
+            rows, peers = rows[::-1], peers[::-1]
+        return Traffic(rows[0] * size, peers[0] * count, rows[1] * size, peers[1] * count)
 
     def simulated(self, loads: Loads) -> simulate.Stage:
         """As the simulation takes it: a number for each rank."""
@@ -93,7 +94,10 @@ def step_stages(layers: Sequence[Layer], loads: Loads, constants: Constants) -> 
     parameters = sum(layer.parameters for layer in layers)
     update = nothing + work.factor * constants.node_number * OPTIMIZER_NUMBERS * parameters
     reduced = (NUMBER_BYTES * (parameters + 1.0),)  # with the loss
-    return [*stages, Stage(BOTH, None, nothing, nothing, update, reduced)]
+    stages.append(Stage(BOTH, None, nothing, nothing, update, reduced))
+    if loads.ranks == 1:
+        return stages
+    return [replace(s, before=s.before + constants.exchange * bool(s.row_bytes)) for s in stages]
 
 
 class _Work:

@@ -20,6 +20,8 @@ from .report import add_json, check_place, write_json
 
 OVERRIDES = ("alpha", "bandwidth", "overlap", "shared")
 """The constants that have an option of their own."""
+RANKS: list[int] = [1, 2, 4, 8, 16]
+"""What is planned for unless it is said."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +203,7 @@ def _loads(args: argparse.Namespace) -> tuple[list[int], Callable[[int], Loads]]
             if args.ranks not in (None, [found.ranks]):
                 raise Refused(f"--ranks: {args.graph} is for {found.ranks} ranks")
             return [found.ranks], lambda _: found
-    ranks = sorted(set(args.ranks or (1, 2, 4, 8, 16)))
+    ranks: list[int] = sorted(set(args.ranks or RANKS))
     if args.graph is None:
         numbers = Numbers(
             args.nodes, args.edges, args.exponent, args.across, args.border, args.imbalance
