@@ -68,8 +68,12 @@ class Stage:
 
     def simulated(self, loads: Loads) -> simulate.Stage:
         """As the simulation takes it: a number for each rank."""
-        work = [np.broadcast_to(w, loads.ranks) for w in (self.before, self.beside, self.after)]
-        return simulate.Stage(*work, self._rows(loads), self.row_bytes)
+
+        def each(work: Floats) -> Floats:
+            return np.broadcast_to(work, loads.ranks)
+
+        work = each(self.before), each(self.beside), each(self.after)
+        return simulate.Stage(work[0], work[1], work[2], self._rows(loads), self.row_bytes)
 
     def _rows(self, loads: Loads) -> Floats | None:
         if not self.row_bytes or loads.ranks == 1:

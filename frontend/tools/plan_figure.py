@@ -21,16 +21,17 @@ def draw(plan: Plan, path: Path) -> None:
     ranks = [p.ranks for p in found]
     steps.loglog(ranks, [p.seconds for p in found], "o-", label="step")
     steps.loglog(ranks, [p.work_seconds for p in found], "o--", label="work")
-    steps.loglog(ranks, [p.message_seconds for p in found], "o--", label="messages")
+    if messages := [(p.ranks, p.message_seconds) for p in found if p.message_seconds]:
+        steps.loglog(*zip(*messages, strict=True), "o--", label="messages")
     if simulated := [(p.ranks, p.simulated) for p in found if p.simulated is not None]:
         steps.loglog(*zip(*simulated, strict=True), "x", label="simulated")
     steps.loglog(ranks, [plan.alone / p for p in ranks], ":", label="a rank's, divided")
     steps.set_ylabel("seconds")
     for layer in range(len(plan.layers)):
-        traffic = [p.layers[layer] for p in found]
-        size = [t.forward_bytes + t.backward_bytes for t in traffic]
-        if any(size):
-            crossing.loglog(ranks, size, "o-", label=f"layer {layer + 1}")
+        each = [(p.ranks, p.layers[layer]) for p in found]
+        size = [(p, t.forward_bytes + t.backward_bytes) for p, t in each if t.forward_bytes]
+        if size:
+            crossing.loglog(*zip(*size, strict=True), "o-", label=f"layer {layer + 1}")
     crossing.set_ylabel("bytes that cross in a step")
     memory.loglog(ranks, [p.memory for p in found], "o-")
     memory.set_ylabel("bytes of a rank")
