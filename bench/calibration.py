@@ -7,6 +7,7 @@ most (ceilings.py).
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,14 +28,14 @@ from .ranks import launched
 
 SCRIPT = str(Path(__file__).with_name("plan_child.py"))
 RANKS = 2
-WORK = ("edge_number", "node_number", "multiply_add", "score", "fixed")
+WORK = ("edge_number", "far_number", "node_number", "multiply_add", "score", "fixed")
 """The constants of work."""
-SECONDS = 0.7
+SECONDS = 0.5
 """Of steps of each task."""
 MESSAGES = (1 << 9, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the messages that are timed."""
-NEAR, FAR = 256 * ceilings.KIB, 40 * ceilings.MIB
-"""Working sets that are read at the most that caches and memory give."""
+READ = tuple(size * ceilings.MIB for size in (1, 2, 4, 10, 20, 40, 90, 150))
+"""Working sets whose bandwidth is measured; the first is near, the last far."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,11 @@ TASKS = (
     Task("sage", (16, 48, 16), 30_000, 450_000),
     Task("gin", (64, 32, 16), 50_000, 400_000),
     Task("gin", (16, 64, 32), 40_000, 200_000),
+    Task("gcn", (8, 32, 32), 600_000, 4_000_000),
     Task("gat", (64, 32, 16), 20_000, 160_000),
 )
-"""The first is so small that its step takes what every step takes."""
+"""The first is so small that its step takes what every step takes; the rows that the largest reads
+are in no cache."""
 
 
 def calibrate() -> Constants:
@@ -80,7 +83,7 @@ def calibrate() -> Constants:
     one, two = (question(TASKS, messages=MESSAGES if r > 1 else ()) for r in (1, RANKS))
     alone_ = launched(SCRIPT, one, 1, 1)
     both = launched(SCRIPT, two, RANKS, 1)
-    return fitted(alone_, both, least(ceilings.measure(1, (NEAR, FAR))))
+    return fitted(alone_, both, least(ceilings.measure(1, READ)))
 
 
 def question(
@@ -92,10 +95,14 @@ def question(
 
 
 def least(found: ceilings.Ceilings) -> Constants:
-    """Lower bounds of the constants of work: rows from the caches, products by all vector units."""
-    near, far = (NUMBER_BYTES / found.bandwidth(size) for size in (NEAR, FAR))
-    bounds = {"edge_number": near, "node_number": far, "multiply_add": 2 / found.flops}
-    return Constants(**{**dict.fromkeys(WORK, 0.0), **bounds})
+    """Lower bounds of the constants of work: rows from caches or memory, products by all vector
+    units. What is in the caches is what is read at more than the mean of both speeds."""
+    near, far = (NUMBER_BYTES / rate for _, rate in (found.read[0], found.read[-1]))
+    middle = math.sqrt(found.read[0][1] * found.read[-1][1])
+    cache = max(size for size, rate in found.read if rate >= middle)
+    bounds = {"edge_number": near, "far_number": far, "node_number": far}
+    products = {"multiply_add": 2 / found.flops, "cache_bytes": float(cache)}
+    return Constants(**{**dict.fromkeys(WORK, 0.0), **bounds, **products})
 
 
 def fitted(one: Message, two: Message, least: Constants) -> Constants:
@@ -115,14 +122,14 @@ def fitted(one: Message, two: Message, least: Constants) -> Constants:
 
 def _work(seconds: Sequence[float], least: Constants) -> Constants:
     """The constants of work."""
-    columns = [[_work_seconds(task, name) for name in WORK] for task in TASKS]
+    columns = [[_work_seconds(task, name, least) for name in WORK] for task in TASKS]
     found = _fit(columns, seconds, [getattr(least, name) for name in WORK])
-    return Constants(**dict(zip(WORK, found, strict=True)))
+    return replace(least, **dict(zip(WORK, found, strict=True)))
 
 
-def _work_seconds(task: Task, name: str) -> float:
+def _work_seconds(task: Task, name: str, least: Constants) -> float:
     """A step of one rank where one constant is 1 and the others of work are 0."""
-    unit = Constants(**{**dict.fromkeys(WORK, 0.0), name: 1.0})
+    unit = replace(least, **{**dict.fromkeys(WORK, 0.0), name: 1.0})
     loads = alone(task.nodes, task.edges)
     return cost.predict(task.layers(), loads, unit, simulated=0).seconds
 

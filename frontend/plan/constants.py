@@ -9,7 +9,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...runtime import durable_file
+
+Floats = NDArray[np.float64]
 
 FORMAT = "constants of gnnc plan"
 VERSION = 1
@@ -25,8 +30,10 @@ class Constants:
     two-core AMD EPYC, and of messages between two processes on it, rounded.
 
     Attributes:
-        edge_number: seconds for a number that an edge reads: of a row, by whole cache lines, or the
-            place of that row.
+        edge_number: seconds for a number that an edge reads: the place of a row, or a number of a
+            row that is in the caches, by whole cache lines.
+        far_number: the same of a row that is in memory.
+        cache_bytes: of the rows that edges read, so many are in the caches.
         node_number: seconds for a number of a node's row that is read or written in order.
         multiply_add: seconds for a multiplication and addition of a product with a weight.
         score: seconds for the weight of an edge in a head of attention, once computed.
@@ -43,6 +50,8 @@ class Constants:
     """
 
     edge_number: float = 4.0e-11
+    far_number: float = 2.0e-10
+    cache_bytes: float = 2.0e7
     node_number: float = 3.5e-10
     multiply_add: float = 2.0e-11
     score: float = 3.0e-9
@@ -54,6 +63,11 @@ class Constants:
     overlap: float = 0.0
     fixed_bytes: float = 4.7e8
     edge_bytes: float = 130.0
+
+    def gathered(self, table: Floats | float) -> Floats | float:
+        """Seconds for a number of a row that is read anywhere in a table of so many bytes."""
+        near = np.minimum(1.0, self.cache_bytes / np.maximum(table, 1.0))
+        return near * self.edge_number + (1 - near) * self.far_number
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

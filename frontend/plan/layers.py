@@ -96,11 +96,10 @@ class Layer:
         inner = self.outputs if self.kind == "gin" else 0
         return self.inputs + self.outputs + beside + inner
 
-    def edge_numbers(self, widths: Sequence[int]) -> int:
-        """Numbers that an edge reads of rows of such widths, by whole cache lines, and one for the
-        place of each."""
-        lines = (line_bytes(w * NUMBER_BYTES, OPENMP.caches.line) / NUMBER_BYTES for w in widths)
-        return round(sum(lines)) + len(widths)
+
+def lines(width: int) -> float:
+    """Numbers that are read with a row of so many: whole cache lines."""
+    return line_bytes(width * NUMBER_BYTES, OPENMP.caches.line) / NUMBER_BYTES
 
 
 def model(kind: str, widths: Sequence[int], nodes: float, edges: float) -> tuple[Layer, ...]:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from .constants import Constants
 from .layers import NUMBER_BYTES, Layer
 from .loads import Loads
+from .stages import row_seconds
 
 HALO, REPLICATED, COLUMNS = "halo", "replicated", "columns"
 
@@ -51,6 +52,16 @@ class Scheme:
         return self.work_seconds + self.message_seconds
 
 
+@dataclass(frozen=True)
+class _Share:
+    """What a rank has: shares of the edges and of the products of nodes, and the rows among which
+    its edges read."""
+
+    edges: float
+    nodes: float
+    rows: float
+
+
 def compared(layer: Layer, loads: Loads, constants: Constants) -> list[Scheme]:
     """All schemes for one layer, the fastest first; of the replicated ones the fastest. A layer
     whose aggregation is done once for all steps exchanges nothing in any, and has `halo` alone."""
@@ -73,10 +84,10 @@ def _halo(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
     numbers = sum(map(sum, widths))
     messages = float(loads.owners.max()) * sum(map(len, widths))
     size = float(loads.ghosts.max()) * numbers * NUMBER_BYTES
-    share = 1 / loads.ranks
-    work = _work(layer, loads, constants, share, share, _aggregated(layer))
-    packed = sum(layer.edge_numbers(w) for w in widths) * float(loads.sent.max())
-    work += (constants.shared if loads.ranks > 1 else 1.0) * packed * constants.edge_number
+    share, rows = 1 / loads.ranks, float((loads.owned + loads.ghosts).max())
+    work = _work(layer, loads, constants, _Share(share, share, rows), _aggregated(layer))
+    packed = sum(float(row_seconds(rows, w, constants)) for w in widths) * float(loads.sent.max())
+    work += (constants.shared if loads.ranks > 1 else 1.0) * packed
     return _scheme(HALO, 1, messages, size, work, constants)
 
 
@@ -88,7 +99,8 @@ def _replicated(layer: Layer, loads: Loads, constants: Constants, count: int) ->
         row = sum(widths) * NUMBER_BYTES
         messages += rounds * math.ceil(math.log2(max(ranks // count, 1))) + 2 * (count - 1)
         size += rounds * block * row + 2 * (count - 1) / count * block * row
-    work = _work(layer, loads, constants, 1 / ranks, count / ranks, _aggregated(layer))
+    share = _Share(1 / ranks, count / ranks, block)
+    work = _work(layer, loads, constants, share, _aggregated(layer))
     return _scheme(REPLICATED, count, messages, size, work, constants)
 
 
@@ -100,7 +112,7 @@ def _columns(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
         messages += 2 * (ranks - 1)
         size += 2 * loads.nodes / ranks * row * (ranks - 1) / ranks
         narrow.append(tuple(math.ceil(w / ranks) for w in widths))
-    work = _work(layer, loads, constants, 1.0, 1 / ranks, narrow)
+    work = _work(layer, loads, constants, _Share(1.0, 1 / ranks, loads.nodes), narrow)
     return _scheme(COLUMNS, 1, messages, size, work, constants)
 
 
@@ -113,18 +125,17 @@ def _work(
     layer: Layer,
     loads: Loads,
     constants: Constants,
-    edges: float,
-    nodes: float,
+    share: _Share,
     widths: Sequence[Sequence[int]],
 ) -> float:
-    """Seconds of a rank with such shares of the edges and of the nodes, and of its aggregations."""
+    """Seconds of a rank with such a share and such rows in its aggregations."""
     c = constants
-    of_edge = sum(layer.edge_numbers(w) for w in widths) * c.edge_number
+    of_edge = sum(float(row_seconds(share.rows, w, c)) for w in widths)
     of_edge += 3 * max((w[0] for w in widths), default=0) * c.score if layer.heads else 0.0
     products = layer.product + layer.product_back
     of_node = 2 * layer.node_numbers * c.node_number + products * c.multiply_add
     shared = c.shared if loads.ranks > 1 else 1.0
-    return shared * (edges * loads.edges * of_edge + nodes * loads.nodes * of_node)
+    return shared * (share.edges * loads.edges * of_edge + share.nodes * loads.nodes * of_node)
 
 
 def _scheme(

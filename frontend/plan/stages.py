@@ -16,7 +16,7 @@ import numpy as np
 
 from . import simulate
 from .constants import Constants
-from .layers import NUMBER_BYTES, Layer
+from .layers import NUMBER_BYTES, Layer, lines
 from .loads import Floats, Loads
 
 CALL_BYTES = 32
@@ -104,6 +104,17 @@ def step_stages(layers: Sequence[Layer], loads: Loads, constants: Constants) -> 
     return [replace(s, before=s.before + constants.exchange * bool(s.row_bytes)) for s in stages]
 
 
+def row_seconds(
+    rows: Floats | float, widths: Sequence[int], constants: Constants
+) -> Floats | float:
+    """Seconds to read, anywhere among so many rows, one of each width, and its place."""
+    found = len(widths) * constants.edge_number
+    for width in widths:
+        table = NUMBER_BYTES * width * rows
+        found = found + lines(width) * constants.gathered(table)
+    return found
+
+
 class _Work:
     """Seconds of work by rank."""
 
@@ -118,14 +129,14 @@ class _Work:
 
     def edges(self, count: Floats, layer: Layer, scores: int) -> Floats:
         """The aggregation of so many edges, with the weights of attention computed so often."""
-        c, numbers = self.constants, layer.edge_numbers((layer.width,))
-        if layer.heads:
-            numbers += layer.edge_numbers((layer.heads,))
-        return self.factor * count * (numbers * c.edge_number + scores * layer.heads * c.score)
+        widths = (layer.heads, layer.width) if layer.heads else (layer.width,)
+        scored = scores * layer.heads * self.constants.score
+        return self.rows(count, widths) + self.factor * count * scored
 
-    def rows(self, count: Floats, widths: Sequence[int], layer: Layer) -> Floats:
-        """Rows that are put together for messages, or added to those that they are for."""
-        return self.factor * count * layer.edge_numbers(widths) * self.constants.edge_number
+    def rows(self, count: Floats, widths: Sequence[int]) -> Floats:
+        """Rows that are read, written or added to anywhere among those of a rank."""
+        of_row = row_seconds(self.loads.owned + self.loads.ghosts, widths, self.constants)
+        return self.factor * count * of_row
 
     def forward(self, place: int, layer: Layer) -> Stage:
         loads, widths = self.loads, layer.forward_widths
@@ -133,7 +144,7 @@ class _Work:
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(FORWARD, place, nothing, on_nodes, nothing, ())
-        packing = self.rows(loads.sent, widths, layer)
+        packing = self.rows(loads.sent, widths)
         local = self.edges(self._local(layer), layer, 1)
         remote = self.edges(loads.remote_edges, layer, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in widths)
@@ -148,7 +159,7 @@ class _Work:
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(BACKWARD, place, before, on_nodes, nothing, ())
-        adding = self.rows(loads.sent, widths, layer)
+        adding = self.rows(loads.sent, widths)
         local = self.edges(self._local(layer), layer, 2)
         remote = self.edges(loads.remote_edges, layer, 2)
         sizes = tuple(float(NUMBER_BYTES * w) for w in reversed(widths))

@@ -15,6 +15,8 @@ from gnnc.frontend.tools.children import ChildFailed, Message
 
 TRUE = Constants(
     edge_number=7e-11,
+    far_number=3e-10,
+    cache_bytes=10 * 2**20,
     node_number=2e-10,
     multiply_add=5e-11,
     score=4e-9,
@@ -26,7 +28,8 @@ TRUE = Constants(
     fixed_bytes=3e8,
     edge_bytes=50,
 )
-FAST = Ceilings(1, ((calibration.NEAR, 1e12), (calibration.FAR, 1e11)), 1e12)
+NEAR, CACHE, MEMORY = 2**20, 10 * 2**20, 80 * 2**20
+FAST = Ceilings(1, ((NEAR, 1e12), (CACHE, 9e11), (MEMORY, 1e11)), 1e12)
 
 
 def answers() -> tuple[Message, Message]:
@@ -57,9 +60,10 @@ def test_noise_of_some_per_cent_moves_steps_by_no_more():
 
 
 def test_no_constant_is_below_what_the_machine_can_do():
-    slow = Ceilings(1, ((calibration.NEAR, 4e9), (calibration.FAR, 2e9)), 1e9)
+    slow = Ceilings(1, ((NEAR, 4e9), (CACHE, 2e9), (MEMORY, 2e9)), 1e9)
     least = calibration.least(slow)
-    assert (least.edge_number, least.node_number, least.multiply_add) == (1e-9, 2e-9, 2e-9)
+    assert (least.edge_number, least.far_number, least.node_number) == (1e-9, 2e-9, 2e-9)
+    assert (least.multiply_add, least.cache_bytes) == (2e-9, NEAR)
     found = calibration.fitted(*answers(), least)
     assert found.edge_number == pytest.approx(1e-9)
     assert found.node_number == pytest.approx(2e-9)

@@ -65,6 +65,13 @@ def test_refused_text(tmp_path: Path):
         load(tmp_path / "c.json")
 
 
+def test_rows_come_from_caches_or_from_memory():
+    found = replace(Constants(), edge_number=1.0, far_number=5.0, cache_bytes=100.0)
+    assert found.gathered(0.0) == found.gathered(100.0) == 1
+    assert found.gathered(200.0) == 3
+    assert found.gathered(1e15) == pytest.approx(5)
+
+
 @pytest.mark.parametrize("name", asdict(Constants()))
 def test_no_constant_is_infinite(name: str):
     with pytest.raises(BadConstants, match=f"^{name}: inf"):

@@ -52,13 +52,14 @@ def test_one_rank_only_works():
 def test_work_is_linear_in_its_constants():
     """Each of them counts for itself: what calibration fits."""
     layers, loads = model("gat", (24, 16, 8), 100, 800), alone(100, 800)
-    names = ("edge_number", "node_number", "multiply_add", "score", "fixed")
-    nothing = replace(Constants(), **dict.fromkeys(names, 0.0))
+    small = replace(Constants(), cache_bytes=1000.0)
+    names = ("edge_number", "far_number", "node_number", "multiply_add", "score", "fixed")
+    nothing = replace(small, **dict.fromkeys(names, 0.0))
     assert cost.predict(layers, loads, nothing).seconds == 0
     parts = {n: getattr(Constants(), n) for n in names}
     each = [cost.predict(layers, loads, replace(nothing, **{n: v})) for n, v in parts.items()]
     assert all(p.seconds > 0 for p in each)
-    whole = cost.predict(layers, loads, Constants()).seconds
+    whole = cost.predict(layers, loads, small).seconds
     assert sum(p.seconds for p in each) == pytest.approx(whole)
 
 
@@ -104,6 +105,20 @@ def test_constants_change_what_they_say():
     assert seconds(exchange=0.0) == pytest.approx(seconds() - exchanges * plain.exchange)
     assert seconds(alpha=0.0) == pytest.approx(seconds() - exchanges * others * plain.alpha)
     assert seconds(bandwidth=1e6) > seconds() > seconds(shared=1.0) > seconds(overlap=1.0, shared=1)
+
+
+def test_rows_that_are_in_no_cache_take_longer():
+    """On one rank, whose rows are more than those of each of four."""
+    layers, numbers = model("gcn", WIDTHS, 8_000, 80_000), Numbers(8_000, 80_000, across=0.0)
+
+    def times(cache: float) -> float:
+        constants = replace(Constants(), cache_bytes=cache, fixed=0.0, exchange=0.0, alpha=0.0)
+        one, four = (cost.predict(layers, numbers.loads(p), constants) for p in (1, 4))
+        return one.work_seconds / four.work_seconds
+
+    in_caches, between, in_memory = times(1e9), times(8_000 / 4 * 8 * 4), times(0.0)
+    assert between > in_caches * 1.05
+    assert in_memory == pytest.approx(in_caches, rel=0.01)
 
 
 def test_many_ranks_are_not_simulated():
