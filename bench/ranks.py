@@ -14,8 +14,9 @@ from pathlib import Path
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import ranks_child
 
+SCRIPT = str(Path(__file__).with_name("ranks_child.py"))
+"""What is launched. It imports torch, which `gnnc` does without."""
 MODELS = ("gcn", "sage", "gin", "gat")
 GRAPHS = {"planted": 0.05, "random": 1.0}
 """By name, the share of the nodes of a half that the other half reads."""
@@ -51,7 +52,7 @@ def _raced(task: Message, args: argparse.Namespace) -> Message:
     for _ in range(args.turns):
         for name, (whose, ranks, threads) in CONTESTANTS.items():
             question = {"contestant": whose, **task, "steps": args.steps}
-            answer = launched(ranks_child.__file__, question, ranks, threads)
+            answer = launched(SCRIPT, question, ranks, threads)
             seconds[name] += answer["seconds"]
             losses[name] = answer["losses"][0]
     return {"seconds": {k: statistics.median(s) for k, s in seconds.items()}, "losses": losses}

@@ -49,19 +49,19 @@ class Constants:
         edge_bytes: bytes for each edge of a rank.
     """
 
-    edge_number: float = 4.0e-11
-    far_number: float = 2.0e-10
-    cache_bytes: float = 2.0e7
-    node_number: float = 3.5e-10
+    edge_number: float = 4.3e-11
+    far_number: float = 3.4e-10
+    cache_bytes: float = 2.1e7
+    node_number: float = 4.1e-10
     multiply_add: float = 2.0e-11
-    score: float = 3.0e-9
-    fixed: float = 2.5e-4
-    shared: float = 1.35
-    exchange: float = 8.0e-5
-    alpha: float = 3.0e-5
-    bandwidth: float = 1.0e10
+    score: float = 2.8e-9
+    fixed: float = 2.3e-4
+    shared: float = 1.25
+    exchange: float = 8.6e-5
+    alpha: float = 2.8e-5
+    bandwidth: float = 1.7e10
     overlap: float = 0.0
-    fixed_bytes: float = 4.7e8
+    fixed_bytes: float = 4.8e8
     edge_bytes: float = 130.0
 
     def gathered(self, table: Floats | float) -> Floats | float:
