@@ -1,5 +1,5 @@
-"""`gnnc`: train a model both ways, build a training as a C program, cut a graph into parts, run a
-script as several ranks, time models against other libraries, describe this machine.
+"""`gnnc`: train a model both ways, build a training as a C program, cut a graph into parts, plan
+for ranks, run a script as several, time models against other libraries, describe this machine.
 """
 
 from __future__ import annotations
@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__, bench
-from .tools import build_command, info, launch_command, partition_command, train_command
+from .tools import (
+    build_command,
+    info,
+    launch_command,
+    partition_command,
+    plan_command,
+    train_command,
+)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -24,6 +31,7 @@ def main(args: Sequence[str] | None = None) -> int:
         ("train", train_command, "train a model eagerly and compiled, and compare the two"),
         ("build", build_command, "make a training a C program that trains without Python"),
         ("partition", partition_command, "cut a graph into parts for ranks, and compare ways to"),
+        ("plan", plan_command, "predict training on ranks: time, what crosses, memory"),
         ("launch", launch_command, "run a script as several ranks, which train together"),
         ("bench", bench, "time training epochs against PyG and DGL"),
         ("info", info, "what of the things gnnc can use this machine has"),

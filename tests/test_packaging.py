@@ -72,6 +72,7 @@ WALK = (
                 "dialects",
                 "passes",
                 "codegen",
+                "frontend.plan",
                 "runtime.emulator",
                 "runtime.partition",
                 "runtime.sets",

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             raise Refused(f"--out: {args.out} is a file, not a folder")
         graph = read(args.graph, args.root)
         task = assign.Task(graph, args.parts, args.limit, args.row_cost, args.seed)
-        found = assign.partition(task, _methods(args.method))
+        found = assign.partition(task, chosen_methods(args.method))
         if args.out is not None:
             made = parts.make_parts(args.parts, found.owner, graph)
             files.save(Path(args.out), made, edges.fingerprint(graph))
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _methods(chosen: list[str]) -> list[str] | None:
+def chosen_methods(chosen: list[str]) -> list[str] | None:
+    """The methods that `--method` names; None for those that are tried by themselves."""
     if "all" in chosen:
         return list(assign.METHODS)
     return None if "auto" in chosen else chosen

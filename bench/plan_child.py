@@ -1,0 +1,94 @@
+"""The script of `gnnc plan --calibrate` and `gnnc bench plan`, which `gnnc launch` runs: ranks
+train on graphs of two halves, and send each other messages.
+
+Its arguments are a JSON object, `{"tasks": [{"model": .., "widths": [..], "nodes": .., "edges": ..,
+"across": ..}, ..], "seconds": .., "messages": [..]}`, and the file for the answer of rank 0:
+`seconds` of a step of each task, the median of those of the slowest rank; `messages`, seconds for
+each size in bytes, both ways at once; `fixed_bytes`, the memory of the process after the first
+task, and `graph_bytes`, what the second takes beyond that.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch_geometric.data import Data
+
+import gnnc
+from gnnc.bench.plan_graphs import halves, owners_of_halves
+from gnnc.frontend.tools.children import Message
+from gnnc.frontend.tools.memory import Watermark
+from gnnc.frontend.tools.models import Net
+from gnnc.runtime.ranks.world import world
+
+WARM = 5
+ROUNDS = 30
+"""Of messages of one size."""
+
+
+def timed(task: Message, seconds: float) -> float:
+    """The median of a step, of the slowest rank in each."""
+    ranks, widths = world(), task["widths"]
+    nodes = task["nodes"]
+    torch.manual_seed(0)
+    index = torch.from_numpy(halves(nodes, task["edges"], task["across"]))
+    x, y = torch.randn(nodes, widths[0]), torch.randint(0, widths[-1], (nodes,))
+    owner = torch.from_numpy(owners_of_halves(nodes, ranks.size))
+    net = Net(task["model"], widths)
+    model, part = gnnc.distribute(net, Data(x=x, edge_index=index, y=y), owner=owner)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    step = gnnc.train_step(
+        lambda: F.cross_entropy(model(part.x, part.edge_index), part.y), optimizer
+    )
+    for _ in range(WARM):
+        step()
+    found: list[float] = []
+    end = time.perf_counter() + seconds
+    while ranks.broadcast(time.perf_counter() < end):
+        ranks.barrier()
+        start = time.perf_counter()
+        step()
+        found.append(time.perf_counter() - start)
+    every = ranks.gather(found) or [found]
+    return statistics.median(max(of_step) for of_step in zip(*every, strict=True))
+
+
+def exchanged(size: int) -> float:
+    """The median seconds in which this rank and the next exchange so many bytes."""
+    ranks = world()
+    sent, received = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+    counts = [size if r == (ranks.rank + 1) % ranks.size else 0 for r in range(ranks.size)]
+    found: list[float] = []
+    for _ in range(ROUNDS):
+        ranks.barrier()
+        start = time.perf_counter()
+        ranks.start(sent, counts, received, counts, 0).wait()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
+
+
+def main() -> None:
+    question, answer = json.loads(sys.argv[1]), Path(sys.argv[2])
+    first, *rest = question["tasks"]
+    seconds = [timed(first, question["seconds"])]
+    mark = Watermark.set()
+    graph_bytes = 0
+    for task in rest:
+        seconds.append(timed(task, question["seconds"]))
+        graph_bytes = graph_bytes or mark.above
+    messages = [exchanged(size) for size in question["messages"]]
+    if gnnc.rank() == 0:
+        found = {"seconds": seconds, "messages": messages}
+        memory = {"fixed_bytes": mark.start, "graph_bytes": graph_bytes}
+        answer.write_text(json.dumps({**found, **memory}))
+
+
+if __name__ == "__main__":
+    main()

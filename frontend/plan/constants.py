@@ -1,0 +1,121 @@
+"""The constants of a machine, and their file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...runtime import durable_file
+
+Floats = NDArray[np.float64]
+
+FORMAT = "constants of gnnc plan"
+VERSION = 1
+
+
+class BadConstants(ValueError):
+    """A constant out of its range, or a file that has no constants."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What work and messages cost. The defaults are those of a rank with one core of a shared
+    two-core AMD EPYC, and of messages between two processes on it, rounded.
+
+    Attributes:
+        edge_number: seconds for a number that an edge reads: the place of a row, or a number of a
+            row that is in the caches, by whole cache lines.
+        far_number: the same of a row that is in memory.
+        cache_bytes: of the rows that edges read, so many are in the caches.
+        node_number: seconds for a number of a node's row that is read or written in order.
+        multiply_add: seconds for a multiplication and addition of a product with a weight.
+        score: seconds for the weight of an edge in a head of attention, once computed.
+        fixed: seconds of a step whatever the graph is.
+        shared: the time of work where all cores of the machine have ranks, over that of a rank
+            alone; for all steps of more than one rank.
+        exchange: seconds of a rank for each exchange with others, whatever it sends.
+        alpha: seconds for each message, on both of its ends.
+        bandwidth: bytes a second of a link (beta).
+        overlap: the share of the aggregation of local edges that can go on beside messages. 0 where
+            cores carry messages, as between processes of one machine.
+        fixed_bytes: bytes of a process that trains, before the graph.
+        edge_bytes: bytes for each edge of a rank.
+    """
+
+    edge_number: float = 4.3e-11
+    far_number: float = 3.4e-10
+    cache_bytes: float = 2.1e7
+    node_number: float = 4.1e-10
+    multiply_add: float = 2.0e-11
+    score: float = 2.8e-9
+    fixed: float = 2.3e-4
+    shared: float = 1.25
+    exchange: float = 8.6e-5
+    alpha: float = 2.8e-5
+    bandwidth: float = 1.7e10
+    overlap: float = 0.0
+    fixed_bytes: float = 4.8e8
+    edge_bytes: float = 130.0
+
+    def gathered(self, table: Floats | float) -> Floats | float:
+        """Seconds for a number of a row that is read anywhere in a table of so many bytes."""
+        near = np.minimum(1.0, self.cache_bytes / np.maximum(table, 1.0))
+        return near * self.edge_number + (1 - near) * self.far_number
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not (math.isfinite(value) and value >= 0):
+                raise BadConstants(f"{name}: {value}, and it should be a number of at least 0")
+        if not self.bandwidth > 0:
+            raise BadConstants(f"bandwidth: {self.bandwidth}, and it should be above 0")
+        if self.overlap > 1:
+            raise BadConstants(f"overlap: {self.overlap}, and it is a share, of at most 1")
+
+
+def save(path: Path, constants: Constants, machine: Mapping[str, Any]) -> None:
+    """Writes the file as a whole; `machine` says what they were measured on.
+
+    Raises:
+        OSError: it cannot be written; `path` is as it was.
+    """
+    whole = {"format": FORMAT, "version": VERSION, "constants": asdict(constants)}
+    text = json.dumps({**whole, "machine": machine}, indent=1) + "\n"
+    durable_file.replace(path, memoryview(text.encode()))
+
+
+def load(path: Path) -> Constants:
+    """The constants in a file; those that it leaves out have their defaults.
+
+    Raises:
+        OSError: the file cannot be read.
+        BadConstants: it has none, or one that is no number, or that is not known.
+    """
+    try:
+        found: object = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BadConstants(f"{path} has no constants: {error}") from error
+    whole = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    if whole.get("format") != FORMAT or not isinstance(whole.get("constants"), dict):
+        raise BadConstants(f"{path} has no constants of gnnc plan")
+    if whole.get("version") != VERSION:
+        raise BadConstants(f"{path} has version {whole.get('version')}, this gnnc reads {VERSION}")
+    given = cast("dict[str, Any]", whole["constants"])
+    known = {f.name for f in fields(Constants)}
+    for name, value in given.items():
+        if name not in known:
+            raise BadConstants(
+                f"{path}: {name} is no constant, they are {', '.join(sorted(known))}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadConstants(f"{path}: {name}: {value!r} is no number")
+    try:
+        return Constants(**{name: float(value) for name, value in given.items()})
+    except BadConstants as error:
+        raise BadConstants(f"{path}: {error}") from error
