@@ -1,0 +1,81 @@
+"""Arrays that lie in files: the system has in memory what is read of them, while it has room.
+
+They can be written to, which leaves the file as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cpu.heap import libc
+
+BLOCK = 1 << 24
+"""Bytes that are read between two times that memory is given back."""
+_PAGEOUT = 21  # sys/mman.h: Linux 5.4 and newer
+_regions: dict[int, tuple[weakref.ref[Any], int]] = {}
+"""By address: the mappings that live, and where they end."""
+
+
+def load(path: Path) -> NDArray[Any]:
+    """The array of a `.npy` file, mapped into memory.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no such file, or holds objects.
+    """
+    found: Any = np.load(path, mmap_mode="c", allow_pickle=False)
+    if not isinstance(found, np.memmap):
+        raise ValueError(f"{path} is no .npy file: it holds several arrays")
+    if found.size:
+        region: Any = found._mmap  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        start = np.frombuffer(region, np.uint8).ctypes.data
+        gone = weakref.ref(region, lambda _: _regions.pop(start, None))
+        _regions[start] = gone, start + len(region)
+    return np.asarray(found)
+
+
+def holds(address: int) -> bool:
+    """Whether an address lies in a file that `load` has mapped."""
+    return _region(address) is not None
+
+
+def _region(address: int) -> tuple[int, int] | None:
+    for start, (_, end) in list(_regions.items()):
+        if start <= address < end:
+            return start, end
+    return None
+
+
+def give_back(array: NDArray[Any]) -> None:
+    """Lets the system take the memory of an array that lies in a file: what is read of it next
+    comes from there. What was written to it stays. Does nothing to any other array, and where the
+    system has no such request."""
+    region = _region(array.ctypes.data)
+    if region is None or not array.size:
+        return
+    low, high = np.lib.array_utils.byte_bounds(array)
+    low -= low % mmap.PAGESIZE
+    high = min(-(-high // mmap.PAGESIZE) * mmap.PAGESIZE, region[1])
+    libc().madvise(ctypes.c_void_p(low), ctypes.c_size_t(high - low), _PAGEOUT)
+
+
+def passing(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """An array in blocks along its first axis, with where each begins; of one that lies in a file,
+    a block is given back when the next is asked for. Others are one block."""
+    count = len(array)
+    if not count or not holds(array.ctypes.data):
+        yield 0, array
+        return
+    step = max(1, BLOCK * count // max(1, array.nbytes))
+    for first in range(0, count, step):
+        block = array[first : first + step]
+        yield first, block
+        give_back(block)
