@@ -24,13 +24,12 @@ from .cpu.pool import SMALL
 from .memory import Memory, Table
 from .messages import Messages
 from .sets import structure
+from .sets.set_steps import SETS_MADE
 from .sets.sets import SetData
-from .sets.tables import Tables, contiguous, counts_up
+from .sets.tables import KINDS, SHARES, Tables, contiguous, counts_up, sets_of_tables
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
-SHARES = ("cuts", "pieces")
-"""Kinds of tables whose lengths phases ask for."""
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
@@ -292,6 +291,17 @@ class Program:
         self.cotangents: dict[str, str] = data["cotangents"]
 
     @property
+    def sets_of_tables(self) -> set[str]:
+        """The sets whose maps are read for the tables of all phases."""
+        buffers = [b for p in self.phases.values() for b in p.buffers]
+        sizes = [
+            {"kind": "size", "domain": d}
+            for p in self.phases.values()
+            for d in (*p.sizes, *(d for d, _ in p.required))
+        ]
+        return sets_of_tables([*buffers, *sizes], self.codomains)
+
+    @property
     def kernels(self) -> list[str]:
         """Names of the kernels of all phases, in order."""
         return [k for p in self.phases.values() for k in p.kernels]
@@ -313,14 +323,21 @@ class Program:
             MemoryError: there is no memory for the tables.
         """
         memory = self.loaded.memory(device)
-        values: dict[str, Any] = {**sets, **rows}
-        done = structure.run_plan(self.plan, values)
-        made = {k: v for k, v in done.items() if isinstance(v, SetData)}
-        tables = Tables(made, self.codomains)
-        phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
+        kept = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
+        kept |= {*sets, *self.structure_rows.values()}
+        done = structure.run_plan(self.plan, {**sets, **rows}, kept)
+        read = self.sets_of_tables
+        made = {
+            k: v if k in read else v.outline() for k, v in done.items() if isinstance(v, SetData)
+        }
         handed: dict[str, Any] = {}
         for name, key in self.structure_rows.items():
             rows_made = done[key]
             assert not isinstance(rows_made, SetData)
             handed[name] = contiguous(rows_made)
-        return OnGraph(made, tables, phases, memory, handed)
+        tables = Tables(made, self.codomains)
+        del sets, done, made  # what no table is made from has no reader any more
+        tables.make([b for p in self.phases.values() for b in p.buffers if b["kind"] in KINDS])
+        phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
+        tables.settle()
+        return OnGraph(tables.sets, tables, phases, memory, handed)
