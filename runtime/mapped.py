@@ -31,7 +31,10 @@ def load(path: Path) -> NDArray[Any]:
         OSError: the file cannot be read.
         ValueError: it is no such file, or holds objects.
     """
-    found: Any = np.load(path, mmap_mode="c", allow_pickle=False)
+    try:
+        found: Any = np.load(path, mmap_mode="c", allow_pickle=False)
+    except EOFError as error:
+        raise ValueError(f"{path} is no .npy file: {error}") from error
     if not isinstance(found, np.memmap):
         raise ValueError(f"{path} is no .npy file: it holds several arrays")
     if found.size:

@@ -308,7 +308,7 @@ class Program:
 
     def on_graph(
         self,
-        sets: Mapping[str, SetData],
+        sets: dict[str, SetData],
         rows: Mapping[str, NDArray[Any]],
         device: str = "cpu",
         carrier: Carrier | None = None,
@@ -316,6 +316,9 @@ class Program:
         """Make the sets and tables for one graph; `rows` are the integer arguments that sets depend
         on, `device` is where the other arguments are. A program of one rank of several needs a
         `carrier`, whose plans are for this part of the graph.
+
+        `sets` is emptied, so that what a set says of its rows goes as soon as tables are made of
+        it, unless somebody else has the set.
 
         Raises:
             IndexError: an index out of range, naming the argument.
@@ -326,6 +329,7 @@ class Program:
         kept = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
         kept |= {*sets, *self.structure_rows.values()}
         done = structure.run_plan(self.plan, {**sets, **rows}, kept)
+        sets.clear()
         read = self.sets_of_tables
         made = {
             k: v if k in read else v.outline() for k, v in done.items() if isinstance(v, SetData)
@@ -336,7 +340,7 @@ class Program:
             assert not isinstance(rows_made, SetData)
             handed[name] = contiguous(rows_made)
         tables = Tables(made, self.codomains)
-        del sets, done, made  # what no table is made from has no reader any more
+        del done, made
         tables.make([b for p in self.phases.values() for b in p.buffers if b["kind"] in KINDS])
         phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
         tables.settle()

@@ -184,7 +184,7 @@ def _packed(manifest: Manifest) -> bytes:
         "graph": manifest.graph,
         "parts": lines,
     }
-    return (json.dumps(whole, indent=1) + "\n").encode()
+    return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
 
 
 def read_manifest(folder: Path, *, ranks: int | None = None, graph: str | None = None) -> Manifest:

@@ -52,16 +52,17 @@ class Tables:
             *others, last = sorted(found.values(), key=lambda spec: spec["kind"] == "member_map")
             for spec in others:
                 self.table(spec)
-            self._make_last(last)
+            self._make_last(last, in_place=all(spec["kind"] != "members" for spec in others))
         for spec in specs:
             self.table(spec)
 
-    def _make_last(self, spec: Mapping[str, Any]) -> None:
-        """Makes the last table that reads the rows of a group, where it can in their place."""
+    def _make_last(self, spec: Mapping[str, Any], in_place: bool) -> None:
+        """Makes the last table that reads the rows of a group: in their place, where no other table
+        is these rows."""
         group = self.group(spec["domain"], spec["along"])
         if isinstance(group, Pairs):
             return
-        if spec["kind"] == "member_map":
+        if in_place and spec["kind"] == "member_map":
             path = self.path(spec["domain"], spec["path"])
             self._made[_key(spec)] = path.over(group.rows)
         else:

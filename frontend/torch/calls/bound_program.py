@@ -346,7 +346,6 @@ class BoundProgram:
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-        # the sets are in no variable, so that their maps go as soon as tables are made of them
         graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
