@@ -18,6 +18,7 @@ from . import (
     ceilings,
     kernels,
     overlap,
+    part_memory,
     race,
     race_figure,
     ranks,
@@ -118,6 +119,15 @@ PARTS = (
         ranks.add_arguments,
         ranks.measure,
         ranks.report,
+    ),
+    Part(
+        "memory",
+        "memory",
+        "Memory of ranks",
+        "what ranks take that read their parts from files, against one that has the whole graph",
+        part_memory.add_arguments,
+        part_memory.measure,
+        part_memory.report,
     ),
     Part(
         "accuracy",

@@ -51,25 +51,26 @@ def _raced(task: Message, args: argparse.Namespace) -> Message:
     for _ in range(args.turns):
         for name, (whose, ranks, threads) in CONTESTANTS.items():
             question = {"contestant": whose, **task, "steps": args.steps}
-            answer = _answer(question, ranks, threads)
+            answer = answer_of(ranks_child.__file__, question, ranks, threads)
             seconds[name] += answer["seconds"]
             losses[name] = answer["losses"][0]
     return {"seconds": {k: statistics.median(s) for k, s in seconds.items()}, "losses": losses}
 
 
-def _answer(question: Message, ranks: int, threads: int) -> Message:
-    """What ranks that are launched for it say.
+def answer_of(script: str, question: Message, ranks: int, threads: int) -> Message:
+    """What a script that is launched on ranks says to a question: its arguments are that and the
+    file for the answer.
 
     Raises:
-        ChildFailed: they failed.
+        ChildFailed: it failed.
     """
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(ranks)]
-        script = [ranks_child.__file__, json.dumps(question), str(answer)]
-        subprocess.run([*command, "--threads", str(threads), *script], check=False)
+        given = [script, json.dumps(question), str(answer)]
+        subprocess.run([*command, "--threads", str(threads), *given], check=False)
         if not answer.exists():
-            raise ChildFailed(f"{question['contestant']} on {ranks} ranks failed")
+            raise ChildFailed(f"{Path(script).stem} on {ranks} ranks failed: {question}")
         return json.loads(answer.read_text())
 
 

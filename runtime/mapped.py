@@ -33,8 +33,8 @@ def load(path: Path) -> NDArray[Any]:
     """
     try:
         found: Any = np.load(path, mmap_mode="c", allow_pickle=False)
-    except EOFError as error:
-        raise ValueError(f"{path} is no .npy file: {error}") from error
+    except (EOFError, ValueError) as error:
+        raise ValueError(f"{path} is no .npy file of numbers: {error}") from error
     if not isinstance(found, np.memmap):
         raise ValueError(f"{path} is no .npy file: it holds several arrays")
     if found.size:

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the work of a node, where that of an edge is 1",
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", metavar="FOLDER", help="write the parts there, for gnnc.PartitionFolder")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="write the parts there, for gnnc.PartitionFolder"
+    )
     parser.add_argument(
         "--picture",
         metavar="FILE",

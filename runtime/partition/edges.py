@@ -91,10 +91,7 @@ def in_file(path: Path, nodes: int | None = None, block: int = BLOCK) -> Edges:
     """
     if block < 1:
         raise ValueError(f"block: {block} edges, and it should be at least 1")
-    try:
-        array = mapped.load(path)
-    except ValueError as error:
-        raise ValueError(f"{path} is no .npy file of numbers: {error}") from error
+    array = mapped.load(path)
     if array.ndim != 2 or array.shape[0] != 2:
         raise ValueError(f"{path} has an array of shape {array.shape}, not 2 x edges")
     if array.dtype.kind not in "iu":

@@ -138,9 +138,7 @@ def _write(folder: Path, part: PartOfEdges, written: set[str]) -> Mapping[str, F
             durable_file.replacing(unnamed[REST]) as rest,
         ):
             np.savez(rest, **part.rest)
-            part.fill(
-                _NumbersInFile(ends, (2, part.edges)), _NumbersInFile(numbers, (part.edges,))
-            )
+            part.fill(_NumbersInFile(ends, (2, part.edges)), _NumbersInFile(numbers, (part.edges,)))
         return {name: _named(path, written) for name, path in unnamed.items()}
     finally:
         for path in unnamed.values():
@@ -169,8 +167,9 @@ def _sha256(path: Path) -> str:
 def _packed(manifest: Manifest) -> bytes:
     lines = [
         {
-            "files": {k: {"file": f.name, "bytes": f.bytes, "sha256": f.sha256}
-                      for k, f in files.items()},
+            "files": {
+                k: {"file": f.name, "bytes": f.bytes, "sha256": f.sha256} for k, f in files.items()
+            },
             "shapes": {name: list(shape) for name, shape in shapes.items()},
         }
         for files, shapes in zip(manifest.files, manifest.shapes, strict=True)

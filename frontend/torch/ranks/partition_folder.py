@@ -53,9 +53,7 @@ class PartitionFolder:
             if name in _OURS:
                 raise ValueError(f"{name}: gnnc.distribute gives it, from the partition")
             if not isinstance(value, str | Path | np.ndarray | Tensor):
-                raise TypeError(
-                    f"{name}: a path, an array or a tensor, not {type(value).__name__}"
-                )
+                raise TypeError(f"{name}: a path, an array or a tensor, not {type(value).__name__}")
         if both := self.nodes.keys() & self.edges.keys():
             raise ValueError(f"{min(both)}: rows of nodes and of edges under one name")
 
@@ -116,6 +114,8 @@ def _opened(name: str, value: Any, count: int, row: str) -> Tensor:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     if isinstance(value, np.ndarray):
+        if not value.flags.writeable:  # torch would write to it all the same
+            raise ValueError(f"{name}: an array that can be written to, or the path of its file")
         try:
             value = torch.from_numpy(value)
         except (TypeError, ValueError) as error:
