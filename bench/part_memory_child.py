@@ -70,7 +70,7 @@ def main() -> None:
     mine = {"tiny": tiny, "peak": memory("VmHWM"), "in_files": memory("RssFile")}
     found = world().gather(mine | {"seconds": seconds})
     if gnnc.rank() == 0:
-        answer.write_text(json.dumps({k: [one[k] for one in found] for k in found[0]}))
+        answer.write_text(json.dumps({k: [one[k] for one in found] for k in mine}))
 
 
 if __name__ == "__main__":

@@ -35,14 +35,16 @@ def load(path: Path) -> NDArray[Any]:
         found: Any = np.load(path, mmap_mode="c", allow_pickle=False)
     except (EOFError, ValueError) as error:
         raise ValueError(f"{path} is no .npy file of numbers: {error}") from error
-    if not isinstance(found, np.memmap):
+    region: mmap.mmap | None = getattr(found, "_mmap", None)
+    if region is None:
         raise ValueError(f"{path} is no .npy file: it holds several arrays")
-    if found.size:
-        region: Any = found._mmap  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        start = np.frombuffer(region, np.uint8).ctypes.data
-        gone = weakref.ref(region, lambda _: _regions.pop(start, None))
-        _regions[start] = gone, start + len(region)
+    start: int = np.frombuffer(region, np.uint8).ctypes.data
+    _regions[start] = weakref.ref(region, lambda _: _forget(start)), start + len(region)
     return np.asarray(found)
+
+
+def _forget(start: int) -> None:
+    _regions.pop(start, None)
 
 
 def holds(address: int) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .carrier import Carrier
+from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
 from .memory import Memory, Table
@@ -30,6 +31,8 @@ from .sets.tables import KINDS, SHARES, Tables, contiguous, counts_up, sets_of_t
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
+INDEX = 4
+"""Bytes of a row's number."""
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
@@ -339,9 +342,12 @@ class Program:
             rows_made = done[key]
             assert not isinstance(rows_made, SetData)
             handed[name] = contiguous(rows_made)
+        rows_in_all = sum(s.size for s in made.values())
         tables = Tables(made, self.codomains)
         del done, made
         tables.make([b for p in self.phases.values() for b in p.buffers if b["kind"] in KINDS])
         phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
         tables.settle()
+        if rows_in_all * INDEX >= BOUND:
+            heap.trim()  # of what was freed meanwhile the heap keeps a part that no kernel asks for
         return OnGraph(tables.sets, tables, phases, memory, handed)

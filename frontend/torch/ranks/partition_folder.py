@@ -24,7 +24,7 @@ Known = list[tuple[Tensor, CutTensor]]
 
 
 class PartitionFolder:
-    """A graph that `gnnc partition GRAPH -n P --out FOLDER` cut, for `gnnc.distribute` with P ranks.
+    """A graph that `gnnc partition GRAPH -n P --out FOLDER` cut, for `gnnc.distribute` on P ranks.
 
     Each rank reads its own part, and of the rows of nodes and edges those that it owns, so no rank
     has the whole graph. What a rank has in one run of rows is not read at once but mapped into
@@ -36,7 +36,8 @@ class PartitionFolder:
         folder: what `--out` named, with `partition.json`.
         edges: rows of edges by name, as `nodes`, in the order that the edges had in the graph.
         **nodes: rows of nodes, [nodes, ..] of any dtype that torch has: the path of a `.npy` file,
-            an array or a tensor on the CPU. They become tensors of this name of the rank's `Data`.
+            an array that can be written to, or a tensor on the CPU. They become tensors of this
+            name of the rank's `Data`.
 
     Raises:
         TypeError: a value is no path, array or tensor.

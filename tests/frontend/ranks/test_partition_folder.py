@@ -1,4 +1,4 @@
-"""`gnnc.PartitionFolder`: ranks that read their parts from files train as those that cut the whole."""
+"""`gnnc.PartitionFolder`: ranks that read their parts train as those that cut the whole."""
 
 from __future__ import annotations
 
