@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..frontend.tools.children import Message
 from ..frontend.tools.report import table
 from ..runtime.partition import edges, files
-from . import part_memory_child
 from .ranks import answer_of
 
+CHILD = Path(__file__).with_name("part_memory_child.py")
 BLOCK = 1 << 22
 """Edges, or numbers of features, that are drawn at once."""
 TINY = (2_000, 20_000)
@@ -61,7 +61,7 @@ def _run(folder: Path, ranks: int, most: int, shape: Message) -> Message:
         found = files.save(folder / part / "parts", ranks, owner, graph)
         received = max(shapes["ghosts"][0] for shapes in found.shapes)
     question = {"folder": str(folder), "hidden": shape["hidden"], "classes": shape["classes"]}
-    answer = answer_of(part_memory_child.__file__, question, ranks, 1)
+    answer = answer_of(CHILD, question, ranks, 1)
     return {"ranks": ranks, "received": received, **answer}
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import ranks_child
 
+CHILD = Path(__file__).with_name("ranks_child.py")  # which imports torch, as this must not
 MODELS = ("gcn", "sage", "gin", "gat")
 GRAPHS = {"planted": 0.05, "random": 1.0}
 """By name, the share of the nodes of a half that the other half reads."""
@@ -51,13 +51,13 @@ def _raced(task: Message, args: argparse.Namespace) -> Message:
     for _ in range(args.turns):
         for name, (whose, ranks, threads) in CONTESTANTS.items():
             question = {"contestant": whose, **task, "steps": args.steps}
-            answer = answer_of(ranks_child.__file__, question, ranks, threads)
+            answer = answer_of(CHILD, question, ranks, threads)
             seconds[name] += answer["seconds"]
             losses[name] = answer["losses"][0]
     return {"seconds": {k: statistics.median(s) for k, s in seconds.items()}, "losses": losses}
 
 
-def answer_of(script: str, question: Message, ranks: int, threads: int) -> Message:
+def answer_of(script: Path, question: Message, ranks: int, threads: int) -> Message:
     """What a script that is launched on ranks says to a question: its arguments are that and the
     file for the answer.
 
@@ -67,10 +67,10 @@ def answer_of(script: str, question: Message, ranks: int, threads: int) -> Messa
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(ranks)]
-        given = [script, json.dumps(question), str(answer)]
+        given = [str(script), json.dumps(question), str(answer)]
         subprocess.run([*command, "--threads", str(threads), *given], check=False)
         if not answer.exists():
-            raise ChildFailed(f"{Path(script).stem} on {ranks} ranks failed: {question}")
+            raise ChildFailed(f"{script.stem} on {ranks} ranks failed: {question}")
         return json.loads(answer.read_text())
 
 
