@@ -59,20 +59,24 @@ def _region(address: int) -> tuple[int, int] | None:
     return None
 
 
-def give_back(array: NDArray[Any]) -> None:
+def give_back(array: NDArray[Any], *, written: bool = True) -> None:
     """Lets the system take the memory of an array that lies in a file: what is read of it next
     comes from there. What was written to it stays. Does nothing to any other array, and where the
-    system has no such request."""
+    system has no such request.
+
+    Of an array that nobody can have written to (not `written`) the system keeps what it has read of
+    the file, as long as it likes, for the next who reads it."""
     region = _region(array.ctypes.data)
     if region is None or not array.size:
         return
     low, high = np.lib.array_utils.byte_bounds(array)
     low -= low % mmap.PAGESIZE
     high = min(-(-high // mmap.PAGESIZE) * mmap.PAGESIZE, region[1])
-    libc().madvise(ctypes.c_void_p(low), ctypes.c_size_t(high - low), _PAGEOUT)
+    advice = _PAGEOUT if written else mmap.MADV_DONTNEED
+    libc().madvise(ctypes.c_void_p(low), ctypes.c_size_t(high - low), advice)
 
 
-def passing(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def passing(array: NDArray[Any], *, written: bool = True) -> Iterator[tuple[int, NDArray[Any]]]:
     """An array in blocks along its first axis, with where each begins; of one that lies in a file,
     a block is given back when the next is asked for. Others are one block."""
     count = len(array)
@@ -83,4 +87,4 @@ def passing(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     for first in range(0, count, step):
         block = array[first : first + step]
         yield first, block
-        give_back(block)
+        give_back(block, written=written)

@@ -102,7 +102,7 @@ def in_file(path: Path, nodes: int | None = None, block: int = BLOCK) -> Edges:
             part = array[:, first : first + block]
             yield part[0].copy(), part[1].copy()
             for row in part:
-                mapped.give_back(row)
+                mapped.give_back(row, written=False)
 
     if nodes is None:
         ends = (max(int(src.max()), int(dst.max())) for src, dst in blocks())

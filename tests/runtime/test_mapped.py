@@ -29,6 +29,14 @@ def test_what_is_written_stays_and_the_file_too(path: Path):
     np.testing.assert_array_equal(np.load(path).reshape(-1), np.arange(60_000))
 
 
+def test_what_nobody_wrote_to_is_read_again(path: Path):
+    array = mapped.load(path)
+    for _ in range(2):
+        np.testing.assert_array_equal(array.reshape(-1), np.arange(60_000))
+        mapped.give_back(array[1], written=False)
+    mapped.give_back(np.zeros(3), written=False)
+
+
 def test_which_arrays_lie_in_files(path: Path):
     array = mapped.load(path)
     assert mapped.holds(array.ctypes.data) and mapped.holds(array[1, 5:].ctypes.data)

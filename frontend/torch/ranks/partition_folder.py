@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +77,19 @@ class PartitionFolder:
             nodes = {k: _opened(k, v, manifest.nodes, "node") for k, v in self.nodes.items()}
             edges = {k: _opened(k, v, manifest.edges, "edge") for k, v in self.edges.items()}
             communicator.agree("the partition", manifest.digest)
-            shapes = {k: (tuple(x.shape), x.dtype) for k, x in (nodes | edges).items()}
+            shapes = {k: (tuple(r.x.shape), r.x.dtype) for k, r in (nodes | edges).items()}
             communicator.agree("the rows of nodes and edges", str(shapes))
             part = files.load_of(self.folder, manifest, communicator.rank)
             own, links = of_one_type(part, manifest.edges)
             known: Known = []
             data = Data(num_nodes=len(own.owned))
-            for name, x in nodes.items():
-                rows = _rows(x, own.owned, len(own.owned))
-                data[name] = _noted(known, rows, "nodes", own, tuple(x.shape))
+            for name, rows in nodes.items():
+                x = _chosen(rows, own.owned, len(own.owned))
+                data[name] = _noted(known, x, "nodes", own, tuple(rows.x.shape))
             data.edge_index = _noted(known, index_of(part.ends), "index", links, (2, links.total))
-            for name, x in edges.items():
-                rows = _rows(x, links.numbers, links.local)
-                data[name] = _noted(known, rows, "edges", links, tuple(x.shape))
+            for name, rows in edges.items():
+                x = _chosen(rows, links.numbers, links.local)
+                data[name] = _noted(known, x, "edges", links, tuple(rows.x.shape))
             n_id, e_id = torch.from_numpy(own.owned), torch.from_numpy(links.numbers)
             data.n_id = _noted(known, n_id, "nodes", own, (own.total,))
             data.e_id = _noted(known, e_id, "edges", links, (links.total,))
@@ -107,8 +108,16 @@ def index_of(ends: Int64) -> Tensor:
     return torch.from_numpy(ends) if ends.size else torch.zeros(ends.shape, dtype=torch.int64)
 
 
-def _opened(name: str, value: Any, count: int, row: str) -> Tensor:
-    """All rows, where they lie."""
+@dataclass(frozen=True)
+class _Rows:
+    """All rows, where they lie; `written` unless nobody else can have written to them."""
+
+    x: Tensor
+    written: bool
+
+
+def _opened(name: str, value: Any, count: int, row: str) -> _Rows:
+    written = not isinstance(value, str | Path)
     if isinstance(value, str | Path):
         try:
             value = mapped.load(Path(value).expanduser())
@@ -129,13 +138,13 @@ def _opened(name: str, value: Any, count: int, row: str) -> Tensor:
             f"{name}: {list(x.shape)}, and the partition is of a graph of {count} {row}s: a row "
             f"a {row} is needed"
         )
-    return x
+    return _Rows(x, written)
 
 
-def _rows(x: Tensor, chosen: Int64, cut: int) -> Tensor:
+def _chosen(rows: _Rows, chosen: Int64, cut: int) -> Tensor:
     """The chosen rows, which ascend up to `cut` and from there: a view where they are one after the
     other, else read block by block, so that of a file no more than a block is in memory."""
-    count = len(chosen)
+    x, count = rows.x, len(chosen)
     if not count:
         return x[:0]
     first, ascending = int(chosen[0]), not 0 < cut < count or chosen[cut - 1] < chosen[cut]
@@ -143,16 +152,17 @@ def _rows(x: Tensor, chosen: Int64, cut: int) -> Tensor:
         return x[first : first + count]
     out = torch.empty(count, *x.shape[1:], dtype=x.dtype)
     for run in (slice(0, cut), slice(cut, count)):
-        _take(x, chosen[run], out[run])
+        _take(rows, chosen[run], out[run])
     return out
 
 
-def _take(x: Tensor, chosen: Int64, out: Tensor) -> None:
+def _take(rows: _Rows, chosen: Int64, out: Tensor) -> None:
+    x = rows.x
     if not mapped.holds(x.data_ptr()):
         torch.index_select(x, 0, torch.from_numpy(chosen), out=out)
         return
-    for first, block in mapped.passing(x.numpy()):
+    for first, block in mapped.passing(x.numpy(), written=rows.written):
         low, high = np.searchsorted(chosen, (first, first + len(block)))
         places = torch.from_numpy(chosen[low:high] - first)
         torch.index_select(torch.from_numpy(block), 0, places, out=out[low:high])
-        mapped.give_back(chosen[low:high])
+        mapped.give_back(chosen[low:high], written=False)

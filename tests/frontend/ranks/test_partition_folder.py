@@ -116,9 +116,9 @@ def test_rows_of_files_are_read_in_blocks(
     given: list[int] = []
     give_back = mapped.give_back
 
-    def noted(array: np.ndarray) -> None:
+    def noted(array: np.ndarray, *, written: bool = True) -> None:
         given.append(array.nbytes)
-        give_back(array)
+        give_back(array, written=written)
 
     monkeypatch.setattr(mapped, "give_back", noted)
     test_parts_are_those_of_the_whole(data, 3, tmp_path)
@@ -136,6 +136,22 @@ def test_what_lies_in_files_is_not_copied(data: Data, tmp_path: Path) -> None:
     part.edge_index.zero_()
     _, again = gnnc.distribute(net("gcn"), folder())
     assert torch.equal(again.x, data.x) and torch.equal(again.edge_index, data.edge_index)
+
+
+def test_edits_of_rows_in_files_go_on_to_other_folders(data: Data, tmp_path: Path) -> None:
+    """Where they are what another partition is given."""
+    folder = saved(tmp_path, data, 1)
+    _, whole = gnnc.distribute(net("gcn"), folder())
+    whole.x.mul_(2)
+    cut = edges.in_memory(*data.edge_index.numpy(), NODES)
+    files.save(tmp_path / "two", 2, owners(2), cut)
+
+    def work(_: Any) -> Data:
+        return gnnc.distribute(net("gcn"), gnnc.PartitionFolder(tmp_path / "two", x=whole.x))[1]
+
+    for part in virtual.run(2, work):
+        assert torch.equal(part.x, 2 * data.x[part.n_id])
+    assert torch.equal(whole.x, 2 * data.x)
 
 
 def test_edits_are_seen(data: Data, tmp_path: Path) -> None:
