@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .frontend.torch.loops.graph import Graph
     from .frontend.torch.loops.program import program
     from .frontend.torch.ranks.distribute import distribute
+    from .frontend.torch.ranks.partition_folder import PartitionFolder
     from .frontend.torch.report import explain
     from .frontend.torch.step import train_step
     from .frontend.torch.training.data import load
@@ -34,6 +35,7 @@ __all__ = [
     "Graph",
     "Nodes",
     "Options",
+    "PartitionFolder",
     "ProgramError",
     "SrcNodes",
     "Weights",
@@ -64,6 +66,7 @@ _HOMES = {
     "Graph": ".frontend.torch.loops.graph",
     "Nodes": ".frontend.loops.declarations",
     "Options": ".frontend.compiler",
+    "PartitionFolder": ".frontend.torch.ranks.partition_folder",
     "ProgramError": ".frontend.loops.errors",
     "SrcNodes": ".frontend.loops.declarations",
     "Weights": ".frontend.loops.declarations",

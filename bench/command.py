@@ -18,6 +18,7 @@ from . import (
     ceilings,
     kernels,
     overlap,
+    part_memory,
     plan,
     race,
     race_figure,
@@ -129,6 +130,15 @@ PARTS = (
         plan.measure,
         plan.report,
         plan.failed,
+    ),
+    Part(
+        "memory",
+        "memory",
+        "Memory of ranks",
+        "what ranks take that read their parts from files, against one that has the whole graph",
+        part_memory.add_arguments,
+        part_memory.measure,
+        part_memory.report,
     ),
     Part(
         "accuracy",

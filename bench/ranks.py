@@ -15,10 +15,11 @@ from pathlib import Path
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
 
+SCRIPT = str(Path(__file__).with_name("ranks_child.py"))
+"""What is launched. It imports torch, which `gnnc` does without."""
 MODELS = ("gcn", "sage", "gin", "gat")
 GRAPHS = {"planted": 0.05, "random": 1.0}
 """By name, the share of the nodes of a half that the other half reads."""
-SCRIPT = Path(__file__).with_name("ranks_child.py")
 CONTESTANTS = {"one": ("gnnc", 1, 2), "two": ("gnnc", 2, 1), "pyg": ("pyg", 2, 1)}
 """Whose step it is, on how many ranks, of how many threads."""
 
@@ -51,14 +52,15 @@ def _raced(task: Message, args: argparse.Namespace) -> Message:
     for _ in range(args.turns):
         for name, (whose, ranks, threads) in CONTESTANTS.items():
             question = {"contestant": whose, **task, "steps": args.steps}
-            answer = _answer(question, ranks, threads)
+            answer = launched(SCRIPT, question, ranks, threads)
             seconds[name] += answer["seconds"]
             losses[name] = answer["losses"][0]
     return {"seconds": {k: statistics.median(s) for k, s in seconds.items()}, "losses": losses}
 
 
-def _answer(question: Message, ranks: int, threads: int) -> Message:
-    """What ranks that are launched for it say.
+def launched(script: str, question: Message, ranks: int, threads: int) -> Message:
+    """What ranks that are launched for it say: a script writes its answer to the question, which is
+    its first argument, into the file that the second one names.
 
     Raises:
         ChildFailed: they failed.
@@ -66,10 +68,10 @@ def _answer(question: Message, ranks: int, threads: int) -> Message:
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", "gnnc.frontend.cli", "launch", "-n", str(ranks)]
-        script = [str(SCRIPT), json.dumps(question), str(answer)]
-        subprocess.run([*command, "--threads", str(threads), *script], check=False)
+        work = [script, json.dumps(question), str(answer)]
+        subprocess.run([*command, "--threads", str(threads), *work], check=False)
         if not answer.exists():
-            raise ChildFailed(f"{question['contestant']} on {ranks} ranks failed")
+            raise ChildFailed(f"{Path(script).name} on {ranks} ranks failed")
         return json.loads(answer.read_text())
 
 

@@ -120,10 +120,8 @@ class ByGloo(nn.Module):
         graph = edges.in_memory(*index.numpy(), data.num_nodes)
         part = parts.make_part(gnnc.rank(), gnnc.world_size(), owner.int().numpy(), graph)
         self.owned = torch.from_numpy(part.owned)
-        src = (part.local_src, part.remote_src + len(part.owned))
-        ends = ((part.local_dst, part.remote_dst), (part.local_edges, part.remote_edges))
-        joined = [torch.cat([torch.from_numpy(x).long() for x in pair]) for pair in (src, *ends)]
-        self.edges, self.weights = torch.stack(joined[:2]), weights[joined[2]]
+        self.edges = torch.from_numpy(part.ends)
+        self.weights = weights[torch.from_numpy(part.numbers)]
         self.sent = torch.from_numpy(part.sent).long()
         self.to, self.by = part.send_counts.tolist(), part.receive_counts.tolist()
 

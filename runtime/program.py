@@ -19,18 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .carrier import Carrier
+from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
 from .memory import Memory, Table
 from .messages import Messages
 from .sets import structure
+from .sets.set_steps import SETS_MADE
 from .sets.sets import SetData
-from .sets.tables import Tables, contiguous, counts_up
+from .sets.tables import KINDS, SHARES, Tables, contiguous, counts_up, sets_of_tables
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 ALIGN = 64
-SHARES = ("cuts", "pieces")
-"""Kinds of tables whose lengths phases ask for."""
+INDEX = 4
+"""Bytes of a row's number."""
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
@@ -292,13 +294,24 @@ class Program:
         self.cotangents: dict[str, str] = data["cotangents"]
 
     @property
+    def sets_of_tables(self) -> set[str]:
+        """The sets whose maps are read for the tables of all phases."""
+        buffers = [b for p in self.phases.values() for b in p.buffers]
+        sizes = [
+            {"kind": "size", "domain": d}
+            for p in self.phases.values()
+            for d in (*p.sizes, *(d for d, _ in p.required))
+        ]
+        return sets_of_tables([*buffers, *sizes], self.codomains)
+
+    @property
     def kernels(self) -> list[str]:
         """Names of the kernels of all phases, in order."""
         return [k for p in self.phases.values() for k in p.kernels]
 
     def on_graph(
         self,
-        sets: Mapping[str, SetData],
+        sets: dict[str, SetData],
         rows: Mapping[str, NDArray[Any]],
         device: str = "cpu",
         carrier: Carrier | None = None,
@@ -307,20 +320,34 @@ class Program:
         on, `device` is where the other arguments are. A program of one rank of several needs a
         `carrier`, whose plans are for this part of the graph.
 
+        `sets` is emptied, so that what a set says of its rows goes as soon as tables are made of
+        it, unless somebody else has the set.
+
         Raises:
             IndexError: an index out of range, naming the argument.
             ValueError: the program does not run on that device, or needs a carrier.
             MemoryError: there is no memory for the tables.
         """
         memory = self.loaded.memory(device)
-        values: dict[str, Any] = {**sets, **rows}
-        done = structure.run_plan(self.plan, values)
-        made = {k: v for k, v in done.items() if isinstance(v, SetData)}
-        tables = Tables(made, self.codomains)
-        phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
+        kept = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
+        kept |= {*sets, *self.structure_rows.values()}
+        done = structure.run_plan(self.plan, {**sets, **rows}, kept)
+        sets.clear()
+        read = self.sets_of_tables
+        made = {
+            k: v if k in read else v.outline() for k, v in done.items() if isinstance(v, SetData)
+        }
         handed: dict[str, Any] = {}
         for name, key in self.structure_rows.items():
             rows_made = done[key]
             assert not isinstance(rows_made, SetData)
             handed[name] = contiguous(rows_made)
-        return OnGraph(made, tables, phases, memory, handed)
+        rows_in_all = sum(s.size for s in made.values())
+        tables = Tables(made, self.codomains)
+        del done, made
+        tables.make([b for p in self.phases.values() for b in p.buffers if b["kind"] in KINDS])
+        phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
+        tables.settle()
+        if rows_in_all * INDEX >= BOUND:
+            heap.trim()  # of what was freed meanwhile the heap keeps a part that no kernel asks for
+        return OnGraph(tables.sets, tables, phases, memory, handed)

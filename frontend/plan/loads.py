@@ -155,7 +155,7 @@ def of_folder(folder: Path) -> Loads:
     for rank in range(ranks):
         part = files.load(folder, rank, ranks=ranks)
         owned[rank] = len(part.owned)
-        local[rank], remote[rank] = len(part.local_edges), len(part.remote_edges)
+        local[rank], remote[rank] = part.local, len(part.numbers) - part.local
         rows[rank] = part.receive_counts
     return _of_rows(owned, local, remote, rows)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...runtime.partition import assign, edges, files, measure, parts
+from ...runtime.partition import assign, edges, files, measure
 from . import figures, partition_figure
 from .children import Refused
 from .report import add_json, check_place, seconds_text, table, write_json
@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the work of a node, where that of an edge is 1",
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", metavar="FOLDER", help="write the parts there, a file a rank")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="write the parts there, for gnnc.PartitionFolder"
+    )
     parser.add_argument(
         "--picture",
         metavar="FILE",
@@ -66,8 +68,7 @@ def run(args: argparse.Namespace) -> int:
         task = assign.Task(graph, args.parts, args.limit, args.row_cost, args.seed)
         found = assign.partition(task, chosen_methods(args.method))
         if args.out is not None:
-            made = parts.make_parts(args.parts, found.owner, graph)
-            files.save(Path(args.out), made, edges.fingerprint(graph))
+            files.save(Path(args.out), args.parts, found.owner, graph)
     except (Refused, OSError, ValueError, TypeError) as error:
         print(f"gnnc partition: {error}", file=sys.stderr)
         return 1

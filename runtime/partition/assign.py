@@ -25,6 +25,8 @@ FIRST_ROUNDS = 15
 """Rounds of moves before assignments are compared; the best then has `ROUNDS`, and KICKS."""
 KICKS = 10
 _SEEDS = 2**31 - 2
+WHOLE = "whole"
+"""What all methods are called where there is one part."""
 REFINED = ", refined"
 """What the name of the best method has after more moves."""
 
@@ -166,18 +168,22 @@ def partition(task: Task, methods: Sequence[str] | None = None) -> Partition:
     """Owners by the best of `methods`, by default of those in AUTO or WITHOUT.
 
     The best is the one with the least halo volume among those within the limit of imbalance, or
-    within what the heaviest node allows where that is more; where none is, the best balanced.
+    within what the heaviest node allows where that is more; where none is, the best balanced. One
+    part takes no method.
 
     Raises:
         ValueError: a method that is not known, or none of those asked for can be used.
     """
+    if unknown := [m for m in methods or () if m not in METHODS]:
+        raise ValueError(f"methods: there is no {unknown[0]!r}, only {', '.join(METHODS)}")
+    if task.parts == 1:  # there is one assignment, and no graph need be in memory for it
+        every = _timed(task, WHOLE, lambda: np.zeros(task.edges.nodes, np.int32))
+        return _chosen(task, [every])
     if methods is None:
         methods = WITHOUT if _no_metis(task) else AUTO
-    if unknown := [m for m in methods if m not in METHODS]:
-        raise ValueError(f"methods: there is no {unknown[0]!r}, only {', '.join(METHODS)}")
     candidates = [_candidate(task, name) for name in dict.fromkeys(methods)]
     best = _chosen(task, candidates)
-    if task.parts == 1 or not METHODS[best.method].refines:
+    if not METHODS[best.method].refines:
         return best
     name = best.method + REFINED
     rest = _timed(task, name, lambda: task.refined(best.owner, ROUNDS, KICKS))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import mapped
+
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Block = tuple[Int64, Int64]
@@ -89,10 +91,7 @@ def in_file(path: Path, nodes: int | None = None, block: int = BLOCK) -> Edges:
     """
     if block < 1:
         raise ValueError(f"block: {block} edges, and it should be at least 1")
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{path} is no .npy file of numbers: {error}") from error
+    array = mapped.load(path)
     if array.ndim != 2 or array.shape[0] != 2:
         raise ValueError(f"{path} has an array of shape {array.shape}, not 2 x edges")
     if array.dtype.kind not in "iu":
@@ -100,8 +99,10 @@ def in_file(path: Path, nodes: int | None = None, block: int = BLOCK) -> Edges:
 
     def blocks() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         for first in range(0, array.shape[1], block):
-            part = np.array(array[:, first : first + block])
-            yield part[0], part[1]
+            part = array[:, first : first + block]
+            yield part[0].copy(), part[1].copy()
+            for row in part:
+                mapped.give_back(row, written=False)
 
     if nodes is None:
         ends = (max(int(src.max()), int(dst.max())) for src, dst in blocks())

@@ -1,8 +1,9 @@
-"""A partition in a folder: a file a rank, and a manifest that names them.
+"""A partition in a folder: three files a rank, and a manifest that names them.
 
 Files of parts are named by what is in them and never written again; the manifest is replaced as a
 whole, last. So whenever a run is stopped, or the disk is full, the folder has the partition that it
-had or the new one.
+had or the new one. The ends of edges and their numbers are files of their own, which are written
+block by block and mapped into memory, so neither side needs memory for them.
 """
 
 from __future__ import annotations
@@ -10,26 +11,47 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import durable_file
-from .parts import DTYPES, NUMBERS, Part
+from .. import durable_file, mapped
+from .edges import Edges, Int32, Int64, fingerprint
+from .parts import Part, PartOfEdges
 
 MANIFEST = "partition.json"
 FORMAT = "partition of gnnc"
-VERSION = 1
-_PATTERN = "part-*.npz"
+VERSION = 2
+NUMBERS = ("rank", "ranks", "nodes", "local")
+DTYPES = {
+    f.name: np.dtype(np.int32 if f.type == "Int32" else np.int64)
+    for f in fields(Part)
+    if f.name not in NUMBERS
+}
+"""The arrays of a part by name, with their dtypes."""
+MAPPED = ("ends", "numbers")
+"""The arrays that are files of their own."""
+REST = "nodes"
+"""The file of all others."""
+_PATTERN = "part-*.np[yz]"
 
 
 class BadPartition(ValueError):
     """A folder or a file of it that is no partition, not that of the graph, or damaged."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was written: its name, bytes and SHA-256."""
+
+    name: str
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -38,68 +60,98 @@ class Manifest:
 
     Attributes:
         ranks, nodes: as `Part` has them.
+        edges: of the whole graph.
         graph: `edges.fingerprint` of the graph.
-        files: a line a rank: its file's name, bytes and SHA-256.
-        sizes: a line a rank: how long each of its arrays is.
+        files: of each rank, those of `MAPPED` and `REST` by these names.
+        shapes: of each rank, those of its arrays by name.
     """
 
     ranks: int
     nodes: int
+    edges: int
     graph: str
-    files: tuple[tuple[str, int, str], ...]
-    sizes: tuple[Mapping[str, int], ...]
+    files: tuple[Mapping[str, File], ...]
+    shapes: tuple[Mapping[str, tuple[int, ...]], ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that it says, so of the files too."""
+        return hashlib.sha256(_packed(self)).hexdigest()
 
 
-def save(folder: Path, parts: Iterable[Part], graph: str) -> Manifest:
-    """Writes the parts of all ranks, in the order of the ranks, and the manifest.
+def save(folder: Path, ranks: int, owner: Int32, edges: Edges) -> Manifest:
+    """Writes the parts of all ranks, and the manifest, in two passes over the edges for each and
+    one more. `owner` has the rank of each node, int32.
 
     The folder is made where there is none; a partition that is there is replaced at the end.
 
     Raises:
         OSError: something cannot be written; the folder has the partition that it had.
-        ValueError: `parts` are not those of all ranks of one graph.
+        ValueError: as `PartOfEdges` does.
     """
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     before = {f.name for f in folder.glob(_PATTERN)}
-    written: list[tuple[str, int, str]] = []
-    sizes: list[Mapping[str, int]] = []
-    first: Part | None = None
+    files: list[Mapping[str, File]] = []
+    shapes: list[Mapping[str, tuple[int, ...]]] = []
+    written: set[str] = set()
     try:
-        for part in parts:
-            first = first or part
-            if (part.rank, part.ranks, part.nodes) != (len(written), first.ranks, first.nodes):
-                raise ValueError(f"parts: rank {part.rank} of {part.ranks} is not the next one")
-            written.append(_write(folder, part))
-            sizes.append({name: len(getattr(part, name)) for name in DTYPES})
-        if first is None or len(written) != first.ranks:
-            raise ValueError(f"parts: {len(written)}, and there should be one a rank")
-        manifest = Manifest(first.ranks, first.nodes, graph, tuple(written), tuple(sizes))
-        durable_file.replace(folder / MANIFEST, memoryview(_packed(manifest)))
+        for rank in range(ranks):
+            part = PartOfEdges(rank, ranks, owner, edges)
+            files.append(_write(folder, part, written))
+            small = {name: part.rest[name].shape for name in DTYPES if name not in MAPPED}
+            shapes.append(small | {"ends": (2, part.edges), "numbers": (part.edges,)})
+        every = sum(s["numbers"][0] for s in shapes)
+        found = Manifest(ranks, edges.nodes, every, fingerprint(edges), tuple(files), tuple(shapes))
+        durable_file.replace(folder / MANIFEST, memoryview(_packed(found)))
     except BaseException:
-        _remove(folder, {name for name, _, _ in written} - before)
+        _remove(folder, written - before)
         if made:
             with suppress(OSError):  # somebody else writes there too
                 folder.rmdir()
         raise
-    _remove(folder, before - {name for name, _, _ in written})
-    return manifest
+    _remove(folder, before - written)
+    return found
 
 
-def _write(folder: Path, part: Part) -> tuple[str, int, str]:
-    """Writes a part's file; its name, bytes and SHA-256."""
-    unnamed = folder / f"part-{part.rank}.npz"
-    arrays: Any = {name: np.asarray(getattr(part, name)) for name in (*NUMBERS, *DTYPES)}
+class _NumbersInFile:
+    """The content of a `.npy` file of int64, to be written anywhere in any order."""
+
+    def __init__(self, file: BinaryIO, shape: tuple[int, ...]) -> None:
+        header = {"descr": "<i8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        self.file, self.start = file, file.tell()
+
+    def __setitem__(self, at: slice, block: Int64) -> None:
+        self.file.seek(self.start + 8 * at.start)
+        self.file.write(np.ascontiguousarray(block, "<i8").data)
+
+
+def _write(folder: Path, part: PartOfEdges, written: set[str]) -> Mapping[str, File]:
+    """Writes the files of a part; adds their names to `written`."""
+    unnamed = {name: folder / f"part-{part.rest['rank']}-{name}.npy" for name in MAPPED}
+    unnamed[REST] = folder / f"part-{part.rest['rank']}-{REST}.npz"
     try:
-        with durable_file.replacing(unnamed) as file:
-            np.savez(file, **arrays)
-        size, found = unnamed.stat().st_size, _sha256(unnamed)
-        name = f"part-{part.rank}-{found[:16]}.npz"
-        unnamed.replace(folder / name)
-    except BaseException:
-        unnamed.unlink(missing_ok=True)
-        raise
-    return name, size, found
+        with (
+            durable_file.replacing(unnamed["ends"]) as ends,
+            durable_file.replacing(unnamed["numbers"]) as numbers,
+            durable_file.replacing(unnamed[REST]) as rest,
+        ):
+            np.savez(rest, **part.rest)
+            part.fill(_NumbersInFile(ends, (2, part.edges)), _NumbersInFile(numbers, (part.edges,)))
+        return {name: _named(path, written) for name, path in unnamed.items()}
+    finally:
+        for path in unnamed.values():
+            path.unlink(missing_ok=True)
+
+
+def _named(path: Path, written: set[str]) -> File:
+    """A file under a name that tells what is in it."""
+    found = File("", path.stat().st_size, _sha256(path))
+    name = f"{path.stem}-{found.sha256[:16]}{path.suffix}"
+    path.replace(path.with_name(name))
+    written.add(name)
+    return File(name, found.bytes, found.sha256)
 
 
 def _remove(folder: Path, names: Iterable[str]) -> None:
@@ -114,18 +166,24 @@ def _sha256(path: Path) -> str:
 
 def _packed(manifest: Manifest) -> bytes:
     lines = [
-        {"file": name, "bytes": size, "sha256": found, "sizes": dict(sizes)}
-        for (name, size, found), sizes in zip(manifest.files, manifest.sizes, strict=True)
+        {
+            "files": {
+                k: {"file": f.name, "bytes": f.bytes, "sha256": f.sha256} for k, f in files.items()
+            },
+            "shapes": {name: list(shape) for name, shape in shapes.items()},
+        }
+        for files, shapes in zip(manifest.files, manifest.shapes, strict=True)
     ]
     whole = {
         "format": FORMAT,
         "version": VERSION,
         "ranks": manifest.ranks,
         "nodes": manifest.nodes,
+        "edges": manifest.edges,
         "graph": manifest.graph,
         "parts": lines,
     }
-    return (json.dumps(whole, indent=1) + "\n").encode()
+    return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
 
 
 def read_manifest(folder: Path, *, ranks: int | None = None, graph: str | None = None) -> Manifest:
@@ -160,49 +218,74 @@ def read_manifest(folder: Path, *, ranks: int | None = None, graph: str | None =
 
 def _unpacked(whole: Mapping[str, Any]) -> Manifest:
     lines = whole["parts"]
-    files = tuple((str(x["file"]), int(x["bytes"]), str(x["sha256"])) for x in lines)
-    sizes = tuple({name: int(x["sizes"][name]) for name in DTYPES} for x in lines)
-    ranks, nodes = int(whole["ranks"]), int(whole["nodes"])
+    files = tuple({k: _file(x["files"][k]) for k in (*MAPPED, REST)} for x in lines)
+    shapes = tuple({name: tuple(map(int, x["shapes"][name])) for name in DTYPES} for x in lines)
+    ranks, nodes, edges = int(whole["ranks"]), int(whole["nodes"]), int(whole["edges"])
     if len(files) != ranks or ranks < 1:
         raise ValueError(f"{len(files)} parts for {ranks} ranks")
-    if any(Path(name).name != name for name, _, _ in files):
+    if any(Path(f.name).name != f.name for part in files for f in part.values()):
         raise ValueError("a part lies in another folder")
-    return Manifest(ranks, nodes, str(whole["graph"]), files, sizes)
+    return Manifest(ranks, nodes, edges, str(whole["graph"]), files, shapes)
+
+
+def _file(entry: Mapping[str, Any]) -> File:
+    return File(str(entry["file"]), int(entry["bytes"]), str(entry["sha256"]))
 
 
 def load(folder: Path, rank: int, *, ranks: int | None = None, graph: str | None = None) -> Part:
-    """The part of a rank, as it was saved; `ranks` and `graph` are as for `read_manifest`.
+    """The part of a rank, as it was saved; `ranks` and `graph` are as for `read_manifest`. The
+    arrays of `MAPPED` lie in the files.
 
     Raises:
         OSError: the manifest or the part cannot be read.
-        BadPartition: as `read_manifest` does, or the part is not the file that was written.
+        BadPartition: as `read_manifest` does, or the part is not in the files that were written.
         ValueError: there is no such rank.
     """
-    manifest = read_manifest(folder, ranks=ranks, graph=graph)
+    return load_of(folder, read_manifest(folder, ranks=ranks, graph=graph), rank)
+
+
+def load_of(folder: Path, manifest: Manifest, rank: int) -> Part:
+    """The same, of a manifest that was read."""
     if not 0 <= rank < manifest.ranks:
         raise ValueError(f"rank: {rank}, and they are 0 to {manifest.ranks - 1}")
-    name, size, sha256 = manifest.files[rank]
-    path = folder / name
-    if (found := path.stat().st_size) != size:
+    files, shapes = manifest.files[rank], manifest.shapes[rank]
+    for file in files.values():
+        _check(folder / file.name, file)
+    rest = _read(folder / files[REST].name, lambda path: _rest(path, rank, manifest))
+    for name in MAPPED:
+        rest[name] = _read(folder / files[name].name, mapped.load)
+    for name, dtype in DTYPES.items():
+        if rest[name].dtype != dtype or rest[name].shape != shapes[name]:
+            raise BadPartition(
+                f"{folder / files[name if name in MAPPED else REST].name} is no part of this "
+                f"partition: its {name} has another type or shape"
+            )
+    return Part(**rest)
+
+
+def _check(path: Path, file: File) -> None:
+    if (found := path.stat().st_size) != file.bytes:
         raise BadPartition(
-            f"{path} has {found} bytes, and {size} were written: it is cut or changed"
+            f"{path} has {found} bytes, and {file.bytes} were written: it is cut or changed"
         )
-    if _sha256(path) != sha256:
+    if _sha256(path) != file.sha256:
         raise BadPartition(f"{path} is not the file that was written: its SHA-256 is another")
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
-        return _part(path, rank, manifest)
+        return read(path)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise BadPartition(f"{path} is no part of this partition: {error}") from error
 
 
-def _part(path: Path, rank: int, manifest: Manifest) -> Part:
+def _rest(path: Path, rank: int, manifest: Manifest) -> dict[str, Any]:
     with np.load(path, allow_pickle=False) as archive:
         numbers = {name: int(archive[name]) for name in NUMBERS}
-        arrays: dict[str, NDArray[Any]] = {name: archive[name] for name in DTYPES}
+        arrays: dict[str, NDArray[Any]] = {k: archive[k] for k in DTYPES if k not in MAPPED}
     wanted = {"rank": rank, "ranks": manifest.ranks, "nodes": manifest.nodes}
-    if numbers != wanted:
+    if numbers != numbers | wanted:
         raise ValueError(f"it has {numbers}, not {wanted}")
-    for name, dtype in DTYPES.items():
-        if arrays[name].dtype != dtype or arrays[name].shape != (manifest.sizes[rank][name],):
-            raise ValueError(f"its {name} has another type or length")
-    return Part(rank, manifest.ranks, manifest.nodes, **arrays)
+    if not 0 <= numbers["local"] <= manifest.shapes[rank]["numbers"][0]:
+        raise ValueError(f"it has {numbers['local']} local edges")
+    return {**numbers, **arrays}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import mapped
 from ..cpu import toolchain
 from ..cpu.threads import num_threads
 
@@ -108,37 +109,49 @@ def integers(values: NDArray[Any], what: str) -> Int64s | Int32s:
     return np.ascontiguousarray(values, np.int64)
 
 
-def narrow(values: NDArray[Any], high: int, *, low: int = 0, what: str = "index") -> Int32s:
-    """A new read-only int32 array of `values`, each checked to be in ``[low, high)``.
+def narrow(
+    values: NDArray[Any],
+    high: int,
+    *,
+    low: int = 0,
+    what: str = "index",
+    out: Int32s | None = None,
+) -> Int32s:
+    """A new read-only int32 array of `values`, each checked to be in ``[low, high)``; they are
+    written to `out` where it is given. What lies in a file is read in blocks.
 
     Raises ``IndexError`` naming `what`, the first offending value and its position.
     """
     check_rows(values.size, f"the length of {what}")
     x = integers(values, what)
-    out = np.empty(x.size, np.int32)
-    bad = _call(f"gnnc_narrow_i{8 * x.itemsize}", x, x.size, low, high, out)
-    if bad != _OK:
-        allowed = (
-            f"between {low} and {high - 1}"
-            if high > low
-            else "absent, since the set it points into is empty"
-        )
-        raise IndexError(f"{what}[{bad}] is {int(x[bad])}, but it must be {allowed}")
-    return frozen(out)
+    made = np.empty(x.size, np.int32) if out is None else out
+    name = f"gnnc_narrow_i{8 * x.itemsize}"
+    for first, block in mapped.passing(x):
+        bad = _call(name, block, block.size, low, high, made[first : first + block.size])
+        if bad != _OK:
+            allowed = (
+                f"between {low} and {high - 1}"
+                if high > low
+                else "absent, since the set it points into is empty"
+            )
+            raise IndexError(
+                f"{what}[{first + bad}] is {int(block[bad])}, but it must be {allowed}"
+            )
+    return frozen(made) if out is None else made
 
 
-def take(table: Int32s, rows: Int32s, what: str = "index") -> Int32s:
-    """``table[rows]`` in parallel; -1 where a row is -1. Raises ``IndexError`` for another row
-    outside the table.
+def take(table: Int32s, rows: Int32s, what: str = "index", out: Int32s | None = None) -> Int32s:
+    """``table[rows]`` in parallel; -1 where a row is -1; written to `out` where it is given. Raises
+    ``IndexError`` for another row outside the table.
     """
     table, rows = np.ascontiguousarray(table, np.int32), np.ascontiguousarray(rows, np.int32)
-    out = np.empty(rows.size, np.int32)
-    bad = _call("gnnc_take_i32", table, table.size, rows, rows.size, out)
+    made = np.empty(rows.size, np.int32) if out is None else out
+    bad = _call("gnnc_take_i32", table, table.size, rows, rows.size, made)
     if bad != _OK:
         raise IndexError(
             f"{what}[{bad}] is {int(rows[bad])}, but the table it reads has {table.size} rows"
         )
-    return frozen(out)
+    return frozen(made) if out is None else made
 
 
 def group(
@@ -194,9 +207,7 @@ def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:
     found = _call("gnnc_runs", pointers, len(arrays), order, size, run, first, start)
     if found == _NO_MEMORY:
         raise MemoryError(f"no memory to find the distinct tuples of {size} rows")
-    return Runs(
-        found, frozen(run), frozen(first[:found].copy()), frozen(start[: found + 1].copy()), order
-    )
+    return Runs(found, frozen(run), _shortened(first, found), _shortened(start, found + 1), order)
 
 
 def where(mask: Bools) -> Int32s:
@@ -237,4 +248,10 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 def _compacted(found: int, out: Int32s) -> Int32s:
     if found == _NO_MEMORY:
         raise MemoryError(f"no memory to filter {out.size} rows")
-    return frozen(out[:found].copy())
+    return _shortened(out, found)
+
+
+def _shortened(array: NDArray[Any], count: int) -> NDArray[Any]:
+    """The first entries, without the memory of the others."""
+    array.resize(count, refcheck=False)  # nobody else has it yet
+    return frozen(array)

@@ -89,8 +89,15 @@ def _joined(name: str, maps: Sequence[MapData]) -> MapData:
         raise ValueError(
             f"the parts of a union map {name!r} into sets of different sizes: {sorted(codomains)}"
         )
-    array = np.concatenate([value.array for value in maps])
-    return MapData.trusted(array, maps[0].codomain, partial=any(value.partial for value in maps))
+
+    def fill(out: kernels.Int32s) -> None:
+        first = 0
+        for value in maps:
+            value.write(out[first : first + value.size])
+            first += value.size
+
+    size = sum(value.size for value in maps)
+    return MapData(size, maps[0].codomain, fill, partial=any(value.partial for value in maps))
 
 
 def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:
@@ -226,3 +233,5 @@ SET_STEPS: dict[str, Rule] = {
     "derive": _derive,
     "read": _read,
 }
+SETS_MADE = SET_STEPS.keys() - {"read"}
+"""The steps that give a set."""

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 from .kernels import Int32s, Int64s
+
+Fill: TypeAlias = Callable[[Int32s], object]
+GIVEN_UP = "what this set says of each row was given up when the tables of its graph were made"
+
+
+def _given_up(out: Int32s) -> None:
+    raise RuntimeError(GIVEN_UP)
 
 
 class MapData:
@@ -33,50 +40,62 @@ class MapData:
         self,
         size: int,
         codomain: int,
-        make: Callable[[], Int32s],
+        fill: Fill,
         *,
         partial: bool = False,
         identity: bool = False,
     ) -> None:
+        """`fill` writes the values to an int32 array of shape (size,)."""
         self.size = kernels.check_rows(size, "the number of rows of a map")
         self.codomain = kernels.check_rows(codomain, "the number of rows that a map points into")
         self.partial = partial
         self.is_identity = identity
-        self._make: Callable[[], Int32s] | None = make
+        self._fill: Fill | None = fill
         self._array: Int32s | None = None
         self._lock = threading.Lock()
 
     @staticmethod
     def of(
-        values: NDArray[Any], codomain: int, *, what: str = "map", partial: bool = False
+        values: NDArray[Any],
+        codomain: int,
+        *,
+        what: str = "map",
+        partial: bool = False,
+        first: int = 0,
     ) -> MapData:
         """A map given by integers of any width, shape (size,); `what` names the argument in errors.
+        The rows that it leads to are counted from `first`.
 
         Raises ``TypeError`` or ``ValueError`` here for a wrong type or shape; reading :attr:`array`
-        raises ``IndexError`` for a value outside ``[0, codomain)`` (-1 is allowed where `partial`).
+        raises ``IndexError`` for a value that leads to no row (-1 is allowed where `partial`).
         """
         x = kernels.integers(values, what)
-        low = -1 if partial else 0
-        return MapData(
-            x.size,
-            codomain,
-            lambda: kernels.narrow(x, codomain, low=low, what=what),
-            partial=partial,
-        )
+        low = -1 if partial else first
+
+        def fill(out: Int32s) -> None:
+            kernels.narrow(x, first + codomain, low=low, what=what, out=out)
+            if first:
+                out -= np.int32(first)
+
+        return MapData(x.size, codomain, fill, partial=partial)
 
     @staticmethod
     def identity(size: int) -> MapData:
         """The map of every row to itself."""
-        return MapData(
-            size, size, lambda: kernels.frozen(np.arange(size, dtype=np.int32)), identity=True
-        )
+
+        def fill(out: Int32s) -> None:
+            out[:] = np.arange(size, dtype=np.int32)
+
+        return MapData(size, size, fill, identity=True)
 
     @staticmethod
     def trusted(array: Int32s, codomain: int, *, partial: bool = False) -> MapData:
         """A map given by an int32 array whose values are known to be in range; it must not be
         changed afterwards.
         """
-        return MapData(array.size, codomain, lambda: kernels.frozen(array), partial=partial)
+        result = MapData(array.size, codomain, _given_up, partial=partial)
+        result._array, result._fill = kernels.frozen(array), None
+        return result
 
     @property
     def array(self) -> Int32s:
@@ -85,10 +104,22 @@ class MapData:
         """
         with self._lock:
             if self._array is None:
-                assert self._make is not None
-                self._array = self._make()
-                self._make = None  # the user's array is not kept alive by the checked copy
+                assert self._fill is not None
+                out = np.empty(self.size, np.int32)
+                self._fill(out)
+                self._array = kernels.frozen(out)
+                self._fill = None  # what it was made from is not kept alive
             return self._array
+
+    def write(self, out: Int32s) -> None:
+        """Writes the values to `out`; what was not read yet is not kept beside it."""
+        with self._lock:
+            array, fill = self._array, self._fill
+        if array is not None:
+            out[:] = array
+            return
+        assert fill is not None
+        fill(out)
 
     def then(self, other: MapData) -> MapData:
         """This map followed by `other`."""
@@ -104,7 +135,7 @@ class MapData:
         return MapData(
             self.size,
             other.codomain,
-            lambda: kernels.take(other.array, self.array),
+            lambda out: kernels.take(other.array, self.array, out=out),
             partial=partial,
         )
 
@@ -113,23 +144,49 @@ class MapData:
         if self.is_identity:
             return MapData.trusted(rows, self.codomain)
         return MapData(
-            rows.size, self.codomain, lambda: kernels.take(self.array, rows), partial=self.partial
+            rows.size,
+            self.codomain,
+            lambda out: kernels.take(self.array, rows, out=out),
+            partial=self.partial,
         )
+
+    def over(self, rows: Int32s) -> Int32s:
+        """The values on chosen rows, written over `rows`, which nobody else may have."""
+        return rows if self.is_identity else kernels.take(self.array, rows, out=rows)
+
+    def outline(self) -> MapData:
+        """The map without its values, which cannot be read; the identity has none."""
+        if self.is_identity:
+            return MapData.identity(self.size)
+        return MapData(self.size, self.codomain, _given_up, partial=self.partial)
 
     def __repr__(self) -> str:
         kind = "identity" if self.is_identity else "partial map" if self.partial else "map"
         return f"<{kind} {self.size} -> {self.codomain}>"
 
 
-class Group(NamedTuple):
+class Group:
     """The rows of a set sorted by one of its maps: group ``k`` is ``rows[ptr[k]:ptr[k + 1]]``, and
     its rows are the ones mapped to ``k``.
+
+    `ptr` is int64 of shape (number of groups + 1,), `rows` int32 of shape (rows in some group,):
+    all rows of the set, unless the map is partial.
     """
 
-    ptr: Int64s
-    """int64, shape (number of groups + 1,)."""
-    rows: Int32s
-    """int32, shape (rows in some group,): all rows of the set, unless the map is partial."""
+    def __init__(self, ptr: Int64s, rows: Int32s | None) -> None:
+        self.ptr = ptr
+        self._rows = rows
+
+    @property
+    def rows(self) -> Int32s:
+        """See above. Raises RuntimeError where only an outline is left."""
+        if self._rows is None:
+            raise RuntimeError(GIVEN_UP)
+        return self._rows
+
+    def outline(self) -> Group:
+        """The group without its rows, which cannot be read."""
+        return Group(self.ptr, None)
 
 
 @dataclass(frozen=True)
@@ -145,13 +202,29 @@ class Pairs:
     """The first row that has each tuple, int32 of shape (count,)."""
     row_map: MapData
     """The tuple of each row of the set."""
-    ptr: Int64s
-    """Rows by tuple: those of tuple ``j`` are ``rows[ptr[j]:ptr[j + 1]]``, ascending."""
-    rows: Int32s
+    group: Group
+    """Rows by tuple, ascending."""
 
     @property
     def count(self) -> int:
         return self.set.size
+
+    @property
+    def ptr(self) -> Int64s:
+        return self.group.ptr
+
+    @property
+    def rows(self) -> Int32s:
+        return self.group.rows
+
+    def outline(self) -> Pairs:
+        """The tuples without what has an entry a row of the set, and without their maps."""
+        return replace(
+            self,
+            set=self.set.outline(),
+            row_map=self.row_map.outline(),
+            group=self.group.outline(),
+        )
 
 
 class SetData:
@@ -204,8 +277,16 @@ class SetData:
         """
         with self._lock:
             if by not in self._groups:
-                self._groups[by] = self._grouped(self.map(by))
+                self._groups[by] = self.grouped(by)
             return self._groups[by]
+
+    def grouped(self, by: str) -> Group:
+        """The same, made anew, for one who has it to himself."""
+        key = self.map(by)
+        if key.is_identity:
+            ptr = np.arange(self.size + 1, dtype=np.int64)
+            return Group(kernels.frozen(ptr), kernels.frozen(np.arange(self.size, dtype=np.int32)))
+        return Group(*kernels.group(key.array, key.codomain, partial=key.partial))
 
     def pairs(self, keys: tuple[str, ...]) -> Pairs:
         """The distinct tuples of the maps `keys`, sorted lexicographically in the order that `keys`
@@ -225,11 +306,6 @@ class SetData:
         result.tails.update(tails or {})
         return result
 
-    def _grouped(self, key: MapData) -> Group:
-        if key.is_identity:
-            return Group(kernels.frozen(np.arange(self.size + 1, dtype=np.int64)), key.array)
-        return Group(*kernels.group(key.array, key.codomain, partial=key.partial))
-
     def _distinct(self, keys: tuple[str, ...]) -> Pairs:
         found = kernels.runs(
             [self.map(key).array for key in keys], [self.map(key).codomain for key in keys]
@@ -238,7 +314,18 @@ class SetData:
         name = f"pairs ({', '.join(keys)}) of the {self.name}"
         pairs = SetData(found.found, maps, name=name)
         row_map = MapData.trusted(found.run, found.found)
-        return Pairs(keys, pairs, found.first, row_map, found.start, found.order)
+        return Pairs(keys, pairs, found.first, row_map, Group(found.start, found.order))
+
+    def outline(self) -> SetData:
+        """The set as it is without what its maps and groups say of each row: sizes, and where the
+        groups begin that were made. Reading anything else raises RuntimeError."""
+        maps = {name: value.outline() for name, value in self.maps.items()}
+        result = SetData(self.size, maps, parts=self.parts, name=self.name)
+        result.tails.update({key: value.outline() for key, value in self.tails.items()})
+        with self._lock:
+            result._groups.update({k: v.outline() for k, v in self._groups.items()})
+            result._pairs.update({k: v.outline() for k, v in self._pairs.items()})
+        return result
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.size} rows: {self.maps}>"

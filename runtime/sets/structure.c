@@ -61,28 +61,39 @@ int64_t gnnc_take_i32(const int32_t *map, int64_t size, const int32_t *rows, int
 /* ---- stable counting sort ------------------------------------------------------------------------------------------------------------ */
 
 /* Sorting goes in two steps, so that both histograms and open output streams stay in cache: rows are first distributed over buckets of
- * 2^shift consecutive keys, then each bucket is sorted by key on its own. Few keys (shift = 0) need the first step only. */
+ * 2^shift consecutive keys, then each bucket is sorted by key on its own. Few keys (shift = 0) need the first step only. Within a bucket
+ * keys are told apart by two bytes. */
 enum { BUCKETS = 1024 };
+
+/* The logarithm of the most keys of a bucket; tests set it to 1. */
+#ifndef WIDEST
+#define WIDEST 16
+#endif
 
 static int bucket_shift(int64_t n) {
     int shift = 0;
-    while ((n >> shift) >= BUCKETS) shift++;
+    while (shift < WIDEST && (n >> shift) >= BUCKETS) shift++;
     return shift;
 }
 
-/* Writes the sorted rows of one bucket; keys and rows hold its items in user order. count has room for its keys. */
-static void sort_bucket(const int32_t *keys, const int32_t *rows, int64_t size, int64_t first_key, int64_t key_count, int64_t base,
-                        int64_t *count, int64_t *ptr, int32_t *out) {
+/* Sorts the rows of one bucket, which lie at out in user order; keys[i] is the key of out[i], counted from the bucket's first. ptr and count
+ * have an entry a key; base is where the bucket begins among all. Returns whether there was memory. */
+static int sort_bucket(const uint16_t *keys, int64_t size, int64_t key_count, int64_t base, int64_t *count, int64_t *ptr, int32_t *out) {
+    int32_t *rows = malloc((size_t)(size ? size : 1) * sizeof *rows);
+    if (!rows) return 0;
     memset(count, 0, (size_t)key_count * sizeof *count);
-    for (int64_t i = 0; i < size; i++) count[keys[i] - first_key]++;
-    int64_t at = base;
+    for (int64_t i = 0; i < size; i++) count[keys[i]]++;
+    int64_t at = 0;
     for (int64_t k = 0; k < key_count; k++) {
         int64_t c = count[k];
-        ptr[first_key + k] = at;
+        ptr[k] = base + at;
         count[k] = at;
         at += c;
     }
-    for (int64_t i = 0; i < size; i++) out[count[keys[i] - first_key]++] = rows[i];
+    if (size) memcpy(rows, out, (size_t)size * sizeof *rows);
+    for (int64_t i = 0; i < size; i++) out[count[keys[i]]++] = rows[i];
+    free(rows);
+    return 1;
 }
 
 /* Groups positions 0..e by key, stably. keys[i] is in [0, n), or -1 for a position that belongs to no group. With `order` (a list of e
@@ -95,11 +106,11 @@ int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t
     int64_t dropped = buckets, streams = buckets + 1, width = (int64_t)1 << shift;
     int64_t *offset = calloc((size_t)(T * streams + 1), sizeof *offset);
     int64_t *count = malloc((size_t)(T * width) * sizeof *count);
-    int32_t *bucket_keys = malloc((size_t)(e ? e : 1) * sizeof *bucket_keys);
-    int32_t *bucket_rows = malloc((size_t)(e ? e : 1) * sizeof *bucket_rows);
+    uint16_t *within = malloc((size_t)(shift && e ? e : 1) * sizeof *within); /* the key of each row in its bucket */
     int64_t bad = INT64_MAX;
     int64_t status = NO_MEMORY;
-    if (!offset || !count || !bucket_keys || !bucket_rows) goto done;
+    int sorted = 1;
+    if (!offset || !count || !within) goto done;
 #pragma omp parallel num_threads(T) reduction(min : bad)
     {
         /* fewer threads than asked for may run, so parts are assigned in a loop */
@@ -124,7 +135,7 @@ int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t
             offset[t * streams + b] = at;
             at += c;
         }
-#pragma omp parallel num_threads(T)
+#pragma omp parallel num_threads(T) reduction(&& : sorted)
     {
         int t0 = omp_get_thread_num(), step = omp_get_num_threads();
         for (int t = t0; t < T; t += step) {
@@ -132,9 +143,10 @@ int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t
             for (int64_t i = part(e, t, T), end = part(e, t + 1, T); i < end; i++) {
                 int32_t row = order ? order[i] : (int32_t)i;
                 int32_t key = keys[row];
-                int64_t p = mine[key < 0 ? dropped : key >> shift]++;
-                bucket_keys[p] = key;
-                bucket_rows[p] = row;
+                if (key < 0) continue;
+                int64_t p = mine[key >> shift]++;
+                if (shift) within[p] = (uint16_t)(key & (width - 1));
+                out[p] = row;
             }
         }
         /* the last thread's offset is now the end of each bucket */
@@ -144,16 +156,18 @@ int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t
 #pragma omp for schedule(dynamic, 1)
         for (int64_t b = 0; b < buckets; b++) {
             int64_t lo = b ? ends[b - 1] : 0, first = b << shift;
-            sort_bucket(bucket_keys + lo, bucket_rows + lo, ends[b] - lo, first, least(width, n - first), lo, own, ptr, out);
+            if (!shift)
+                ptr[b] = lo;
+            else
+                sorted &= sort_bucket(within + lo, ends[b] - lo, least(width, n - first), lo, own, ptr + first, out + lo);
         }
     }
     ptr[n] = offset[(T - 1) * streams + buckets - 1];
-    status = OK;
+    if (sorted) status = OK;
 done:
     free(offset);
     free(count);
-    free(bucket_keys);
-    free(bucket_rows);
+    free(within);
     return status;
 }
 

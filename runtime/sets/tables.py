@@ -4,17 +4,27 @@ code name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .sets import MapData, SetData
+from .sets import Group, MapData, Pairs, SetData
 from .shares import cuts, pieces
 
 Domain = list[Any]
 """`[set, keys]`: the stored rows of `rows<set[keys]>`."""
+SHARES = ("cuts", "pieces")
+"""Kinds of tables whose lengths phases ask for."""
+KINDS = (
+    "index_map", "pair_index", "offsets", "members", "witness", "member_map", "member_pair", *SHARES
+)  # fmt: skip
+"""Kinds of tables."""
+READING_ROWS = ("members", "witness", "member_map", "member_pair")
+"""Those that read the rows of groups."""
+DESCRIBED = ("kind", "domain", "path", "along", "keys", "row_cost", "grain", "chunks", "piece")
+"""What a description of a table may say."""
 
 
 class Tables:
@@ -28,6 +38,43 @@ class Tables:
     ) -> None:
         self.sets = dict(sets)
         self.codomains = codomains
+        self._made: dict[str, NDArray[Any]] = {}
+        self._groups: dict[str, Group | Pairs] = {}
+
+    def make(self, specs: Sequence[Mapping[str, Any]]) -> None:
+        """Makes the tables of these descriptions, one group after the other, so that no more is
+        held at once than has to be: the rows of a group go with the last table that reads them."""
+        readers: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for spec in specs:
+            if spec["kind"] in READING_ROWS:
+                readers.setdefault(_group_key(spec), {})[_key(spec)] = spec
+        for found in readers.values():
+            *others, last = sorted(found.values(), key=lambda spec: spec["kind"] == "member_map")
+            for spec in others:
+                self.table(spec)
+            self._make_last(last, in_place=all(spec["kind"] != "members" for spec in others))
+        for spec in specs:
+            self.table(spec)
+
+    def _make_last(self, spec: Mapping[str, Any], in_place: bool) -> None:
+        """Makes the last table that reads the rows of a group: in their place, where no other table
+        is these rows."""
+        group = self.group(spec["domain"], spec["along"])
+        if isinstance(group, Pairs):
+            return
+        if in_place and spec["kind"] == "member_map":
+            path = self.path(spec["domain"], spec["path"])
+            self._made[_key(spec)] = path.over(group.rows)
+        else:
+            self.table(spec)
+        self._groups[_group_key(spec)] = group.outline()
+
+    def settle(self) -> None:
+        """To be called when all tables are made: forgets them, and what sets say of each row. Sizes
+        can be asked for, and where groups begin."""
+        self._made.clear()
+        self._groups = {key: group.outline() for key, group in self._groups.items()}
+        self.sets = {name: value.outline() for name, value in self.sets.items()}
 
     def size(self, domain: Domain) -> int:
         """The number of stored rows."""
@@ -37,7 +84,14 @@ class Tables:
         return self.set_of(domain).size
 
     def table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
-        """The array that a buffer description of kind index_map, pair_index, .. names."""
+        """The array that a buffer description of kind index_map, pair_index, .. names: the same one
+        for the same description."""
+        key = _key(spec)
+        if key not in self._made:
+            self._made[key] = self._table(spec)
+        return self._made[key]
+
+    def _table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
         domain: Domain = spec["domain"]
         kind = spec["kind"]
         if kind == "index_map":
@@ -73,7 +127,7 @@ class Tables:
         name, keys = domain
         return self.pairs(name, keys).set if keys else self.sets[name]
 
-    def pairs(self, name: str, keys: list[str]) -> Any:
+    def pairs(self, name: str, keys: list[str]) -> Pairs:
         for key in keys:
             self.know(name, key)
         return self.sets[name].pairs(tuple(keys))
@@ -106,8 +160,14 @@ class Tables:
             name = self.codomains[name][step]
         return found
 
-    def group(self, domain: Domain, along: list[str]) -> Any:
+    def group(self, domain: Domain, along: list[str]) -> Group | Pairs:
         """Rows grouped by one path, or by the distinct tuples of several."""
+        key = _group_key({"domain": domain, "along": along})
+        if key not in self._groups:
+            self._groups[key] = self._group(domain, along)
+        return self._groups[key]
+
+    def _group(self, domain: Domain, along: list[str]) -> Group | Pairs:
         name, keys = domain
         if len(along) > 1 and not keys:
             return self.pairs(name, along)
@@ -116,10 +176,34 @@ class Tables:
             new = {k: self.path(domain, k) for k in along if k not in owner.maps}
             return owner.with_maps(new).pairs(tuple(along))
         if along[0] not in owner.maps and keys:
-            return owner.with_maps({along[0]: self.path(domain, along[0])}).group(along[0])
+            return owner.with_maps({along[0]: self.path(domain, along[0])}).grouped(along[0])
         self.know(name, along[0])
         owner = self.set_of(domain)
-        return owner.group(along[0])
+        return owner.grouped(along[0])
+
+
+def _key(spec: Mapping[str, Any]) -> str:
+    return repr([spec.get(name) for name in DESCRIBED])
+
+
+def _group_key(spec: Mapping[str, Any]) -> str:
+    return repr([spec["domain"], spec["along"]])
+
+
+def sets_of_tables(
+    buffers: Sequence[Mapping[str, Any]], codomains: Mapping[str, Mapping[str, str]]
+) -> set[str]:
+    """The sets whose maps are read for the tables among buffers, and for rows that are stored by
+    tuples."""
+    domains = [(b["kind"], b["domain"]) for b in buffers if b.get("domain")]
+    waiting = [d[0] for kind, d in domains if kind in KINDS or len(d[1]) > 1]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(codomains.get(name, {}).values())
+    return found
 
 
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:

@@ -35,7 +35,7 @@ def test_table_and_parts(edges: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     graph = in_file(Path(edges))
     assert read_manifest(out, ranks=3, graph=fingerprint(graph)).nodes == graph.nodes
     parts = [load(out, rank) for rank in range(3)]
-    assert sum(len(p.local_edges) + len(p.remote_edges) for p in parts) == 1500
+    assert sum(len(p.numbers) for p in parts) == 1500
 
 
 def test_json_and_the_whole_of_a_file_in_blocks(edges: str, capsys: pytest.CaptureFixture[str]):
@@ -109,3 +109,13 @@ def test_refused(
     assert error.startswith("gnnc partition: ")
     assert len(error.splitlines()) == 1
     assert text in error
+
+
+def test_one_part(edges: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """All methods come to the same, and none is needed."""
+    out = tmp_path / "out"
+    assert main(["partition", edges, "-n", "1", "--method", "all", "--out", str(out)]) == 0
+    assert "whole (taken)" in capsys.readouterr().out
+    part = load(out, 0)
+    np.testing.assert_array_equal(part.ends, np.load(edges))
+    assert part.local == len(part.numbers) == 1500 and len(part.owned) == 300

@@ -16,9 +16,11 @@ from .multigraphs import Multigraph, multigraphs, random_multigraph
 
 # with a grain of one item, small inputs are shared among all threads
 FINE = "#define GRAIN 1\n"
+# with narrow buckets there are as many as for more keys than a test has memory for
+NARROW = "#define WIDEST 1\n"
 
 
-@pytest.fixture(params=["", FINE], ids=["coarse", "fine"])
+@pytest.fixture(params=["", FINE, NARROW + FINE], ids=["coarse", "fine", "narrow"])
 def threaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     library = kernels.bind(toolchain.compile_source(request.param + kernels.source()))
     monkeypatch.setattr(kernels, "_library", lambda: library)

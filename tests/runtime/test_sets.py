@@ -136,3 +136,62 @@ def test_threads_share_one_group():
     for worker in workers:
         worker.join()
     assert len(set(map(id, found))) == 1
+
+
+def test_maps_counted_from_elsewhere():
+    found = MapData.of(np.array([5, 7, 6]), 3, what="ends", first=5)
+    assert found.array.tolist() == [0, 2, 1]
+    with pytest.raises(IndexError, match=r"ends\[1\] is 4, but it must be between 5 and 7"):
+        _ = MapData.of(np.array([5, 4]), 3, what="ends", first=5).array
+
+
+def test_values_are_written_without_being_kept():
+    asked: list[int] = []
+
+    def fill(out: np.ndarray) -> None:
+        asked.append(len(out))
+        out[:] = [2, 0, 1]
+
+    found = MapData(3, 3, fill)
+    for times in (1, 2):
+        out = np.zeros(3, np.int32)
+        found.write(out)
+        assert out.tolist() == [2, 0, 1] and len(asked) == times
+    assert found.array.tolist() == [2, 0, 1] and len(asked) == 3
+    found.write(out)
+    assert len(asked) == 3
+    rows = np.array([1, 1], np.int32)
+    assert found.over(rows) is rows and rows.tolist() == [0, 0]
+    assert MapData.identity(3).over(rows) is rows and rows.tolist() == [0, 0]
+
+
+@settings(max_examples=20, deadline=None)
+@given(graph=multigraphs())
+def test_outlines(graph: Multigraph):
+    """Sizes and where groups begin stay, what is said of each row goes."""
+    edges = edges_of(graph)
+    ptr, first = edges.group("dst").ptr, edges.pairs(("rel", "src")).ptr
+    gone = weakref.ref(edges.group("dst").rows)
+    found = edges.outline()
+    del edges
+    assert gone() is None
+    assert found.size == graph.edges and found.map("src").codomain == graph.nodes
+    np.testing.assert_array_equal(found.group("dst").ptr, ptr)
+    np.testing.assert_array_equal(found.pairs(("rel", "src")).ptr, first)
+    pairs = found.pairs(("rel", "src"))
+    for read in (
+        lambda: found.map("src").array,
+        lambda: found.group("dst").rows,
+        lambda: found.group("src"),
+        lambda: pairs.row_map.array,
+        lambda: pairs.rows,
+        lambda: pairs.set.map("rel").array,
+    ):
+        with pytest.raises(RuntimeError, match="was given up when the tables"):
+            read()
+
+
+def test_the_outline_of_the_identity_is_itself():
+    identity = MapData.identity(3)
+    _ = identity.array
+    assert identity.outline().array.tolist() == [0, 1, 2]

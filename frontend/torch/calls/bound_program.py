@@ -345,14 +345,17 @@ class BoundProgram:
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
-        names = [argument_name(p) for p in self.imported.placeholders]
-        sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
         rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-        graph = self.program.on_graph(sets, rows, self.device)
+        graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
         return graph
+
+    def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
+        """The sets of a call, whose sizes are known, by name."""
+        names = [argument_name(p) for p in self.imported.placeholders]
+        return {s.name: set_data(s, count, args, names) for s in self.imported.sets}
 
     def note_graph(self, count: Mapping[str, int]) -> None:
         """One more graph, or state of inputs, for which something was prepared."""

@@ -17,6 +17,7 @@ from ....runtime.ranks.world import world
 from ...compiler import Options
 from . import batch_sizes, cut_tensors, same_code
 from .cut_tensors import CutTensor
+from .partition_folder import PartitionFolder, index_of
 from .typed_parts import EdgesOfType, TypedParts, together
 
 PARTITION_PATIENCE = 3600.0
@@ -40,9 +41,11 @@ def distribute(
     Args:
         model: the same on every rank.
         data: a `torch_geometric.data.Data` or `HeteroData` with `edge_index`; tensors with a row a
-            node or a row an edge are cut, others stay.
+            node or a row an edge are cut, others stay. Or a `gnnc.PartitionFolder`, of which each
+            rank reads its part alone: no rank has the whole graph.
         owner: the rank of each node, int [nodes], of a `HeteroData` a dict with those of each type;
-            by default the graph is cut for few rows that cross and equal work.
+            by default the graph is cut for few rows that cross and equal work. A `PartitionFolder`
+            says it itself.
         **options: see `gnnc.Options`.
 
     Returns:
@@ -53,25 +56,39 @@ def distribute(
     Raises:
         TypeError: `model` is no module, `data` no graph of PyG, or an option is not known.
         ValueError: `data` has no edges, or `owner` is not a rank for each node.
+        OSError, BadPartition: of a `PartitionFolder`, as `PartitionFolder.part` does.
         Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
     """
     from torch_geometric.data import Data, HeteroData
 
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
-    if not isinstance(data, Data | HeteroData):
+    if not isinstance(data, Data | HeteroData | PartitionFolder):
         raise TypeError(
-            "data must be a torch_geometric.data.Data or HeteroData, not " + type(data).__name__
+            "data must be a torch_geometric.data.Data or HeteroData, or a gnnc.PartitionFolder, "
+            f"not {type(data).__name__}"
         )
     from ..compile import compile_target
 
-    stores = Stores(data)
-    communicator = world()
+    chosen, communicator = Options(**options), world()
     same_code.check(communicator)
+    if isinstance(data, PartitionFolder):
+        if owner is not None:
+            raise ValueError("owner: the partition in the folder has one")
+        mine, known = data.part(communicator)
+        _start(model, communicator)
+    else:
+        stores = Stores(data)
+        _start(model, communicator)
+        mine, known = _data_of(stores, _part(stores, owner, communicator))
+    for x, cut in known if communicator.size > 1 else ():
+        cut_tensors.note(x, cut)
+    return compile_target(model, chosen), mine
+
+
+def _start(model: nn.Module, communicator: Communicator) -> None:
     batch_sizes.know_ranks()
     _share(model, communicator)
-    part = _part(stores, owner, communicator)
-    return compile_target(model, Options(**options)), _data_of(stores, part)
 
 
 class Stores:
@@ -167,15 +184,13 @@ def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str
     return owner.astype(np.int32)
 
 
-def _data_of(stores: Stores, parts: TypedParts) -> Any:
-    """The rows of one rank of each tensor of a graph; compiled calls know them where there are
-    others."""
+def _data_of(stores: Stores, parts: TypedParts) -> tuple[Any, list[tuple[Tensor, CutTensor]]]:
+    """The rows of one rank of each tensor of a graph, and what compiled calls know of them."""
     out = copy.copy(stores.data)
     known: list[tuple[Tensor, CutTensor]] = []
     for old, new, (part, ends) in zip(stores.edges, out.edge_stores, parts.edges, strict=True):
-        # stacked by torch: without edges NumPy has strides of its own
-        index = torch.stack([torch.from_numpy(x) for x in ends])
-        new.edge_index, new.e_id = index, torch.from_numpy(part.numbers)
+        index = new.edge_index = index_of(ends)
+        new.e_id = torch.from_numpy(part.numbers)
         known.append((index, CutTensor("index", part, (2, part.total))))
         known.append((new.e_id, CutTensor("edges", part, (part.total,))))
         for key in filter(old.is_edge_attr, _tensors(old)):
@@ -187,9 +202,7 @@ def _data_of(stores: Stores, parts: TypedParts) -> Any:
             known.append((new[key], CutTensor("nodes", part, tuple(old[key].shape))))
         new.n_id, new.num_nodes = torch.from_numpy(part.owned), len(part.owned)
         known.append((new.n_id, CutTensor("nodes", part, (part.total,))))
-    for x, cut in known if parts.part.ranks > 1 else ():
-        cut_tensors.note(x, cut)
-    return out
+    return out, known
 
 
 def _tensors(store: Any) -> list[str]:

@@ -289,8 +289,6 @@ class RankSets:
             for m in s.maps:
                 column = columns_of(m, self.args)[rows]
                 into = ends[m.label].codomain
-                if into in self.cut.remote:
-                    column = column - self.count[m.codomain]
                 maps[m.label] = self._map(m, column, m.codomain, into in self.cut.remote)
             n = len(part.numbers) - part.local if far else part.local
             out[name] = self._set(name, n, maps)
@@ -299,9 +297,11 @@ class RankSets:
     def _map(
         self, m: MapBinding, column: NDArray[Any], codomain: str, ghosts: bool = False
     ) -> MapData:
-        n = len(self.parts.nodes[codomain].ghosts) if ghosts else self.count[codomain]
+        """Where edges lead among the owned nodes, or among the ghosts, which come behind these."""
+        own = self.count[codomain]
+        n, first = (len(self.parts.nodes[codomain].ghosts), own) if ghosts else (own, 0)
         name = self.names[m.placeholder]
-        return MapData.of(column, n, what=f"{name}{list(m.index) if m.index else ''}")
+        return MapData.of(column, n, what=f"{name}{list(m.index) if m.index else ''}", first=first)
 
     def _of_ghosts(self, column: NDArray[Any], part: NodePart) -> NDArray[Any]:
         """What other ranks have of a map, for their nodes that this rank reads."""

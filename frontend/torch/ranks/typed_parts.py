@@ -58,6 +58,10 @@ class TypedParts:
 
     def __init__(self, part: Part, nodes: Sequence[int], types: Sequence[EdgesOfType]) -> None:
         self.part = part
+        if len(nodes) == len(types) == 1:
+            nodes_of_all, edges = of_one_type(part, types[0].ends.shape[1])
+            self.nodes, self.edges = [nodes_of_all], [(edges, part.ends)]
+            return
         self.first = _starts(nodes)
         self.own = np.searchsorted(part.owned, self.first)
         """Where the nodes of each type begin among those of the rank."""
@@ -83,16 +87,23 @@ class TypedParts:
 
     def _edges(self, t: EdgesOfType, low: int, high: int) -> tuple[EdgePart, Int64]:
         part, source, target = self.part, self.nodes[t.source], self.nodes[t.target]
-        local = slice(*np.searchsorted(part.local_edges, (low, high)))
-        remote = slice(*np.searchsorted(part.remote_edges, (low, high)))
-        numbers = np.concatenate([part.local_edges[local], part.remote_edges[remote]]) - low
-        src = (
-            part.local_src[local] - self.own[t.source],
-            self.ghost_place[part.remote_src[remote]] + len(source.owned),
-        )
-        dst = np.concatenate([part.local_dst[local], part.remote_dst[remote]]) - self.own[t.target]
+        cut = part.local
+        local = slice(*np.searchsorted(part.numbers[:cut], (low, high)))
+        remote = slice(*(cut + np.searchsorted(part.numbers[cut:], (low, high))))
+        numbers = np.concatenate([part.numbers[local], part.numbers[remote]]) - low
+        ghosts = self.ghost_place[part.ends[0, remote] - len(part.owned)]
+        src = (part.ends[0, local] - self.own[t.source], ghosts + len(source.owned))
+        dst = np.concatenate([part.ends[1, local], part.ends[1, remote]]) - self.own[t.target]
         made = EdgePart(source, target, int(local.stop - local.start), numbers, int(high - low))
-        return made, np.stack([np.concatenate(src), dst.astype(np.int64)])
+        return made, np.stack([np.concatenate(src), dst])
+
+
+def of_one_type(part: Part, edges: int) -> tuple[NodePart, EdgePart]:
+    """The nodes and the edges of a part as it is, of a graph without types and so many edges."""
+    ranks = np.arange(part.ranks)
+    of, by = np.repeat(ranks, part.receive_counts), np.repeat(ranks, part.send_counts)
+    nodes = NodePart(part.owned, part.ghosts, of, part.sent, by, part.nodes)
+    return nodes, EdgePart(nodes, nodes, part.local, part.numbers, edges)
 
 
 def _starts(counts: Sequence[int]) -> Int64:

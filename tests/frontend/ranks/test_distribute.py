@@ -175,7 +175,7 @@ def test_bad_arguments() -> None:
     data = graph(5, 9)
     with pytest.raises(TypeError, match="model must be a torch.nn.Module, not int"):
         gnnc.distribute(1, data)
-    with pytest.raises(TypeError, match=r"torch_geometric.data.Data or HeteroData, not dict"):
+    with pytest.raises(TypeError, match=r"Data or HeteroData, or a gnnc.PartitionFolder, not dict"):
         gnnc.distribute(net("gcn"), {})
     with pytest.raises(ValueError, match="data has no edge_index"):
         gnnc.distribute(net("gcn"), Data(x=data.x))

@@ -71,14 +71,14 @@ def check_parts(parts: Sequence[Part], owner: np.ndarray, edges: Edges) -> None:
         assert part.owned.tolist() == [v for v in range(edges.nodes) if owner[v] == rank]
         read = {int(u) for u, v in zip(src, dst, strict=True) if owner[v] == rank != owner[u]}
         assert part.ghosts.tolist() == sorted(read, key=lambda u: (owner[u], u))
-        for numbers, sources, src_, dst_ in (
-            (part.local_edges, part.owned, part.local_src, part.local_dst),
-            (part.remote_edges, part.ghosts, part.remote_src, part.remote_dst),
-        ):
+        own, cut = len(part.owned), part.local
+        read_from = np.concatenate([part.owned, part.ghosts])
+        np.testing.assert_array_equal(read_from[part.ends[0]], src[part.numbers])
+        np.testing.assert_array_equal(part.owned[part.ends[1]], dst[part.numbers])
+        assert (part.ends[0, :cut] < own).all() and (part.ends[0, cut:] >= own).all()
+        for numbers in (part.numbers[:cut], part.numbers[cut:]):
             assert (np.diff(numbers) > 0).all()
-            np.testing.assert_array_equal(sources[src_], src[numbers])
-            np.testing.assert_array_equal(part.owned[dst_], dst[numbers])
-            seen[numbers] += 1
+        seen[part.numbers] += 1
         assert len(part.send_counts) == len(part.receive_counts) == ranks
         assert part.send_counts.sum() == len(part.sent)
         assert part.receive_counts.sum() == len(part.ghosts)

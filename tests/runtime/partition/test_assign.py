@@ -36,7 +36,7 @@ def check(task: Task, owner: np.ndarray) -> None:
     assert task.edges.nodes == 0 or 0 <= owner.min() <= owner.max() < task.parts
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("parts", [2, 3, 7, 64])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_method_on_every_shape(shape: str, parts: int):
     task = Task(SHAPES[shape], parts)
@@ -51,6 +51,19 @@ def test_every_method_on_every_shape(shape: str, parts: int):
     work = np.bincount(found.owner, weights=task.work, minlength=parts)
     heaviest = task.work.max(initial=0)
     assert work.max() <= max(1.05 * work.mean(), work.mean() + heaviest)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_part(shape: str):
+    """There is one assignment: no method is tried, and the graph is not in memory."""
+    task = Task(SHAPES[shape], 1)
+    found = partition(task)
+    check(task, found.owner)
+    assert [c.method for c in found.candidates] == [found.method] == ["whole"]
+    assert found.measures.imbalance == 1 and found.measures.volume == 0
+    assert "graph" not in vars(task)
+    with pytest.raises(ValueError, match="methods: there is no 'x'"):
+        partition(task, ["x"])
 
 
 @given(multigraphs(), st.integers(1, 6))

@@ -1,5 +1,6 @@
 """The parts of all ranks are the graph, and what one sends is what another receives."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from gnnc.runtime.partition.edges import Edges, in_file, in_memory
-from gnnc.runtime.partition.parts import DTYPES, make_part, make_parts
+from gnnc.runtime.partition.files import DTYPES
+from gnnc.runtime.partition.parts import make_part, make_parts
 
 from .graphs import check_parts, joined, partitions, ring
 
@@ -47,8 +49,7 @@ def test_sums_over_neighbours_by_exchange():
     for part in parts:
         received = np.concatenate([mail[sender][part.rank] for sender in range(4)])
         own = np.zeros(len(part.owned), np.int64)
-        np.add.at(own, part.local_dst, x[part.owned][part.local_src])
-        np.add.at(own, part.remote_dst, received[part.remote_src])
+        np.add.at(own, part.ends[1], np.concatenate([x[part.owned], received])[part.ends[0]])
         found[part.owned] = own
     wanted = np.zeros(30, np.int64)
     np.add.at(wanted, dst, x[src])
@@ -112,3 +113,16 @@ def test_wrong_owners():
         make_part(0, 2, owner.astype(np.int64), edges)
     with pytest.raises(ValueError, match="owner: parts from 0 to 1, and they are 0 to 0"):
         make_part(0, 1, owner, edges)
+
+
+def test_edges_that_change_between_passes():
+    """As those of a file that somebody writes to."""
+    for later, text in ((5, "more"), (3, "fewer")):
+        counts = iter([4, later])
+
+        def blocks(counts: Iterator[int] = counts) -> list[tuple[np.ndarray, np.ndarray]]:
+            ends = np.zeros(next(counts), np.int64)
+            return [(ends, ends)]
+
+        with pytest.raises(ValueError, match=f"edges: there are {text} than in the pass before"):
+            make_part(0, 1, np.zeros(2, np.int32), Edges(2, blocks))

@@ -1,0 +1,105 @@
+"""Tables of sets: what they hold however they are made, and what is kept meanwhile."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from gnnc.runtime.sets.sets import MapData, SetData
+from gnnc.runtime.sets.tables import Tables, sets_of_tables
+
+from .multigraphs import Multigraph, multigraphs
+
+CODOMAINS = {"g": {"src": "n", "dst": "n", "rel": "r"}, "n": {"kind": "k"}, "r": {}, "k": {}}
+
+
+def sets_of(graph: Multigraph) -> dict[str, SetData]:
+    maps = {
+        "src": MapData.of(graph.src, graph.nodes),
+        "dst": MapData.of(graph.dst, graph.nodes),
+        "rel": MapData.of(graph.rel, graph.relations),
+    }
+    kind = MapData.of(np.arange(graph.nodes) % 3, 3)
+    return {
+        "g": SetData(graph.edges, maps),
+        "n": SetData(graph.nodes, {"kind": kind}),
+        "r": SetData(graph.relations),
+        "k": SetData(3),
+    }
+
+
+def spec(kind: str, along: str, *, keys: tuple[str, ...] = (), **more: Any) -> Mapping[str, Any]:
+    return {"kind": kind, "domain": ["g", list(keys)], "along": along.split(), **more}
+
+
+SPECS = (
+    spec("member_map", "dst", path="src"),
+    spec("member_map", "dst", path="src.kind"),
+    spec("member_map", "src", path="dst"),
+    spec("members", "src"),
+    spec("witness", "dst"),
+    spec("offsets", "dst"),
+    spec("offsets", "src.kind"),
+    spec("member_map", "src.kind", path="src"),
+    spec("member_map", "rel src", path="dst"),
+    spec("members", "rel src"),
+    spec("member_map", "rel", keys=("rel", "src"), path="src"),
+    {"kind": "index_map", "domain": ["g", []], "path": "dst.kind"},
+    {"kind": "pair_index", "domain": ["g", ["rel", "src"]]},
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graph=multigraphs())
+def test_all_at_once_or_one_by_one(graph: Multigraph):
+    together = Tables(sets_of(graph), CODOMAINS)
+    together.make(SPECS)
+    for s in SPECS:
+        alone = Tables(sets_of(graph), CODOMAINS).table(s)
+        np.testing.assert_array_equal(together.table(s), alone, str(s), strict=True)
+        assert together.table(s) is together.table(dict(s))
+    rows = np.argsort(graph.dst, kind="stable")
+    np.testing.assert_array_equal(together.table(SPECS[0]), graph.src[rows])
+
+
+def test_rows_of_a_group_go_with_the_last_table():
+    graph = Multigraph(3, 3, *(np.arange(6) % 3 for _ in range(3)))
+    for specs in itertools.permutations(SPECS[:3]):
+        tables = Tables(sets_of(graph), CODOMAINS)
+        tables.make(specs)
+        for along in ("dst", "src"):
+            with pytest.raises(RuntimeError, match="given up"):
+                _ = tables.group(["g", []], [along]).rows
+
+
+def test_what_stays_of_settled_tables():
+    graph = Multigraph(3, 3, *(np.arange(6) % 3 for _ in range(3)))
+    tables = Tables(sets_of(graph), CODOMAINS)
+    tables.make(SPECS)
+    gone = weakref.ref(tables.sets["g"].map("src").array)
+    table = tables.table(SPECS[0])
+    tables.settle()
+    assert gone() is None
+    assert tables.size(["g", []]) == 6 and tables.size(["g", ["src"]]) == 3
+    assert tables.size(["g", ["rel", "src"]]) == 3
+    assert tables.table(spec("offsets", "dst")).tolist() == [0, 2, 4, 6]
+    cuts = spec("cuts", "dst", row_cost=1, grain=4, chunks=9)
+    assert tables.table(cuts)[-1] == 3
+    assert table.tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(RuntimeError, match="given up"):
+        tables.table(SPECS[0])
+
+
+def test_which_sets_are_read():
+    sizes = [{"kind": "input", "domain": ["g", []]}, {"kind": "output", "domain": ["n", ["kind"]]}]
+    assert sets_of_tables(sizes, CODOMAINS) == set()
+    pairs = {"kind": "input", "domain": ["g", ["rel", "src"]]}
+    assert sets_of_tables([*sizes, pairs], CODOMAINS) == {"g", "n", "r", "k"}
+    of_nodes = {"kind": "offsets", "domain": ["n", []], "along": ["kind"]}
+    assert sets_of_tables([*sizes, of_nodes], CODOMAINS) == {"n", "k"}
