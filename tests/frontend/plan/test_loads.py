@@ -24,8 +24,8 @@ def test_a_partition_is_that_of_its_parts(cut: tuple[edges.Edges, np.ndarray]):
     found = of_partition(graph, owner, RANKS)
     for rank, part in enumerate(parts.make_parts(RANKS, owner, graph)):
         assert found.owned[rank] == len(part.owned)
-        assert found.local_edges[rank] == len(part.local_edges)
-        assert found.remote_edges[rank] == len(part.remote_edges)
+        assert found.local_edges[rank] == part.local
+        assert found.remote_edges[rank] == len(part.numbers) - part.local
         assert found.ghosts[rank] == len(part.ghosts)
         assert found.sent[rank] == len(part.sent)
         assert found.owners[rank] == np.count_nonzero(part.receive_counts)
@@ -36,7 +36,7 @@ def test_a_partition_is_that_of_its_parts(cut: tuple[edges.Edges, np.ndarray]):
 
 def test_a_folder_has_the_same(cut: tuple[edges.Edges, np.ndarray], tmp_path: Path):
     graph, owner = cut
-    files.save(tmp_path, parts.make_parts(RANKS, owner, graph), edges.fingerprint(graph))
+    files.save(tmp_path, RANKS, owner, graph)
     read, made = of_folder(tmp_path), of_partition(graph, owner, RANKS)
     for name, value in vars(made).items():
         assert np.array_equal(getattr(read, name), value), name
@@ -44,7 +44,7 @@ def test_a_folder_has_the_same(cut: tuple[edges.Edges, np.ndarray], tmp_path: Pa
 
 def test_a_damaged_folder_is_refused(cut: tuple[edges.Edges, np.ndarray], tmp_path: Path):
     graph, owner = cut
-    files.save(tmp_path, parts.make_parts(RANKS, owner, graph), edges.fingerprint(graph))
+    files.save(tmp_path, RANKS, owner, graph)
     next(tmp_path.glob("part-1-*.npz")).write_bytes(b"")
     with pytest.raises(files.BadPartition, match="part-1-"):
         of_folder(tmp_path)
