@@ -65,11 +65,14 @@ def give_back(array: NDArray[Any], *, written: bool = True) -> None:
     system has no such request.
 
     Of an array that nobody can have written to (not `written`) the system keeps what it has read of
-    the file, as long as it likes, for the next who reads it."""
+    the file, as long as it likes, for the next who reads it. Rows lie one behind the other, with
+    gaps or without."""
     region = _region(array.ctypes.data)
     if region is None or not array.size:
         return
-    low, high = np.lib.array_utils.byte_bounds(array)
+    low = array.ctypes.data
+    last = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True))
+    high = low + last + array.itemsize
     low -= low % mmap.PAGESIZE
     high = min(-(-high // mmap.PAGESIZE) * mmap.PAGESIZE, region[1])
     advice = _PAGEOUT if written else mmap.MADV_DONTNEED
