@@ -55,8 +55,12 @@ class Layer:
     @property
     def forward_widths(self) -> tuple[int, ...]:
         """Numbers of a row in each message of the forward half between two ranks."""
-        if self.once:
-            return ()
+        return () if self.once else (self.width,)
+
+    @property
+    def read_widths(self) -> tuple[int, ...]:
+        """Numbers of the rows that an edge reads in each half: in attention the scores of a node,
+        which follow from its row, are stored beside it."""
         return (self.heads, self.width) if self.heads else (self.width,)
 
     @property

@@ -85,7 +85,7 @@ def _halo(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
     messages = float(loads.owners.max()) * sum(map(len, widths))
     size = float(loads.ghosts.max()) * numbers * NUMBER_BYTES
     share, rows = 1 / loads.ranks, float((loads.owned + loads.ghosts).max())
-    work = _work(layer, loads, constants, _Share(share, share, rows), _aggregated(layer))
+    work = _work(layer, loads, constants, _Share(share, share, rows), layer.read_widths)
     packed = sum(float(row_seconds(rows, w, constants)) for w in widths) * float(loads.sent.max())
     work += (constants.shared if loads.ranks > 1 else 1.0) * packed
     return _scheme(HALO, 1, messages, size, work, constants)
@@ -100,24 +100,23 @@ def _replicated(layer: Layer, loads: Loads, constants: Constants, count: int) ->
         messages += rounds * math.ceil(math.log2(max(ranks // count, 1))) + 2 * (count - 1)
         size += rounds * block * row + 2 * (count - 1) / count * block * row
     share = _Share(1 / ranks, count / ranks, block)
-    work = _work(layer, loads, constants, share, _aggregated(layer))
+    work = _work(layer, loads, constants, share, layer.read_widths)
     return _scheme(REPLICATED, count, messages, size, work, constants)
 
 
 def _columns(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
     ranks, messages, size = loads.ranks, 0.0, 0.0
-    narrow: list[tuple[int, ...]] = []
     for widths in _aggregated(layer):
         row = sum(widths) * NUMBER_BYTES
         messages += 2 * (ranks - 1)
         size += 2 * loads.nodes / ranks * row * (ranks - 1) / ranks
-        narrow.append(tuple(math.ceil(w / ranks) for w in widths))
+    narrow = [math.ceil(w / ranks) for w in layer.read_widths]
     work = _work(layer, loads, constants, _Share(1.0, 1 / ranks, loads.nodes), narrow)
     return _scheme(COLUMNS, 1, messages, size, work, constants)
 
 
 def _aggregated(layer: Layer) -> list[tuple[int, ...]]:
-    """The widths of the rows of each aggregation of a step."""
+    """The widths of the rows that cross in each aggregation of a step."""
     return [w for w in (layer.forward_widths, layer.backward_widths) if w]
 
 
@@ -126,12 +125,12 @@ def _work(
     loads: Loads,
     constants: Constants,
     share: _Share,
-    widths: Sequence[Sequence[int]],
+    widths: Sequence[int],
 ) -> float:
-    """Seconds of a rank with such a share and such rows in its aggregations."""
+    """Seconds of a rank with such a share, whose edges read rows of such widths."""
     c = constants
-    of_edge = sum(float(row_seconds(share.rows, w, c)) for w in widths)
-    of_edge += 3 * max((w[0] for w in widths), default=0) * c.score if layer.heads else 0.0
+    of_edge = len(_aggregated(layer)) * float(row_seconds(share.rows, widths, c))
+    of_edge += 3 * widths[0] * c.score if layer.heads else 0.0  # the first are scores
     products = layer.product + layer.product_back
     of_node = 2 * layer.node_numbers * c.node_number + products * c.multiply_add
     shared = c.shared if loads.ranks > 1 else 1.0

@@ -129,9 +129,8 @@ class _Work:
 
     def edges(self, count: Floats, layer: Layer, scores: int) -> Floats:
         """The aggregation of so many edges, with the weights of attention computed so often."""
-        widths = (layer.heads, layer.width) if layer.heads else (layer.width,)
         scored = scores * layer.heads * self.constants.score
-        return self.rows(count, widths) + self.factor * count * scored
+        return self.rows(count, layer.read_widths) + self.factor * count * scored
 
     def rows(self, count: Floats, widths: Sequence[int]) -> Floats:
         """Rows that are read, written or added to anywhere among those of a rank."""

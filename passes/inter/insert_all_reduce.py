@@ -3,6 +3,7 @@
 Before: `inter.reduce sum %x over %N_own along ()`, a sum over the rows of all ranks together.
 After: the same, which on one rank is the sum over its own rows, and `inter.all_reduce sum` of that.
 Means are sums divided by counts; to a maximum, a rank without rows gives what all others exceed.
+Reductions that are added are one.
 From here on each op is one that a rank can do with its rows alone, or `inter.move`, or
 `inter.all_reduce`; what has no such form is refused.
 
@@ -22,7 +23,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
-from ...dialects.inter.ranks import is_cut, stored_set
+from ...dialects.inter.pointwise import AddOp
+from ...dialects.inter.ranks import AllReduceOp, is_cut, stored_set
 from ...dialects.inter.reduce import CountOp, OverAlong, ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import UNIT, Dom, is_float, set_name
@@ -40,7 +42,22 @@ def insert_all_reduce(func: FuncOp) -> int:
     """
     inserted = Inserted(verify_sets(func))
     done = [inserted.replace(op) for op in body_ops(func) if isinstance(op, ValueOp)]
+    for op in body_ops(func):
+        if isinstance(op, AddOp):
+            _reduce_sum(inserted.env, op)
     return sum(done)
+
+
+def _reduce_sum(env: SetEnv, op: AddOp) -> None:
+    """Sums over ranks that are added, of a weight's gradients of own rows and of ghosts, become one
+    of what each rank adds."""
+    reduced = [x.owner for x in op.operands]
+    both = [r for r in reduced if isinstance(r, AllReduceOp) and r.kind.data == "sum"]
+    if len(both) == 2 and all(r.results[0].has_one_use() for r in both):
+        b = Builder(env, InsertPoint.before(op))
+        Rewriter.replace_op(op, [], [b.all_reduce("sum", b.add(both[0].x, both[1].x))])
+        for r in both:
+            Rewriter.erase_op(r)
 
 
 @dataclass

@@ -5,8 +5,9 @@ read them, *merge* (fusion/merge.py) joins nests over the same rows, *simplify* 
 tidies look-ups, loops and stores, *quotients* (fusion/quotients.py) stores rows once that were
 stored twice. The first three are exact; the last may change the last bit.
 
-Nothing is fused across a wait: no nest is merged with or dissolved into one on the other side of a
-step that may not move (`sections` in dialects/intra/steps.py; tests/passes/test_steps.py).
+No nest is merged with one on the other side of a step that may not move, as a wait (`sections` in
+dialects/intra/steps.py; tests/passes/test_steps.py). A cheap one dissolves into readers there too,
+where these find what it reads: it would hide little of a message, and be stored for them.
 
 Before: one nest a value, every value in a buffer. After: `gather -> sum -> bias, relu -> next
 product` is one nest.

@@ -62,3 +62,17 @@ func.func @alone(%N : !inter.set<N>, %x : !inter.rows<N, f32>) -> !inter.rows<un
   %y = inter.reduce mean %x over %N along () : !inter.rows<unit, f32>
   func.return %y : !inter.rows<unit, f32>
 }
+
+// -----
+
+// Sums of own rows and of ghosts that are added cross as one.
+// CHECK-LABEL: func.func @added(
+// CHECK: %[[S:.*]] = inter.add
+// CHECK-NEXT: inter.all_reduce sum %[[S]] : !inter.rows<unit, 4xf32>
+// CHECK-NOT: inter.all_reduce
+func.func @added(%K : !inter.set<K>, %N : !inter.set<N, rank: K>, %H : !inter.set<H, rank: K>, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<H, 4xf32>) -> !inter.rows<unit, 4xf32> {
+  %a = inter.reduce sum %x over %N along () : !inter.rows<unit, 4xf32>
+  %b = inter.reduce sum %y over %H along () : !inter.rows<unit, 4xf32>
+  %c = inter.add %a, %b : !inter.rows<unit, 4xf32>
+  func.return %c : !inter.rows<unit, 4xf32>
+}

@@ -51,10 +51,11 @@ def test_large_features_are_summed_once():
     assert not model("gcn", (64, 32, 16), nodes - 1, 8 * nodes)[0].once
 
 
-def test_attention_sends_scores_and_products():
+def test_attention_sends_products_and_reads_scores_too():
     first, second = model("gat", (16, 64, 32, 4), 1000, 8000)[::2]
-    assert first.forward_widths == first.backward_widths == (8, 64)
-    assert second.forward_widths == (1, 4)
+    assert first.forward_widths == first.backward_widths == (64,)
+    assert first.read_widths == (8, 64)
+    assert (second.forward_widths, second.read_widths) == ((4,), (1, 4))
 
 
 def test_rows_are_read_by_cache_lines():
