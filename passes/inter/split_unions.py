@@ -122,8 +122,9 @@ class _Split:
             case StackOp():
                 self.values[op.results[0]] = list(op.xs)
             case PartOp():
-                x = self.values[op.x][op.index.data]
-                self._replace(op, b.widen(x, op.type.dom))
+                if op.x in self.values:  # else it is an argument's: a gradient that the caller gives
+                    x = self.values[op.x][op.index.data]
+                    self._replace(op, b.widen(x, op.type.dom))
             case ReduceOp() | CountOp():
                 self._replace(op, self._reduced(op, b))
             case _:
@@ -134,14 +135,16 @@ class _Split:
         value.name_hint = value.name_hint or op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
 
-    def _on(self, x: SSAValue, i: int) -> SSAValue:
-        return self.values[x][i] if rows(x).dom.set == self.name else x
+    def _on(self, x: SSAValue, i: int, b: Builder) -> SSAValue:
+        if rows(x).dom.set != self.name:
+            return x
+        return self.values[x][i] if x in self.values else b.part(i, self.name, x)
 
     def _on_part(self, op: ValueOp, i: int, part: str, b: Builder) -> SSAValue:
         """What an op that works row by row gives for one part."""
         new = op.clone()
         new.operands = [
-            b.set(part) if isinstance(x.type, SetType) else self._on(x, i) for x in op.operands
+            b.set(part) if isinstance(x.type, SetType) else self._on(x, i, b) for x in op.operands
         ]
         dom = self.env.total(new, Dom(part, op.type.dom.keys))
         Rewriter.replace_value_with_new_type(new.results[0], op.type.on(dom))
@@ -157,7 +160,7 @@ class _Split:
         kind = op.kind.data
         of_parts = "sum" if kind == "mean" else kind
         each = [
-            b.reduce(of_parts, self._on(op.x, i), part, op.along_keys)
+            b.reduce(of_parts, self._on(op.x, i, b), part, op.along_keys)
             for i, part in enumerate(self.parts)
         ]
         match kind:

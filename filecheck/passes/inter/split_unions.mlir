@@ -60,3 +60,18 @@ func.func @stay(%P : !inter.set<P>, %K : !inter.set<K, peer: P mono>, %N : !inte
   %w = inter.reduce last %e over %v along dst else %m : !inter.rows<N, f32>
   func.return %m, %w : !inter.rows<N, f32>, !inter.rows<N, f32>
 }
+
+// -----
+
+// Of rows that an argument gives for the union, parts are taken.
+// CHECK-LABEL: func.func @given(
+// CHECK: %u = inter.union %l, %r
+// CHECK: %[[A:.*]] = inter.part 0 of %u, %d
+// CHECK: inter.neg %[[A]] : !inter.rows<l, f32>
+// CHECK: inter.reduce sum %{{.*}} over %l along dst
+func.func @given(%P : !inter.set<P>, %K : !inter.set<K, peer: P mono>, %N : !inter.set<N, rank: K>, %H : !inter.set<H, rank: K, peer: P>, %l : !inter.set<l, src: N, dst: N>, %r : !inter.set<r, src: H, dst: N>, %d : !inter.rows<u, f32>) -> !inter.rows<N, f32> {
+  %u = inter.union %l, %r : !inter.set<u, dst: N, parts l r>
+  %e = inter.neg %d : !inter.rows<u, f32>
+  %s = inter.reduce sum %e over %u along dst : !inter.rows<N, f32>
+  func.return %s : !inter.rows<N, f32>
+}

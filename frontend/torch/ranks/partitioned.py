@@ -10,11 +10,12 @@ from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
-from ....dialects.signature import arguments, results
+from ....dialects.signature import arguments
 from ....passes.driver.pipelines import BEFORE_PARTITION, passes_of
 from ....passes.driver.runner import PassRunner
 from ....passes.inter.global_rows import GlobalRowsPass
 from ....passes.inter.partition import PartitionPass
+from ....passes.inter.partitioning.edge_results import join_results
 from ....passes.inter.partitioning.sets import Cut
 from ....passes.inter.verify_sets import verify_sets
 from ..importer.binding import FromTensor, Imported, RowsBinding, SetBinding
@@ -61,8 +62,7 @@ def partitioned(imported: Imported) -> Ranked:
     (the module is changed).
 
     Raises:
-        Unsupported: edges lead to nodes that are cut and are not known themselves, or a result is
-            on edges.
+        Unsupported: edges lead to nodes that are cut and are not known themselves.
         PassFailedException: an op has no form over parts.
     """
     PassRunner(Context(), passes_of(",".join(BEFORE_PARTITION)), verify_each=False).run(
@@ -74,18 +74,16 @@ def partitioned(imported: Imported) -> Ranked:
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     cut = Cut.of(env, types, nodes)
-    given = {name for name, _, _ in results(func)}
     _check_known(imported, cut, edges)
     for p in (PartitionPass(tuple(nodes)), GlobalRowsPass()):
         p.apply(Context(), imported.module)
+    join_results(imported.function, cut)
     rows = [new for r in imported.rows for new in _on_parts(r, sets.get(r.name, UNIT), cut, edges)]
     known = {r.name for r in rows}
     for name in _rows(imported.function):
         if name not in known:
             source = WholeNumbers(name.removesuffix("_rows"))
             rows.append(RowsBinding(name, source, (), "i64", False))
-    if given - {name for name, _, _ in results(imported.function)}:
-        raise Unsupported(None, "a result that has a row for each edge, on several ranks")
     return Ranked(
         replace(imported, rows=tuple(rows)),
         cut,

@@ -160,6 +160,41 @@ def test_gradients_of_losses_in_torch_add_up() -> None:
             torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
 
 
+class Scores(nn.Module):
+    """A score for each edge, as in link prediction, of what a layer gives for its ends; and how
+    much of it each number has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = SAGEConv(WIDTH, 6).double()
+
+    def forward(self, x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+        z = self.layer(x, edges).relu()
+        products = z[edges[0]] * z[edges[1]]
+        return products.sum(-1), products.softmax(-1)
+
+
+def test_results_with_a_row_for_each_edge() -> None:
+    """In the order of the edges of a part, with gradients."""
+    data, weight = graph(30, 110), torch.randn(110, 6, dtype=torch.float64)
+    torch.manual_seed(2)
+    model = Scores()
+
+    def results(called: nn.Module, part: Data, edges: Tensor) -> list[Tensor]:
+        score, share = called(part.x, part.edge_index)
+        (F.softplus(score).sum() + (share * weight[edges]).sum()).backward()
+        return [score.detach(), share.detach(), *(p.grad for p in called.parameters())]
+
+    def work(_: Any) -> tuple[Tensor, list[Tensor]]:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data)
+        return part.e_id, results(mine, part, part.e_id)
+
+    score, share, *wanted = results(copy.deepcopy(model), data, torch.arange(110))
+    for edges, found in virtual.run(3, work):
+        for a, b in zip(found, (score[edges], share[edges], *wanted), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
 def test_edges_that_are_not_known_are_refused() -> None:
     data = graph(20, 60)
 
