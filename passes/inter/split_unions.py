@@ -122,7 +122,7 @@ class _Split:
             case StackOp():
                 self.values[op.results[0]] = list(op.xs)
             case PartOp():
-                if op.x in self.values:  # else it is an argument's: a gradient that the caller gives
+                if op.x in self.values:  # else of an argument, the gradient of a result
                     x = self.values[op.x][op.index.data]
                     self._replace(op, b.widen(x, op.type.dom))
             case ReduceOp() | CountOp():

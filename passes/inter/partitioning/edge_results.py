@@ -16,11 +16,11 @@ from .sets import Cut
 
 
 def join_results(func: FuncOp, cut: Cut) -> None:
-    """Makes one result of the two that `partition` makes of one on edges, with the name that it had:
-    the rows of local edges, then those of remote ones."""
+    """Makes one result of the two that `partition` makes of one on edges, with the name that it
+    had: the rows of local edges, then those of remote ones."""
     env, end = verify_sets(func), return_of(func)
     b = Builder(env, InsertPoint.before(end))
-    unions = {parts: s for s, parts in cut.parts.items() if len(parts) > 1}
+    unions: dict[tuple[str, ...], str] = {p: s for s, p in cut.parts.items() if len(p) > 1}
     joined: dict[tuple[str, ...], SSAValue] = {}
     out: list[tuple[SSAValue, Attributes]] = []
     waiting: list[SSAValue] = []

@@ -5,8 +5,7 @@ row is read by one group (messages into sums).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -35,7 +34,7 @@ from ....dialects.intra.rows import (
     TraverseOp,
     nests,
 )
-from ....dialects.intra.steps import Step, steps
+from ....dialects.intra.steps import steps
 from ....dialects.intra.syntax import inside, length
 from ....dialects.pointwise import POINTWISE
 from ...targets import Nests
@@ -64,15 +63,26 @@ def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
     changed: set[TraverseOp] = set()
     order = steps(func)
     place = {step: k for k, step in enumerate(order)}
-    writers = Counter(buffer for step in order for buffer in step.writes())
+    written: defaultdict[SSAValue, list[int]] = defaultdict(list)
+    for k, step in enumerate(order):
+        for buffer in step.writes():
+            written[buffer].append(k)
     for nest in nests(func):
         store = only_store(nest)
-        if store is None or writers[root(store.buffer)] > 1:
+        if store is None or len(written[root(store.buffer)]) > 1:
             continue
-        if not nest.reads().isdisjoint(nest.writes()):  # it edits rows in place
+        reads = nest.reads()
+        if not reads.isdisjoint(nest.writes()):  # it edits rows in place
             continue
+        later = [k for b in reads for k in written[b] if k > place[nest]]
+        until = min(later, default=len(order))
         loads = [u.operation for u in store.buffer.uses if u.operation is not store]
-        here = [op for op in loads if isinstance(op, LoadOp) and finds_it(nest, op, order, place)]
+        # a reader may stand behind a wait: what is dissolved is cheap and hides little of it
+        here = [
+            op
+            for op in loads
+            if isinstance(op, LoadOp) and place[nest] < place[nest_of(op)] <= until
+        ]
         wanted = [op for op in here if may_inline(nest, op, len(loads), limits)]
         if len(wanted) < len(loads) and joins_its_row(nest, limits):
             continue
@@ -80,17 +90,6 @@ def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
             changed.add(nest_of(load))
             inline(nest, store, load)
     return changed
-
-
-def finds_it(
-    nest: TraverseOp, load: LoadOp, order: Sequence[Step], place: Mapping[Step, int]
-) -> bool:
-    """Whether the reader of a nest's row, a later nest, still finds what the nest reads. It may
-    stand behind a wait: what is dissolved is cheap, and hides little of a message.
-    """
-    made, read = place[nest], place[nest_of(load)]
-    reads = nest.reads()
-    return made < read and all(reads.isdisjoint(s.writes()) for s in order[made + 1 : read])
 
 
 def nest_of(op: Operation) -> TraverseOp:

@@ -48,6 +48,7 @@ gnnc.save_checkpoint(path.with_name("later.pt"), before=before, again=training.s
 """
 
 
+@pytest.mark.long
 def test_full_disk_and_another_number_of_ranks(tmp_path: Path) -> None:
     """All ranks have the error and can go on; the checkpoint that was there is loaded by them, and
     by one process."""

@@ -77,7 +77,7 @@ def test_parts_are_those_of_the_whole(data: Data, ranks: int, tmp_path: Path) ->
     everywhere(ranks, work)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [2, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 3))])
 @pytest.mark.parametrize("name", ["gcn", pytest.param("rgcn", marks=pytest.mark.long)])
 def test_trains_as_the_whole_to_the_bit(
     monkeypatch: Any, data: Data, name: str, ranks: int, tmp_path: Path
