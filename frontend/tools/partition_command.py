@@ -14,14 +14,8 @@ from .children import Refused
 from .report import add_json, check_place, seconds_text, table, write_json
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "graph",
-        help="a .npy file of 2 x edges integers (sources, destinations), which need not fit in "
-        "memory for --method stream; or, as gnnc.load takes them, a folder of .npy files or a .npz "
-        "file with edge_index, a class of torch_geometric.datasets with its name, or default",
-    )
-    parser.add_argument("-n", "--parts", type=int, required=True, help="how many parts to make")
+def add_cutting(parser: argparse.ArgumentParser) -> None:
+    """Where a graph is read from, and how it is cut."""
     parser.add_argument("--root", default="data", help="the folder that data sets are read from")
     parser.add_argument(
         "--method",
@@ -31,6 +25,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to try; the best is taken. auto: METIS in three ways, and whole components, or "
         "what there is without METIS",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "graph",
+        help="a .npy file of 2 x edges integers (sources, destinations), which need not fit in "
+        "memory for --method stream; or, as gnnc.load takes them, a folder of .npy files or a .npz "
+        "file with edge_index, a class of torch_geometric.datasets with its name, or default",
+    )
+    parser.add_argument("-n", "--parts", type=int, required=True, help="how many parts to make")
+    add_cutting(parser)
     parser.add_argument(
         "--limit",
         type=float,

@@ -39,14 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="how many ranks (None: that of the folder, or 1 2 4 8 16)",
     )
-    parser.add_argument("--root", default="data", help="the folder that data sets are read from")
-    parser.add_argument(
-        "--method",
-        nargs="+",
-        choices=("auto", "all", *assign.METHODS),
-        default=["auto"],
-        help="how the graph is cut, as gnnc partition does",
-    )
+    partition_command.add_cutting(parser)
     _add_numbers(parser)
     _add_model(parser)
     _add_machine(parser)
