@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--edges", type=int, default=1_000_000)
     parser.add_argument("--across", type=float, default=0.2, help="share of edges between ranks")
+    parser.add_argument("--chunks", type=int, default=1, help="of the rows of a message")
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--hidden", type=int, default=32, help="features between layers")
     parser.add_argument("--classes", type=int, default=16)
@@ -36,7 +37,7 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
     shape = {k: getattr(args, k) for k in ("nodes", "edges", "features", "hidden", "classes")}
     for model in args.models:
         with Child("gnnc.bench.overlap_child") as child:
-            child.ask({"model": model, "across": args.across, **shape})
+            child.ask({"model": model, "across": args.across, "chunks": args.chunks, **shape})
             plain = child.ask({"links": [None], "steps": args.steps, "turns": TURNS})
             work = plain["seconds"][0]
             links = [
@@ -51,6 +52,7 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
             for seconds, (latency, bandwidth) in zip(both, links, strict=True)
         ]
         yield {"model": model, **shape, "across": args.across, "halo": plain["halo"]} | {
+            "chunks": args.chunks,
             "work_seconds": work,
             "points": points,
         }
@@ -87,7 +89,8 @@ def report(result: Message, *, markdown: bool = False) -> str:
             ]
         )
     title = (
-        f"{result['model']}, 2 ranks of one thread: {result['nodes']:,} nodes, "
+        f"{result['model']}, 2 ranks of one thread, messages in {result['chunks']} chunks: "
+        f"{result['nodes']:,} nodes, "
         f"{result['edges']:,} edges, {result['halo']:,} ghosts a rank; {result['features']}, "
         f"{result['hidden']}, {result['classes']} features"
     )

@@ -1,9 +1,10 @@
 """The child process of `gnnc bench overlap`: two ranks that are threads, and the links between.
 
-The first question, `{"model": .., "nodes": .., "edges": .., "across": .., "features": ..,
-"hidden": .., "classes": ..}`, draws a graph. `{"links": [null, [latency, bandwidth], ..], "steps":
-n, "turns": t}` trains with each link in turns and answers the median seconds of a step for each,
-and what a rank sends in a step: `bytes` and `messages`, of the rank that sends most.
+The first question, `{"model": .., "nodes": .., "edges": .., "across": .., "chunks": ..,
+"features": .., "hidden": .., "classes": ..}`, draws a graph. `{"links": [null, [latency,
+bandwidth], ..], "steps": n, "turns": t}` trains with each link in turns and answers the median
+seconds of a step for each, and what a rank sends in a step: `bytes` and `messages`, of the rank
+that sends most.
 """
 
 from __future__ import annotations
@@ -91,11 +92,13 @@ class Linked:
         nodes: int,
         edges: int,
         across: float,
+        chunks: int,
         features: int,
         hidden: int,
         classes: int,
     ) -> None:
         torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+        self.chunks = chunks
         half = nodes // RANKS
         src, dst = torch.randint(0, half, (RANKS, edges))
         of_dst = torch.randint(0, RANKS, (edges,))
@@ -125,7 +128,9 @@ class Linked:
     def _steps(self, rank: Any, steps: int, sent: Sent) -> list[float]:
         """Seconds of steps; all ranks begin each together."""
         torch.set_num_threads(1)
-        model, part = gnnc.distribute(copy.deepcopy(self.net), self.data, owner=self.owner)
+        model, part = gnnc.distribute(
+            copy.deepcopy(self.net), self.data, owner=self.owner, chunks=self.chunks
+        )
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         step = gnnc.train_step(
             lambda: F.cross_entropy(model(part.x, part.edge_index), part.y), optimizer

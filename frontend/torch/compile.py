@@ -212,7 +212,12 @@ def imported_graph(
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
-    imported = replace(imported, device=device, cut=cut_tensors.kinds(examples))
+    imported = replace(
+        imported,
+        device=device,
+        cut=cut_tensors.kinds(examples),
+        chunks=cut_tensors.chunks(examples),
+    )
     if sizes is None:
         sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
     note_sizes(imported.function, sizes)

@@ -17,8 +17,10 @@ know: autodiff makes the way back of the messages, reorder-linear sees what cros
 row is in the whole graph.
 
 `sets` are the sets of nodes to cut; by default all that a map `src` or `dst` of an argument leads
-to. Sets that are not cut (relations, classes, weights) are the same on every rank. Comes before
-autodiff. Local and remote edges are those of MGG (Wang et al., OSDI 2023).
+to. Sets that are not cut (relations, classes, weights) are the same on every rank. With `chunks`
+the rows that cross, and the remote edges that read them, are as many sets of each, so that those of
+one chunk are summed while the next is under way. Comes before autodiff. Local and remote edges are
+those of MGG (Wang et al., OSDI 2023).
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ class PartitionPass(ModulePass):
     name = "partition"
 
     sets: tuple[str, ...] = ()
+    chunks: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in list(op.body.ops):
@@ -62,6 +65,8 @@ class PartitionPass(ModulePass):
 
     def _replace(self, func: FuncOp) -> None:
         name = func.sym_name.data
+        if self.chunks < 1:
+            raise PassFailedException(f"partition: {self.chunks} chunks: there is one at least")
         if has_backward(func):
             raise PassFailedException(f"partition: @{name} has gradients: partition comes first")
         env = verify_sets(func)
@@ -74,7 +79,7 @@ class PartitionPass(ModulePass):
                 "them by `sets`"
             )
         try:
-            made = partitioned(func, env, cut)
+            made = partitioned(func, env, cut, self.chunks)
         except VerifyException as error:
             raise PassFailedException(f"partition: @{name}: {error}") from error
         Rewriter.replace_op(func, made)

@@ -3,6 +3,7 @@ those of the program that it was."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +21,9 @@ from gnnc.passes.inter.partition import PartitionPass, nodes_of
 from gnnc.passes.inter.partitioning.sets import Cut, Nodes
 
 Index = np.ndarray[Any, Any]
-PARTS = ("_local", "_remote")
+PARTS = re.compile("_(local|remote[0-9]*)$")
 CUT = (PartitionPass(), GlobalRowsPass())
+IN_CHUNKS = (PartitionPass(chunks=3), GlobalRowsPass())
 OPTIMIZED = tuple(
     passes_of(
         "unify-sets,canonicalize,cse,reorder-linear,canonicalize,cse,dce-sets,infer-domains,"
@@ -35,18 +37,20 @@ APART = tuple(passes_of("insert-all-reduce,canonicalize,cse,dce-sets,verify-rank
 @dataclass
 class Ranked:
     """A graph on ranks; `owner` has the rank of each node by its set. `rows` says for each new set
-    which rows of the old one it has, those of one rank after the other."""
+    which rows of the old one it has, those of one rank after the other. A row that crosses is of
+    the chunk that its number says."""
 
     func: FuncOp
     ranks: int
     given: Mapping[str, SetVal]
     owner: Mapping[str, Index]
+    chunks: int = 1
     rows: dict[str, Index] = field(default_factory=dict[str, Index])
     sets: dict[str, SetVal] = field(default_factory=dict[str, SetVal])
 
     def __post_init__(self) -> None:
         self.types = [a.type for a in self.func.body.block.args if isinstance(a.type, SetType)]
-        self.cut = Cut.of(SetEnv.of(self.func), self.types, nodes_of(self.func))
+        self.cut = Cut.of(SetEnv.of(self.func), self.types, nodes_of(self.func), self.chunks)
         numbers = np.arange(self.ranks)
         self.sets[self.cut.peers] = SetVal(self.ranks)
         self.sets[self.cut.ranks] = SetVal(self.ranks, {"peer": numbers})
@@ -60,17 +64,19 @@ class Ranked:
         old, owner = self.given[name], self.owner[name]
         own = np.argsort(owner, kind="stable")
         place = np.argsort(own)
-        pairs = self._read_by_others(name)
-        reader, node = pairs.T
-        sent = np.lexsort((node, reader, owner[node]))
-        ghost = np.lexsort((node, owner[node], reader))
         kept = self.cut.types[nodes.own].map_dict().keys() & old.maps.keys()
-        self.rows[nodes.own], self.rows[nodes.ghost] = own, node[ghost]
+        self.rows[nodes.own] = own
         self.sets[nodes.own] = self._set(nodes.own, own, old, kept, {"rank": owner[own]})
-        maps = {"rank": reader[ghost], "peer": owner[node[ghost]]}
-        self.sets[nodes.ghost] = self._set(nodes.ghost, node[ghost], old, kept, maps)
-        maps = {"owner": place[node[sent]], "rank": owner[node[sent]], "peer": reader[sent]}
-        self.sets[nodes.sent] = SetVal(len(sent), maps)
+        pairs = self._read_by_others(name)
+        for chunk, (_, sends, reads) in enumerate(nodes.crossings):
+            reader, node = pairs[pairs[:, 1] % self.chunks == chunk].T
+            sent = np.lexsort((node, reader, owner[node]))
+            ghost = np.lexsort((node, owner[node], reader))
+            self.rows[reads] = node[ghost]
+            maps = {"rank": reader[ghost], "peer": owner[node[ghost]]}
+            self.sets[reads] = self._set(reads, node[ghost], old, kept, maps)
+            maps = {"owner": place[node[sent]], "rank": owner[node[sent]], "peer": reader[sent]}
+            self.sets[sends] = SetVal(len(sent), maps)
 
     def _read_by_others(self, name: str) -> Index:
         """Each (rank, node of another rank) of which the rank reads the node."""
@@ -100,8 +106,9 @@ class Ranked:
             chosen = [order]
         else:
             nodes = t.map_dict()["src"].codomain
-            local = (self.owner[nodes][old.maps["src"]] == home)[order]
-            chosen = [order[local], order[~local]]
+            src = old.maps["src"][order]
+            chunk = np.where(self.owner[nodes][src] == home[order], -1, src % self.chunks)
+            chosen = [order[chunk == c] for c in range(-1, self.chunks)]
         for part, rows in zip(parts, chosen, strict=True):
             self.rows[part] = rows
             maps = {
@@ -115,9 +122,9 @@ class Ranked:
         for name, sets in self.cut.nodes.items():
             if codomain == sets.own:
                 return np.argsort(self.rows[sets.own])[nodes]
-            if codomain == sets.ghost:
+            if codomain in sets.ghost:
                 size = max(1, self.given[name].n)
-                known = self.sets[sets.ghost].maps["rank"] * size + self.rows[sets.ghost]
+                known = self.sets[codomain].maps["rank"] * size + self.rows[codomain]
                 order = np.argsort(known)
                 return order[np.searchsorted(known, home * size + nodes, sorter=order)]
         return nodes
@@ -190,7 +197,7 @@ class Ranked:
     def peers(self, rank: int) -> dict[str, Index]:
         """The ranks at the other ends of a rank's messages."""
         sets = self.sets_of(rank)
-        names = [n for x in self.cut.nodes.values() for n in (x.sent, x.ghost)]
+        names = [n for x in self.cut.nodes.values() for n in (*x.sent, *x.ghost)]
         return {n: sets[n].maps["peer"] for n in names}
 
     def joined(
@@ -231,6 +238,4 @@ class Ranked:
 
 
 def without_part(name: str) -> str:
-    for part in PARTS:
-        name = name.removesuffix(part)
-    return name
+    return PARTS.sub("", name)

@@ -268,7 +268,8 @@ class Imported:
     returned (None: an item of one). `reread` are the placeholders that are edited though results
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
     has several. `device` is where the graph's tensors are, as torch spells it. `cut` are the
-    placeholders that hold rows of one rank of several, and which (frontend/torch/ranks).
+    placeholders that hold rows of one rank of several, and which (frontend/torch/ranks), and
+    `chunks` in how many runs such rows cross.
     """
 
     module: ModuleOp
@@ -287,6 +288,7 @@ class Imported:
     assertions: tuple[Assertion, ...] = ()
     device: str = "cpu"
     cut: Mapping[int, str] = field(default_factory=dict)
+    chunks: int = 1
 
     @property
     def function(self) -> FuncOp:

@@ -10,11 +10,15 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+
+from .chunks import chunk_of
 
 Kind = Literal["nodes", "edges", "index"]
 """Rows of nodes, rows of edges, or both ends of edges (2 x edges)."""
@@ -31,6 +35,7 @@ class NodePart:
         sent: int32, places in `owned` of the rows that others read, by reader.
         reader: int64, the rank that each of `sent` is for, ascending.
         total: nodes of the whole graph.
+        chunks: how many the rows that cross come in.
     """
 
     owned: NDArray[np.int64]
@@ -39,18 +44,35 @@ class NodePart:
     sent: NDArray[np.int32]
     reader: NDArray[np.int64]
     total: int
+    chunks: int
+
+    @cached_property
+    def sent_chunk(self) -> NDArray[np.int64]:
+        """The chunk of each of `sent`."""
+        return chunk_of(self.reader, self.chunks)
+
+    @cached_property
+    def ghost_chunk(self) -> NDArray[np.int64]:
+        """The chunk of each ghost."""
+        return chunk_of(self.ghost_owner, self.chunks)
 
 
 @dataclass(frozen=True, eq=False)
 class EdgePart:
-    """The edges of a rank: `local` ones first, then those that lead from ghosts. `numbers`, int64,
-    are those in the whole graph, which has `total`."""
+    """The edges of a rank: local ones first, then those that lead from ghosts, by the chunk that
+    these come in. `stops` says where local ones end, and those of each chunk; `numbers`, int64, are
+    those in the whole graph, which has `total`."""
 
     source: NodePart
     target: NodePart
-    local: int
+    stops: tuple[int, ...]
     numbers: NDArray[np.int64]
     total: int
+
+    @property
+    def runs(self) -> tuple[slice, ...]:
+        """The local edges, and those of each chunk."""
+        return tuple(slice(a, b) for a, b in pairwise((0, *self.stops)))
 
 
 @dataclass(frozen=True)
@@ -112,3 +134,11 @@ def kinds(args: Sequence[Any]) -> dict[int, Kind]:
         return {}
     found = ((i, of(x)) for i, x in enumerate(args))
     return {i: cut.kind for i, cut in found if cut is not None}
+
+
+def chunks(args: Sequence[Any]) -> int:
+    """In how many chunks rows cross of the graph whose rows are among the arguments of a call."""
+    found = (of(x) for x in args)
+    parts = [c.part for c in found if c is not None]
+    nodes = [p if isinstance(p, NodePart) else p.target for p in parts]
+    return max((n.chunks for n in nodes), default=1)

@@ -25,7 +25,7 @@ PARTITION_PATIENCE = 3600.0
 
 
 def distribute(
-    model: nn.Module, data: Any, /, *, owner: Any = None, **options: Any
+    model: nn.Module, data: Any, /, *, owner: Any = None, chunks: int = 1, **options: Any
 ) -> tuple[nn.Module, Any]:
     """The model compiled for calls on this rank's part of a graph, and that part.
 
@@ -46,6 +46,9 @@ def distribute(
         owner: the rank of each node, int [nodes], of a `HeteroData` a dict with those of each type;
             by default the graph is cut for few rows that cross and equal work. A `PartitionFolder`
             says it itself.
+        chunks: how many messages the rows that a rank sends to another one are divided into, 1 or
+            more: those of one chunk are summed while the next is under way. More than one cost time
+            where messages are fast, as between processes of one machine.
         **options: see `gnnc.Options`.
 
     Returns:
@@ -55,7 +58,8 @@ def distribute(
 
     Raises:
         TypeError: `model` is no module, `data` no graph of PyG, or an option is not known.
-        ValueError: `data` has no edges, or `owner` is not a rank for each node.
+        ValueError: `data` has no edges, `owner` is not a rank for each node, or `chunks` is below
+            1.
         OSError, BadPartition: of a `PartitionFolder`, as `PartitionFolder.part` does.
         Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
     """
@@ -71,16 +75,19 @@ def distribute(
     from ..compile import compile_target
 
     chosen, communicator = Options(**options), world()
+    if chunks < 1:
+        raise ValueError(f"chunks: {chunks}, and rows cross in one chunk at least")
     same_code.check(communicator)
+    communicator.agree("the number of chunks", str(chunks))
     if isinstance(data, PartitionFolder):
         if owner is not None:
             raise ValueError("owner: the partition in the folder has one")
-        mine, known = data.part(communicator)
+        mine, known = data.part(communicator, chunks)
         _start(model, communicator)
     else:
         stores = Stores(data)
         _start(model, communicator)
-        mine, known = _data_of(stores, _part(stores, owner, communicator))
+        mine, known = _data_of(stores, _part(stores, owner, chunks, communicator))
     for x, cut in known if communicator.size > 1 else ():
         cut_tensors.note(x, cut)
     return compile_target(model, chosen), mine
@@ -152,7 +159,7 @@ def _state(model: nn.Module) -> Sequence[tuple[str, Tensor]]:
     return [*model.named_parameters(), *model.named_buffers()]
 
 
-def _part(stores: Stores, owner: Any, communicator: Communicator) -> TypedParts:
+def _part(stores: Stores, owner: Any, chunks: int, communicator: Communicator) -> TypedParts:
     with communicator.stage("cut the graph", PARTITION_PATIENCE):
         graph = together(stores.counts, stores.types)
         of_types = [(k, n) for k, n in zip(stores.keys, stores.counts, strict=True)]
@@ -164,7 +171,7 @@ def _part(stores: Stores, owner: Any, communicator: Communicator) -> TypedParts:
         if isinstance(owners, str):
             raise ValueError(owners)
         part = parts.make_part(communicator.rank, communicator.size, owners, graph)
-        return TypedParts(part, stores.counts, stores.types)
+        return TypedParts(part, stores.counts, stores.types, chunks)
 
 
 def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,8 @@ class PartitionFolder:
         if both := self.nodes.keys() & self.edges.keys():
             raise ValueError(f"{min(both)}: rows of nodes and of edges under one name")
 
-    def part(self, communicator: Communicator) -> tuple[Any, Known]:
-        """The `Data` of this rank, and what its tensors hold.
+    def part(self, communicator: Communicator, chunks: int = 1) -> tuple[Any, Known]:
+        """The `Data` of this rank, whose rows cross in so many chunks, and what its tensors hold.
 
         Raises:
             OSError: a file cannot be read.
@@ -80,15 +80,15 @@ class PartitionFolder:
             shapes = {k: (tuple(r.x.shape), r.x.dtype) for k, r in (nodes | edges).items()}
             communicator.agree("the rows of nodes and edges", str(shapes))
             part = files.load_of(self.folder, manifest, communicator.rank)
-            own, links = of_one_type(part, manifest.edges)
+            own, links = of_one_type(part, manifest.edges, chunks)
             known: Known = []
             data = Data(num_nodes=len(own.owned))
             for name, rows in nodes.items():
-                x = _chosen(rows, own.owned, len(own.owned))
+                x = _chosen(rows, own.owned, (len(own.owned),))
                 data[name] = _noted(known, x, "nodes", own, tuple(rows.x.shape))
             data.edge_index = _noted(known, index_of(part.ends), "index", links, (2, links.total))
             for name, rows in edges.items():
-                x = _chosen(rows, links.numbers, links.local)
+                x = _chosen(rows, links.numbers, links.stops)
                 data[name] = _noted(known, x, "edges", links, tuple(rows.x.shape))
             n_id, e_id = torch.from_numpy(own.owned), torch.from_numpy(links.numbers)
             data.n_id = _noted(known, n_id, "nodes", own, (own.total,))
@@ -141,17 +141,18 @@ def _opened(name: str, value: Any, count: int, row: str) -> _Rows:
     return _Rows(x, written)
 
 
-def _chosen(rows: _Rows, chosen: Int64, cut: int) -> Tensor:
-    """The chosen rows, which ascend up to `cut` and from there: a view where they are one after the
+def _chosen(rows: _Rows, chosen: Int64, stops: Sequence[int]) -> Tensor:
+    """The chosen rows, which ascend between these `stops`: a view where they are one after the
     other, else read block by block, so that of a file no more than a block is in memory."""
     x, count = rows.x, len(chosen)
     if not count:
         return x[:0]
-    first, ascending = int(chosen[0]), not 0 < cut < count or chosen[cut - 1] < chosen[cut]
+    first = int(chosen[0])
+    ascending = all(chosen[i - 1] < chosen[i] for i in stops if 0 < i < count)
     if ascending and int(chosen[-1]) - first + 1 == count:
         return x[first : first + count]
     out = torch.empty(count, *x.shape[1:], dtype=x.dtype)
-    for run in (slice(0, cut), slice(cut, count)):
+    for run in map(slice, (0, *stops), stops):
         _take(rows, chosen[run], out[run])
     return out
 

@@ -26,11 +26,11 @@ from .cut_tensors import Shaped
 
 @dataclass(frozen=True)
 class OfEdges(FromTensor):
-    """Rows of a placeholder for edges: of the local ones, or of the remote ones. `index` is the
-    placeholder that holds the ends of these edges."""
+    """Rows of a placeholder for edges: of the local ones, which are part 0, or of the remote ones
+    of a chunk. `index` is the placeholder that holds the ends of these edges."""
 
     index: int
-    remote: bool
+    part: int
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def partitioned(imported: Imported) -> Ranked:
     edges, nodes = _edges(imported), dict.fromkeys(_nodes(imported, sets))
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
-    cut = Cut.of(env, types, nodes)
+    cut = Cut.of(env, types, nodes, imported.chunks)
     _check_known(imported, cut, edges)
-    for p in (PartitionPass(tuple(nodes)), GlobalRowsPass()):
+    for p in (PartitionPass(tuple(nodes), imported.chunks), GlobalRowsPass()):
         p.apply(Context(), imported.module)
     join_results(imported.function, cut)
     rows = [new for r in imported.rows for new in _on_parts(r, sets.get(r.name, UNIT), cut, edges)]
@@ -153,12 +153,10 @@ def _on_parts(r: RowsBinding, s: str, cut: Cut, edges: Mapping[str, int]) -> lis
     return [
         replace(
             r,
-            name=f"{r.name}_{'remote' if part in cut.remote else 'local'}",
-            source=OfEdges(
-                source.placeholder, source.row_axis, edges[s], remote=part in cut.remote
-            ),
+            name=f"{r.name}_{cut.kind(part)}",
+            source=OfEdges(source.placeholder, source.row_axis, edges[s], i),
         )
-        for part in parts
+        for i, part in enumerate(parts)
     ]
 
 

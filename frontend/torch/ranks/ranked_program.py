@@ -86,8 +86,7 @@ class RankedProgram(BoundProgram):
         x = super().rows_of(r, args)
         if not isinstance(source, OfEdges):
             return x
-        local = edges_of(args[source.index], "edges").local
-        return x[local:] if source.remote else x[:local]
+        return x[edges_of(args[source.index], "edges").runs[source.part]]
 
     def whole(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as those with the sizes of the whole graph."""
@@ -211,12 +210,13 @@ class Parts:
         """The numbers that rows of a new set have in the whole graph."""
         cut = self.ranked.cut
         for s, nodes in cut.nodes.items():
-            if name in (nodes.own, nodes.ghost):
-                return self.nodes[s].owned if name == nodes.own else self.nodes[s].ghosts
+            if name == nodes.own:
+                return self.nodes[s].owned
+            if name in nodes.ghost:
+                return self.nodes[s].ghosts[self.nodes[s].ghost_chunk == cut.chunk[name]]
         for s, part in self.edges.items():
             if name in cut.parts[s]:
-                local = part.local
-                return part.numbers[local:] if name in cut.remote else part.numbers[:local]
+                return part.numbers[part.runs[cut.parts[s].index(name)]]
         raise ValueError(f"the numbers of the rows of {name} in the whole graph are not known")
 
 
@@ -239,8 +239,11 @@ class RankSets:
     def peers(self) -> dict[str, NDArray[Any]]:
         """The rank at the other end of each message."""
         out: dict[str, NDArray[Any]] = {}
-        for s, n in self.cut.nodes.items():
-            out |= {n.sent: self.parts.nodes[s].reader, n.ghost: self.parts.nodes[s].ghost_owner}
+        for s, nodes in self.cut.nodes.items():
+            part = self.parts.nodes[s]
+            for chunk, (_, sent, ghost) in enumerate(nodes.crossings):
+                out[sent] = part.reader[part.sent_chunk == chunk]
+                out[ghost] = part.ghost_owner[part.ghost_chunk == chunk]
         return out
 
     def made(self) -> dict[str, SetData]:
@@ -260,48 +263,60 @@ class RankSets:
         return out
 
     def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
-        n, size = len(part.owned), self.communicator.size
+        n, size, of_nodes = len(part.owned), self.communicator.size, self.bound[s].maps
         if (given := self.count[s]) != n:
             raise ValueError(f"rows for {given} nodes are given, and the rank has {n}")
+        if part.chunks != len(nodes.ghost):
+            raise ValueError(
+                f"the rows of this part cross in {part.chunks} chunks, those of the call that this "
+                f"was compiled for in {len(nodes.ghost)}"
+            )
         own: dict[str, MapData] = {RANK: self._here(n)}
-        ghost: dict[str, MapData] = {}
-        for m in self.bound[s].maps:
+        far: dict[str, NDArray[Any]] = {}
+        for m in of_nodes:
             column = np.ascontiguousarray(columns_of(m, self.args))
             own[m.label] = self._map(m, column, m.codomain)
-            ghost[m.label] = self._map(m, self._of_ghosts(column, part), m.codomain)
-        ghost |= {RANK: self._here(len(part.ghosts)), PEER: to_rank(part.ghost_owner, size)}
-        sent = {
-            OWNER: MapData.trusted(part.sent, n),
-            RANK: self._here(len(part.sent)),
-            PEER: to_rank(part.reader, size),
-        }
-        pairs = ((nodes.own, n, own), (nodes.sent, len(part.sent), sent))
-        every = (*pairs, (nodes.ghost, len(part.ghosts), ghost))
-        return {name: self._set(name, n, maps) for name, n, maps in every}
+            far[m.label] = self._of_ghosts(column, part)
+        out = {nodes.own: self._set(nodes.own, n, own)}
+        for chunk, (_, sent, ghost) in enumerate(nodes.crossings):
+            sends, reads = part.sent_chunk == chunk, part.ghost_chunk == chunk
+            rows = part.sent[sends]
+            maps = {OWNER: MapData.trusted(rows, n), PEER: to_rank(part.reader[sends], size)}
+            out[sent] = self._set(sent, len(rows), maps | {RANK: self._here(len(rows))})
+            owners = part.ghost_owner[reads]
+            maps = {m.label: self._map(m, far[m.label][reads], m.codomain) for m in of_nodes}
+            maps |= {RANK: self._here(len(owners)), PEER: to_rank(owners, size)}
+            out[ghost] = self._set(ghost, len(owners), maps)
+        return out
 
     def _edges(self, s: SetBinding, part: EdgePart) -> dict[str, SetData]:
         out: dict[str, SetData] = {}
-        for name in self.cut.parts[s.name]:
-            far = name in self.cut.remote
-            rows = slice(part.local, None) if far else slice(0, part.local)
+        for name, rows in zip(self.cut.parts[s.name], part.runs, strict=True):
             ends = self.cut.types[name].map_dict()
             maps: dict[str, MapData] = {}
             for m in s.maps:
-                column = columns_of(m, self.args)[rows]
-                into = ends[m.label].codomain
-                maps[m.label] = self._map(m, column, m.codomain, into in self.cut.remote)
-            n = len(part.numbers) - part.local if far else part.local
-            out[name] = self._set(name, n, maps)
+                chunk = self.cut.chunk.get(ends[m.label].codomain)
+                maps[m.label] = self._map(m, columns_of(m, self.args)[rows], m.codomain, chunk)
+            out[name] = self._set(name, rows.stop - rows.start, maps)
         return out
 
     def _map(
-        self, m: MapBinding, column: NDArray[Any], codomain: str, ghosts: bool = False
+        self, m: MapBinding, column: NDArray[Any], codomain: str, chunk: int | None = None
     ) -> MapData:
-        """Where edges lead among the owned nodes, or among the ghosts, which come behind these."""
+        """Where rows lead among the owned nodes, or among the ghosts of a chunk: all ghosts come
+        behind the owned nodes."""
         own = self.count[codomain]
-        n, first = (len(self.parts.nodes[codomain].ghosts), own) if ghosts else (own, 0)
         name = self.names[m.placeholder]
-        return MapData.of(column, n, what=f"{name}{list(m.index) if m.index else ''}", first=first)
+        what = f"{name}{list(m.index) if m.index else ''}"
+        if chunk is None:
+            return MapData.of(column, own, what=what)
+        part = self.parts.nodes[codomain]
+        of_all = MapData.of(column, len(part.ghosts), what=what, first=own)
+        if part.chunks == 1:
+            return of_all
+        mine = part.ghost_chunk == chunk
+        place = np.where(mine, np.cumsum(mine) - 1, -1)  # -1 is no place of this chunk
+        return MapData.of(place[of_all.array], int(np.count_nonzero(mine)), what=what)
 
     def _of_ghosts(self, column: NDArray[Any], part: NodePart) -> NDArray[Any]:
         """What other ranks have of a map, for their nodes that this rank reads."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ....runtime.partition.edges import Edges, in_memory
 from ....runtime.partition.parts import Part
+from .chunks import sort_edges
 from .cut_tensors import EdgePart, NodePart
 
 Int64 = NDArray[np.int64]
@@ -53,13 +54,16 @@ def together(nodes: Sequence[int], types: Sequence[EdgesOfType]) -> Edges:
 
 
 class TypedParts:
-    """A part of all types together as parts of each: `nodes` by type, and `edges` with their ends,
-    int64 [2, edges], as places among the owned nodes of a type and behind these its ghosts."""
+    """A part of all types together as parts of each, whose rows cross in `chunks`: `nodes`
+    by type, and `edges` with their ends, int64 [2, edges], as places among the owned nodes of a
+    type and behind these its ghosts."""
 
-    def __init__(self, part: Part, nodes: Sequence[int], types: Sequence[EdgesOfType]) -> None:
-        self.part = part
+    def __init__(
+        self, part: Part, nodes: Sequence[int], types: Sequence[EdgesOfType], chunks: int
+    ) -> None:
+        self.part, self.chunks = part, chunks
         if len(nodes) == len(types) == 1:
-            nodes_of_all, edges = of_one_type(part, types[0].ends.shape[1])
+            nodes_of_all, edges = of_one_type(part, types[0].ends.shape[1], chunks)
             self.nodes, self.edges = [nodes_of_all], [(edges, part.ends)]
             return
         self.first = _starts(nodes)
@@ -83,6 +87,7 @@ class TypedParts:
             (part.sent[is_sent] - low).astype(np.int32),
             np.repeat(ranks, part.send_counts)[is_sent],
             total,
+            self.chunks,
         )
 
     def _edges(self, t: EdgesOfType, low: int, high: int) -> tuple[EdgePart, Int64]:
@@ -94,16 +99,25 @@ class TypedParts:
         ghosts = self.ghost_place[part.ends[0, remote] - len(part.owned)]
         src = (part.ends[0, local] - self.own[t.source], ghosts + len(source.owned))
         dst = np.concatenate([part.ends[1, local], part.ends[1, remote]]) - self.own[t.target]
-        made = EdgePart(source, target, int(local.stop - local.start), numbers, int(high - low))
-        return made, np.stack([np.concatenate(src), dst])
+        all_ends = np.stack([np.concatenate(src), dst])
+        first = int(local.stop - local.start)
+        stops = _in_chunks(source, all_ends, numbers, first)
+        return EdgePart(source, target, stops, numbers, int(high - low)), all_ends
 
 
-def of_one_type(part: Part, edges: int) -> tuple[NodePart, EdgePart]:
-    """The nodes and the edges of a part as it is, of a graph without types and so many edges."""
+def of_one_type(part: Part, edges: int, chunks: int) -> tuple[NodePart, EdgePart]:
+    """The nodes and the edges of a part, of a graph without types and so many edges, whose rows
+    cross in `chunks`. With several of these the remote edges of the part are put in another order.
+    """
     ranks = np.arange(part.ranks)
     of, by = np.repeat(ranks, part.receive_counts), np.repeat(ranks, part.send_counts)
-    nodes = NodePart(part.owned, part.ghosts, of, part.sent, by, part.nodes)
-    return nodes, EdgePart(nodes, nodes, part.local, part.numbers, edges)
+    nodes = NodePart(part.owned, part.ghosts, of, part.sent, by, part.nodes, chunks)
+    stops = _in_chunks(nodes, part.ends, part.numbers, part.local)
+    return nodes, EdgePart(nodes, nodes, stops, part.numbers, edges)
+
+
+def _in_chunks(source: NodePart, ends: Int64, numbers: Int64, local: int) -> tuple[int, ...]:
+    return sort_edges(ends, numbers, local, len(source.owned), source.ghost_chunk, source.chunks)
 
 
 def _starts(counts: Sequence[int]) -> Int64:

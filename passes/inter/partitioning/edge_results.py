@@ -16,15 +16,17 @@ from .sets import Cut
 
 
 def join_results(func: FuncOp, cut: Cut) -> None:
-    """Makes one result of the two that `partition` makes of one on edges, with the name that it
-    had: the rows of local edges, then those of remote ones."""
+    """Makes one result of those that `partition` makes of one on edges, with the name that it had:
+    the rows of local edges, then those of remote ones, chunk by chunk."""
     env, end = verify_sets(func), return_of(func)
     b = Builder(env, InsertPoint.before(end))
     unions: dict[tuple[str, ...], str] = {p: s for s, p in cut.parts.items() if len(p) > 1}
     joined: dict[tuple[str, ...], SSAValue] = {}
     out: list[tuple[SSAValue, Attributes]] = []
     waiting: list[SSAValue] = []
+    first = ""
     for name, v, attrs in results(func):
+        first = first if waiting else name
         waiting.append(v)
         parts = tuple(rows(x).dom.set for x in waiting)
         if any(found[: len(parts)] == parts and found != parts for found in unions):
@@ -33,7 +35,7 @@ def join_results(func: FuncOp, cut: Cut) -> None:
             if parts not in joined:
                 joined[parts] = b.union(*parts, name=f"{unions[parts]}_result")
             v = b.stack(joined[parts], *waiting)
-            attrs = {**attrs, NAME: StringAttr(name.removesuffix("_remote"))}
+            attrs = {**attrs, NAME: StringAttr(first.removesuffix("_local"))}
         out.append((v, attrs))
         waiting.clear()
     if len(out) < len(end.operands):

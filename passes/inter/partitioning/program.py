@@ -40,15 +40,15 @@ from .places import place_in_union
 from .sets import OWNER, Cut
 
 
-def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str]) -> FuncOp:
-    """The function over the rows of ranks. Linear in ops.
+def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int) -> FuncOp:
+    """The function over the rows of ranks, which cross in so many chunks. Linear in ops.
 
     Raises:
         PassFailedException: an op has no form over parts.
     """
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
-    return _Program(func, env, sets, Cut.of(env, types, cut)).made()
+    return _Program(func, env, sets, Cut.of(env, types, cut, chunks)).made()
 
 
 @dataclass
@@ -106,10 +106,14 @@ class _Program:
 
     def _arguments(self) -> None:
         cut = self.cut
-        first = [cut.peers, cut.ranks, *(s for n in cut.nodes.values() for s in n)]
-        for name in first:
+        for name in (cut.peers, cut.ranks):
             self._set(name)
-        numbered = [s for n in cut.nodes.values() for s in (n.own, n.ghost)]
+        for n in cut.nodes.values():
+            self._set(n.own)
+            for c in n.crossings:
+                self._set(c.sent)
+                self._set(c.ghost)
+        numbered = [s for n in cut.nodes.values() for s in (n.own, *n.ghost)]
         for name, a, attrs in arguments(self.func):
             t = a.type
             if isinstance(t, SetType):
@@ -138,7 +142,7 @@ class _Program:
                 f"{t.dom.set} alone"
             )
         for part in parts:
-            new = name if len(parts) == 1 else f"{name}_{_kind(part, self.cut)}"
+            new = name if len(parts) == 1 else f"{name}_{self.cut.kind(part)}"
             own = attrs if NAME not in attrs else {**attrs, NAME: StringAttr(new)}
             self.given.append((a, new, t.renamed({t.dom.set: part}), own))
 
@@ -157,7 +161,7 @@ class _Program:
         out: list[tuple[SSAValue, Attributes]] = []
         for part in parts:
             value = self.b.widen(self.on(v, part), Dom(part))
-            new = name if len(parts) == 1 else f"{name}_{_kind(part, self.cut)}"
+            new = name if len(parts) == 1 else f"{name}_{self.cut.kind(part)}"
             out.append((value, {**attrs, NAME: StringAttr(new)}))
         return out
 
@@ -362,7 +366,7 @@ class _Program:
         self.cut.parts[label] = tuple(map(set_name, made))
 
     def _name(self, label: str, part: str) -> str:
-        return self.b.fresh(f"{label}_{_kind(part, self.cut)}")
+        return self.b.fresh(f"{label}_{self.cut.kind(part)}")
 
     def _as_it_is(self, op: StructureOp, label: str) -> None:
         new = op.clone()
@@ -375,32 +379,31 @@ class _Program:
         self.cut.types[label] = op.set_type
 
     def _filter(self, op: FilterOp, part: str, label: str) -> SSAValue:
-        name, far = self._name(label, part), part in self.cut.remote
+        name = self._name(label, part)
         if op.mask is not None:
             made = self.b.filter(part, self.on(op.mask, part), name=name)
-        elif far:  # no remote edge is a loop
+        elif part in self.cut.chunk:  # no remote edge is a loop
             made = self.b.filter(part, self.b.const(1, (), i1), name=name)
         else:
             made = self.b.filter(part, no_loops=True, name=name)
-        if far:
-            self.cut.remote.add(set_name(made))
+        self._in_chunk_of(part, made)
         return made
+
+    def _in_chunk_of(self, part: str, made: SSAValue) -> None:
+        """Notes that the rows of a set that was made lie where those of a part do."""
+        if (chunk := self.cut.chunk.get(part)) is not None:
+            self.cut.chunk[set_name(made)] = chunk
 
     def _union(self, sources: Sequence[str], label: str) -> list[SSAValue]:
         made: list[SSAValue] = []
-        for far in (False, True):
-            pairs = [
-                (i, p)
-                for i, s in enumerate(sources)
-                for p in self.cut.parts[s]
-                if (p in self.cut.remote) == far
-            ]
-            if pairs:
-                v = self.b.union(*(p for _, p in pairs), name=self._name(label, pairs[0][1]))
-                self.of_union[set_name(v)] = [i for i, _ in pairs]
-                made.append(v)
-                if far:
-                    self.cut.remote.add(set_name(v))
+        each = [(i, p) for i, s in enumerate(sources) for p in self.cut.parts[s]]
+        there = {self.cut.chunk.get(p) for _, p in each}
+        for chunk in sorted(there, key=lambda c: -1 if c is None else c):  # local edges come first
+            pairs = [(i, p) for i, p in each if self.cut.chunk.get(p) == chunk]
+            v = self.b.union(*(p for _, p in pairs), name=self._name(label, pairs[0][1]))
+            self.of_union[set_name(v)] = [i for i, _ in pairs]
+            made.append(v)
+            self._in_chunk_of(pairs[0][1], v)
         return made
 
     def _attach(self, op: AttachOp, part: str, label: str) -> SSAValue:
@@ -426,8 +429,7 @@ class _Program:
             name=self._name(label, part),
             checked=op.checked is not None,
         )
-        if part in self.cut.remote:
-            self.cut.remote.add(set_name(made))
+        self._in_chunk_of(part, made)
         return made
 
     def _place(self, part: str, union: str, path: str, index: int) -> SSAValue:
@@ -439,10 +441,6 @@ class _Program:
                 f"partition: {path} of {part} leads to rows of other ranks, which {union} has not"
             )
         return self.b.at(part, path, self.b.part(index, union, self.b.iota(union)))
-
-
-def _kind(part: str, cut: Cut) -> str:
-    return "remote" if part in cut.remote else "local"
 
 
 def _sum(b: Builder, values: Sequence[SSAValue]) -> SSAValue:

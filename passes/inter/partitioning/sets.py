@@ -16,12 +16,26 @@ OWNER = "owner"
 """The map of a row that is sent to the owned row that it is."""
 
 
-class Nodes(NamedTuple):
-    """The sets of some nodes: owned, sent to others, and read of others."""
+class Crossing(NamedTuple):
+    """The sets of rows that one message takes to each rank: owned, sent to others, read of
+    others."""
 
     own: str
     sent: str
     ghost: str
+
+
+class Nodes(NamedTuple):
+    """The sets of some nodes: owned, and by chunks those sent to others and read of others."""
+
+    own: str
+    sent: tuple[str, ...]
+    ghost: tuple[str, ...]
+
+    @property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Chunk by chunk."""
+        return tuple(Crossing(self.own, s, g) for s, g in zip(self.sent, self.ghost, strict=True))
 
 
 @dataclass
@@ -29,22 +43,23 @@ class Cut:
     """Sets by their old names.
 
     `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
-    rows are, the local one first: one set, or local and remote edges. `remote` are the ghosts, and
-    the edges that lead from them.
+    rows are, the local one first: one set, or local edges and the remote ones of each chunk.
+    `chunk` has the ghosts, and the edges that lead from them, with the number of their chunk.
     """
 
     ranks: str
     peers: str
     nodes: dict[str, Nodes] = field(default_factory=dict[str, Nodes])
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    remote: set[str] = field(default_factory=set[str])
+    chunk: dict[str, int] = field(default_factory=dict[str, int])
     types: dict[str, SetType] = field(default_factory=dict[str, SetType])
 
     # ------------------------------------------------------------ arguments
 
     @staticmethod
-    def of(env: SetEnv, arguments: Iterable[SetType], cut: Iterable[str]) -> Cut:
-        """The sets of a function's arguments, in an order in which maps lead back.
+    def of(env: SetEnv, arguments: Iterable[SetType], cut: Iterable[str], chunks: int = 1) -> Cut:
+        """The sets of a function's arguments, in an order in which maps lead back; the rows that
+        cross do so in so many chunks.
 
         Raises:
             PassFailedException: a set has maps into cut sets in a way that is not known here.
@@ -55,19 +70,23 @@ class Cut:
         made.types[made.peers] = SetType.get(made.peers)
         made.types[made.ranks] = SetType.get(made.ranks, {PEER: Map(made.peers, ("mono",))})
         for name in cut:
-            made.add_nodes(env, name)
+            made.add_nodes(env, name, chunks)
         for t in arguments:
             if t.label not in made.nodes:
                 made.add_argument(env, t)
         return made
 
-    def add_nodes(self, env: SetEnv, name: str) -> None:
+    def add_nodes(self, env: SetEnv, name: str, chunks: int) -> None:
         if name in self.nodes:
             return
-        own, sent, ghost = (env.fresh(f"{name}_{k}") for k in ("own", "sent", "ghost"))
-        self.nodes[name] = Nodes(own, sent, ghost)
+        own = env.fresh(f"{name}_own")
+        sent, ghost = (
+            tuple(env.fresh(f"{name}_{_of_chunk(kind, i)}") for i in range(chunks))
+            for kind in ("sent", "ghost")
+        )
+        self.nodes[name] = nodes = Nodes(own, sent, ghost)
         self.parts[name] = (own,)
-        self.remote.add(ghost)
+        self.chunk |= {ghost: i for i, ghost in enumerate(nodes.ghost)}
         old = env.info(name).maps
         if taken := [k for k in old if k in (RANK, PEER)]:
             raise PassFailedException(f"partition: {name} has a map {taken[0]}: name it otherwise")
@@ -75,8 +94,9 @@ class Cut:
         mine, at = {RANK: Map(self.ranks)}, {RANK: Map(self.ranks), PEER: Map(self.peers)}
         self.types[own] = SetType.get(own, kept | mine)
         eqs = [(f"{OWNER}.{RANK}", RANK)]
-        self.types[sent] = SetType.get(sent, {OWNER: Map(own)} | at, eqs=eqs)
-        self.types[ghost] = SetType.get(ghost, kept | at)
+        for _, sent, ghost in nodes.crossings:
+            self.types[sent] = SetType.get(sent, {OWNER: Map(own)} | at, eqs=eqs)
+            self.types[ghost] = SetType.get(ghost, kept | at)
 
     def add_argument(self, env: SetEnv, t: SetType) -> None:
         """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
@@ -85,10 +105,12 @@ class Cut:
             self.parts[t.label] = (t.label,)
             self.types[t.label] = t
         elif len(into) == 1:
-            self._add_part(env, t, t.label, {into[0]: False}, into[0])
+            self._add_part(env, t, t.label, {into[0]: None}, into[0])
         elif set(into) == {"src", "dst"}:
-            self._add_part(env, t, f"{t.label}_local", {"src": False, "dst": False}, "dst")
-            self._add_part(env, t, f"{t.label}_remote", {"src": True, "dst": False}, "dst")
+            self._add_part(env, t, f"{t.label}_local", {"src": None, "dst": None}, "dst")
+            for chunk in range(len(self.nodes[t.map_dict()["src"].codomain].ghost)):
+                name = f"{t.label}_{_of_chunk('remote', chunk)}"
+                self._add_part(env, t, name, {"src": chunk, "dst": None}, "dst")
         else:
             raise PassFailedException(
                 f"partition: the maps {', '.join(into)} of {t.label} lead to cut sets: one may, or "
@@ -96,34 +118,49 @@ class Cut:
             )
 
     def _add_part(
-        self, env: SetEnv, t: SetType, hint: str, far: dict[str, bool], home: str
+        self, env: SetEnv, t: SetType, hint: str, far: dict[str, int | None], home: str
     ) -> None:
-        """One part of a set: `far` are its maps into cut sets, and whether they lead to ghosts."""
+        """One part of a set: `far` are its maps into cut sets, and to which chunk of ghosts they
+        lead; None where to owned rows."""
         name = hint if hint == t.label else env.fresh(hint)
         maps: dict[str, Map] = {}
         for k, m in t.map_dict().items():
-            ends = self.nodes[m.codomain] if k in far else None
-            end = m.codomain if ends is None else ends.ghost if far[k] else ends.own
+            end = m.codomain
+            if k in far:
+                nodes, chunk = self.nodes[end], far[k]
+                end = nodes.own if chunk is None else nodes.ghost[chunk]
             maps[k] = Map(end, _here(m).flags)
         eqs = [(f"{k}.{RANK}", f"{home}.{RANK}") for k in far if k != home]
-        local = [] if any(far.values()) else list(t.equations)
+        chunks = [c for c in far.values() if c is not None]
+        local = [] if chunks else list(t.equations)
         self.parts[t.label] = (*self.parts.get(t.label, ()), name)
         self.types[name] = SetType.get(name, maps, (), [*local, *eqs], t.pair_keys)
-        if any(far.values()):
-            self.remote.add(name)
+        for chunk in chunks:
+            self.chunk[name] = chunk
 
     # ------------------------------------------------------------ questions
 
     def is_cut(self, name: str) -> bool:
         """Whether ranks have different rows of a set."""
         return self.parts[name] != (name,) or any(
-            m.codomain in {n for x in self.nodes.values() for n in x}
+            m.codomain in {n for x in self.nodes.values() for n in (x.own, *x.sent, *x.ghost)}
             for m in self.types[name].map_dict().values()
         )
 
-    def messages(self, ghost: str) -> Nodes | None:
-        """The sets of nodes whose ghosts a set is."""
-        return next((n for n in self.nodes.values() if n.ghost == ghost), None)
+    def messages(self, ghost: str) -> Crossing | None:
+        """The sets of the message by which the rows of a set of ghosts come."""
+        every = (c for n in self.nodes.values() for c in n.crossings)
+        return next((c for c in every if c.ghost == ghost), None)
+
+    def kind(self, part: str) -> str:
+        """What names of values say of the part that they are of: `local`, `remote`, or, of the
+        second chunk, `remote2`."""
+        chunk = self.chunk.get(part)
+        return "local" if chunk is None else _of_chunk("remote", chunk)
+
+
+def _of_chunk(kind: str, chunk: int) -> str:
+    return f"{kind}{chunk + 1}" if chunk else kind
 
 
 def _check_ends(arguments: Iterable[SetType], cut: Iterable[str]) -> None:

@@ -19,11 +19,12 @@ from gnnc.passes.inter.partition import PartitionPass
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.exchanges import Exchanges
+from gnnc.tests.session import one_in
 
 from ..meaning import changed
 from ..programs import PROGRAMS
 from ..random_programs import Drawer
-from ..ranked import APART, CUT, OPTIMIZED, Ranked
+from ..ranked import APART, CUT, IN_CHUNKS, OPTIMIZED, Ranked
 from ..small_programs import PROGRAMS as SMALL
 
 KINDS = ("sum", "mean", "max", "min", "mul")
@@ -86,14 +87,14 @@ def assert_same(
     seed: int,
     ranks: int,
     run_cut: Callable[[ModuleOp, Ranked, Sequence[Any]], Sequence[Any]] = together,
+    chunks: int = 1,
 ) -> None:
     """`whole` and `cut` are made of `plain`; `cut` is partitioned, and run by `run_cut`."""
     before, after, rng = function(whole), function(cut), np.random.default_rng(seed)
     named = dict(zip(names_of(before), random_arguments(before, rng), strict=True))
     sets = {n: x for n, x in named.items() if isinstance(x, SetVal)}
-    graph = Ranked(
-        function(plain), ranks, sets, {n: rng.integers(0, ranks, s.n) for n, s in sets.items()}
-    )
+    owner = {n: rng.integers(0, ranks, s.n) for n, s in sets.items()}
+    graph = Ranked(function(plain), ranks, sets, owner, chunks)
     plain_results = run(whole, before.sym_name.data, *named.values())
     wanted = dict(zip([n for n, _, _ in results(before)], plain_results, strict=True))
     got = run_cut(cut, graph, graph.arguments(after, named))
@@ -123,6 +124,15 @@ def names() -> list[str]:
 @pytest.mark.parametrize("name", names())
 def test_programs(name: str) -> None:
     check(parse_module(ALL[name]), 0)
+
+
+@pytest.mark.parametrize("name", one_in(3, names()))
+def test_rows_cross_in_chunks(name: str) -> None:
+    plain = parse_module(ALL[name])
+    cut, whole = changed(plain, *IN_CHUNKS), changed(plain, AutodiffPass())
+    assert_same(plain, plain, cut, 0, 3, chunks=3)
+    for_one = changed(cut, *OPTIMIZED, *APART)
+    assert_same(plain, whole, for_one, 0, 3, apart, chunks=3)
 
 
 @pytest.mark.long
