@@ -118,15 +118,18 @@ def compile_module(
     parts = (module_text(module), specification, target.name, found.target, own_hash())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     dumps = Dump.from_environment("training" if training else "inference")
-    known = cache.get_bytes(key) if not dumps else None
-    if known is None:
+
+    def made() -> bytes:
         with collector_paused():
-            artifact = run_pipeline(module, specification, target, dumps)
-        cache.put_bytes(key, artifact.encode())
+            return run_pipeline(module, specification, target, dumps).encode()
+
+    if dumps:
+        artifact = made()
+        cache.put_bytes(key, artifact)
     else:
-        artifact = known.decode()
+        artifact = cache.get_or_make(key, made)
     program = Program(
-        artifact,
+        artifact.decode(),
         march=options.march,
         sanitize=options.sanitize,
         profile=options.profile,

@@ -16,7 +16,7 @@ import os
 import stat
 import tempfile
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -132,8 +132,8 @@ def lookup(path: Path) -> bytes | None:
 
 @contextmanager
 def exclusive(path: Path) -> Generator[None]:
-    """One process at a time makes `path`, so that others wait for its result rather than repeat the
-    work.
+    """One process, and one thread of it, at a time makes `path`, so that others wait for its result
+    rather than repeat the work.
 
     256 lock files serve all entries; holding two at once is not allowed (it could deadlock).
     """
@@ -149,6 +149,18 @@ def get_bytes(key: str) -> bytes | None:
     text, never pickles.
     """
     return lookup(_artifact(key))
+
+
+def get_or_make(key: str, make: Callable[[], bytes]) -> bytes:
+    """The artifact stored under `key`, or what `make` gives, which is then stored: made once where
+    ranks, processes or threads of one, ask for it at the same time. `make` must not come here."""
+    path = _artifact(key)
+    if (known := lookup(path)) is None:
+        with exclusive(path):
+            if (known := lookup(path)) is None:
+                known = make()
+                publish(path, known)
+    return known
 
 
 def put_bytes(key: str, data: bytes) -> None:
