@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from .board import Note
 from .diagnosis import diagnose
 
-EAGER_SECONDS = 2e-4
-"""So long a rank asks without pausing: messages between cores take less."""
+EAGER_SECONDS = 5e-4
+"""So long a rank asks without pausing, but lets others run: messages between cores take less."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 2e-5, 1e-3
+PAUSE_SHARE = 1 / 16
+"""Of the time that a rank has waited: so much longer than needed it waits at most."""
 DIAGNOSE_SECONDS = 0.1
 """How often a rank that waits looks whether it does so in vain."""
 
@@ -54,13 +56,12 @@ class Pending(ABC):
         start = time.monotonic()
         while not self.poll():
             if time.monotonic() - start > EAGER_SECONDS:
-                self._wait_with_pauses()
+                self._wait_with_pauses(start)
                 break
             self.pause(0)
         self.note.working()
 
-    def _wait_with_pauses(self) -> None:
-        pause = SHORTEST_PAUSE
+    def _wait_with_pauses(self, start: float) -> None:
         left = -1
         looked = 0.0
         while not self.poll():
@@ -72,8 +73,8 @@ class Pending(ABC):
             elif now - looked > DIAGNOSE_SECONDS:
                 looked = now
                 self._diagnose()
-            self.pause(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            share = PAUSE_SHARE * (now - start)
+            self.pause(min(max(share, SHORTEST_PAUSE), LONGEST_PAUSE))
 
     def _diagnose(self) -> None:
         board = self.note.board
