@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.intra.bindings import OffsetsOp, SizeOp
 from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
-from ...dialects.intra.rows import SegmentOp, TraverseOp
+from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.steps import Step, phases, steps
 from ...dialects.signature import return_of
+from .ordering.beside import Beside
+from .ordering.light import part_of_readers, part_of_what_it_reads
+from .ordering.uses import Uses
 
 FIRST, NEEDED, OTHER, AWAITED, REDUCED = range(5)
 """What is done first of what can be done: starts of messages, what starts need, all else, and
@@ -52,19 +52,49 @@ def overlap(func: FuncOp) -> bool:
 
 def ordered(before: Sequence[Step]) -> list[Step]:
     """The steps in an order in which each finds what it found before."""
-    uses = [Uses(step, step.reads(), step.writes()) for step in before]
-    needs = [{i for i in range(j) if must_follow(uses[i], uses[j])} for j in range(len(uses))]
-    rank, beside = ranks(before, needs), Beside(before, needs)
-    left = dict(enumerate(needs))
-    out: list[Step] = []
-    while left:
-        ready = [j for j, missing in left.items() if not missing & left.keys()]
-        chosen = min(ready, key=lambda j: (rank[j], j))
-        together = [k for k in ready if k == chosen or joins(before[chosen], before[k])]
-        for j in (*together, *beside.chosen(chosen, left.keys() - {*together})):
-            del left[j]
-            out.append(before[j])
-    return out
+    order = _Order(Uses(before))
+    while order.left:
+        order.go_on()
+    return [before[j] for j in order.out]
+
+
+class _Order:
+    """The numbers of steps in their new order, and of those that are left."""
+
+    def __init__(self, uses: Uses) -> None:
+        self.uses, self.rank, self.beside = uses, ranks(uses), Beside(uses)
+        self.waiting = part_of_readers(uses)
+        self.left, self.out = set(range(len(uses.steps))), list[int]()
+        self.since = 0
+        """Where the nests behind the last exchange begin."""
+
+    def go_on(self) -> None:
+        """Does what is wanted first, and what goes with it."""
+        steps, ready = self.uses.steps, self._ready()
+        chosen = min(ready, key=lambda j: (self.rank[j], j))
+        for j in ready:
+            if j == chosen or joins(steps[chosen], steps[j]):
+                self._do(j)
+        for j in self.beside.chosen(chosen, self.left):
+            self._do(j)
+        while more := [j for j in self._ready() if self._goes_with_the_last(j)]:
+            self._do(more[0])
+
+    def _ready(self) -> list[int]:
+        """What can be done, with those that become part of it."""
+        others = self.left - self.waiting
+        return [j for j in sorted(others) if not self.uses.behind[j] & others]
+
+    def _goes_with_the_last(self, j: int) -> bool:
+        return part_of_what_it_reads(self.uses, j, self.out[self.since :])
+
+    def _do(self, j: int) -> None:
+        if j in self.left:
+            missing = self.uses.behind[j] & self.waiting & self.left
+            self.out += sorted({j, *missing})
+            self.left -= {j, *missing}
+            if not isinstance(self.uses.steps[j], TraverseOp):
+                self.since = len(self.out)
 
 
 def joins(one: Step, other: Step) -> bool:
@@ -74,100 +104,18 @@ def joins(one: Step, other: Step) -> bool:
     )
 
 
-class Uses(NamedTuple):
-    """A step and its buffers."""
-
-    step: Step
-    reads: set[SSAValue]
-    writes: set[SSAValue]
-
-
-def must_follow(first: Uses, then: Uses) -> bool:
-    """Whether a step has to stay behind an earlier one: one of them writes what the other uses, or
-    a message of a plan waits for that before it."""
-    if first.writes & then.reads or first.writes & then.writes or first.reads & then.writes:
-        return True
-    if not isinstance(first.step, MoveStartOp | MoveWaitOp):
-        return False
-    return isinstance(then.step, MoveStartOp | MoveWaitOp) and first.step.plan == then.step.plan
-
-
-def ranks(before: Sequence[Step], needs: Sequence[set[int]]) -> list[int]:
+def ranks(uses: Uses) -> list[int]:
     """How early each step is wanted."""
     waits = ((MoveWaitOp, AWAITED), (AllReduceOp, REDUCED))
-    out = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in before]
-    for j in reversed(range(len(before))):
-        if isinstance(before[j], MoveStartOp):
+    out = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in uses.steps]
+    for j in reversed(range(len(out))):
+        if isinstance(uses.steps[j], MoveStartOp):
             out[j] = FIRST
         if out[j] in (FIRST, NEEDED):
-            for i in needs[j]:
+            for i in uses.needs[j]:
                 if out[i] == OTHER:
                     out[i] = NEEDED
     return out
-
-
-class Beside:
-    """Sums that cost little beside others: for the same groups, of what follows from the same
-    values. Apart, rows would be read, and what follows from them computed, twice."""
-
-    def __init__(self, before: Sequence[Step], needs: Sequence[set[int]]) -> None:
-        self.behind = closed(needs)
-        self.groups = [groups(step) for step in before]
-        self.work = [rows_for(j, before, needs) for j in range(len(before))]
-        self.reads = [inputs([before[k] for k in (j, *w)]) for j, w in enumerate(self.work)]
-
-    def chosen(self, i: int, left: set[int]) -> list[int]:
-        """What is done next to a step, of those that are left, in order."""
-        out: set[int] = set()
-        for j in sorted(left) if self.groups[i] else ():
-            missing = (self.behind[j] & left) - out
-            follows = self.reads[j] <= self.reads[i] and missing <= self.work[j]
-            if follows and self.groups[i] & self.groups[j]:
-                out |= {j, *missing}
-        return sorted(out)
-
-
-def closed(needs: Sequence[set[int]]) -> list[set[int]]:
-    """All that must come before each step."""
-    out: list[set[int]] = []
-    for direct in needs:
-        out.append(direct.union(*(out[i] for i in direct)))
-    return out
-
-
-def inputs(together: Sequence[Step]) -> set[SSAValue]:
-    """What steps read that none of them computes."""
-    every = set[SSAValue]().union(*(s.reads() for s in together))
-    return every.difference(*(s.writes() for s in together))
-
-
-def groups(step: Step) -> set[tuple[object, object]]:
-    """The groups whose rows a nest sums up: their domain, and what they agree on."""
-    if not isinstance(step, TraverseOp):
-        return set()
-    made = (op.offsets.owner for op in step.body.block.ops if isinstance(op, SegmentOp))
-    return {(op.domain, op.along) for op in made if isinstance(op, OffsetsOp)}
-
-
-def rows_for(j: int, before: Sequence[Step], needs: Sequence[set[int]]) -> set[int]:
-    """The nests that compute, row by row, what a nest sums up in groups."""
-    domains = {domain for domain, _ in groups(before[j])}
-    found: set[int] = set()
-    todo = [j]
-    while todo:
-        k = todo.pop()
-        made = {i for i in needs[k] if before[i].writes() & before[k].reads()} - found
-        todo += [i for i in made if domain_of(before[i]) in domains]
-        found |= {*todo}
-    return found
-
-
-def domain_of(step: Step) -> object:
-    """The rows that a nest computes one by one; None for one with loops over groups."""
-    if not isinstance(step, TraverseOp) or groups(step):
-        return None
-    size = step.size.owner
-    return size.domain if isinstance(size, SizeOp) else None
 
 
 def join_reductions(order: Sequence[Step]) -> None:

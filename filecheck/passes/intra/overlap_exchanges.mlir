@@ -1,13 +1,13 @@
 // RUN: gnn-opt %s -p overlap-exchanges --split-input-file | filecheck %s
 
-// What is sent is computed first, what needs no message while it is under way.
+// What is sent is computed first, sums that need no message while it is under way, and what is light
+// right before it is read.
 // CHECK-LABEL: func.func @forward()
 // CHECK: intra.traverse %{{.*}} in %r
 // CHECK: intra.move_start %from, %to {plan = "halo"}
-// CHECK: intra.traverse %{{.*}} in %n
 // CHECK: intra.store %{{.*}}, %near
 // CHECK: intra.move_wait %to {plan = "halo"}
-// CHECK: intra.traverse %{{.*}} in %n
+// CHECK: intra.store %{{.*}}, %light
 // CHECK: intra.store %{{.*}}, %y
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?xf64>
@@ -16,13 +16,24 @@ func.func @forward() attributes {intra.phase} {
   %r = intra.size {domain = #intra.domain<R>} : index
   %owner = intra.index_map {domain = #intra.domain<R>, path = "owner"} : memref<?xi32>
   %far = intra.index_map {domain = #intra.domain<N>, path = "far"} : memref<?xi32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %source = intra.member_map {domain = #intra.domain<g>, along = ["dst"], path = "src"} : memref<?xi32>
+  %light = intra.alloc {domain = #intra.domain<N>} : memref<?xf64>
   %near = intra.alloc {domain = #intra.domain<N>} : memref<?xf64>
   %from = intra.alloc {domain = #intra.domain<R>} : memref<?xf64>
   %to = intra.alloc {domain = #intra.domain<H>} : memref<?xf64>
   intra.traverse %i in %n {
     %v = intra.load %x[%i] : f64
     %w = intra.apply %v {fn = "exp"} : f64
-    intra.store %w, %near[%i]
+    intra.store %w, %light[%i]
+  }
+  intra.traverse %i in %n {
+    %v = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %source[%p] : index
+      %w = intra.load %x[%j] : f64
+      intra.yield %w
+    } : f64
+    intra.store %v, %near[%i]
   }
   intra.traverse %i in %r {
     %j = intra.lookup %owner[%i] : index
@@ -35,8 +46,10 @@ func.func @forward() attributes {intra.phase} {
     %j = intra.lookup %far[%i] : index
     %v = intra.load %to[%j] : f64
     %w = intra.load %near[%i] : f64
+    %u = intra.load %light[%i] : f64
     %z = intra.apply %v, %w {fn = "add"} : f64
-    intra.store %z, %y[%i]
+    %a = intra.apply %z, %u {fn = "add"} : f64
+    intra.store %a, %y[%i]
   }
   func.return
 }
