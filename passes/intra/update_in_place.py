@@ -3,7 +3,8 @@
 An update (a new parameter, the running mean of a normalisation) is a result that the caller copies
 into the argument. Where the nest that computes it reads of the argument its own row only, and
 nobody reads the argument after that, the row is stored over the old one: no second buffer, and
-nothing to copy.
+nothing to copy. A temporary that a nest is the last to read, its own rows only, lies in the buffer
+that the nest writes: the sum over local edges in that over all.
 
 Before: `%o = intra.output {buffer = "new_w"}`. After, stored to as well as read: `%w = intra.input
 {buffer = "w", gives = "new_w"}`.
@@ -12,33 +13,22 @@ Before: `%o = intra.output {buffer = "new_w"}`. After, stored to as well as read
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from ...dialects.attributes import UPDATES
-from ...dialects.intra.bindings import InputOp, OutputOp, ViewOp, root
-from ...dialects.intra.rows import (
-    ApplyOp,
-    DotOp,
-    LoadOp,
-    MatmulOp,
-    OuterOp,
-    SegmentOp,
-    StoreOp,
-    TotalOp,
-    TraverseOp,
-)
-from ...dialects.intra.shapes import ShapeOp
-from ...dialects.intra.steps import steps
+from ...dialects.intra.bindings import AllocOp, InputOp, OutputOp
+from ...dialects.intra.rows import TraverseOp
+from ...dialects.intra.steps import Step, phases, steps
 from ...dialects.intra.syntax import FLOATS, buffer_dims, element
+from .own_rows import reads_before_writing
 
 
 def updates(func: FuncOp) -> list[tuple[OutputOp, InputOp]]:
@@ -74,49 +64,7 @@ def may_share(func: FuncOp, out: OutputOp, argument: InputOp) -> bool:
         order.index(s) > order.index(writer) for s in readers
     ):
         return False
-    return writer not in readers or reads_before_writing(writer, out, argument)
-
-
-def reads_before_writing(nest: TraverseOp, out: OutputOp, argument: InputOp) -> bool:
-    """Whether every row of `argument` is read by its own iteration, before the new row is stored:
-    in one stage (passes/intra/cut_stages.py), whose ops run in their order, but for large dots,
-    which write where their result is to lie."""
-    if any(isinstance(op, DotOp | MatmulOp | OuterOp | SegmentOp) for op in nest.walk()):
-        return False
-    ops = list(nest.body.block.ops)
-    stores = [op for op in ops if isinstance(op, StoreOp) and root(op.buffer) is out.result]
-    if len(stores) != 1 or stores[0].row is not nest.row:
-        return False
-    (store,) = stores
-    loads = [op for op in ops if isinstance(op, LoadOp) and root(op.buffer) is argument.result]
-    if any(
-        op.row is not nest.row or op.otherwise is not None or way(op.buffer) != way(store.buffer)
-        for op in loads
-    ):
-        return False
-    last = ops.index(store)
-    return all(ops.index(op) <= last for load in loads for op in users(load))
-
-
-def way(buffer: SSAValue) -> list[tuple[Attribute, object]]:
-    """The views between a buffer and what it is a view of."""
-    found: list[tuple[Attribute, object]] = []
-    while isinstance(view := buffer.owner, ViewOp):
-        found.append((buffer.type, dict(view.properties)))
-        buffer = view.buffer
-    return found
-
-
-def users(op: Operation) -> Iterable[Operation]:
-    """What reads the result of an op, through other shapes of it, which are no copies, and through
-    products, whose factors a total may read when it adds them (codegen/openmp/row_values.py)."""
-    for use in op.results[0].uses:
-        user = use.operation
-        yield user
-        if isinstance(user, ShapeOp):
-            yield from users(user)
-        elif isinstance(user, ApplyOp) and user.fn.data == "mul":
-            yield from (u.operation for u in user.result.uses if isinstance(u.operation, TotalOp))
+    return writer not in readers or reads_before_writing(writer, out.result, argument.result)
 
 
 def share(out: OutputOp, argument: InputOp) -> None:
@@ -130,21 +78,73 @@ def share(out: OutputOp, argument: InputOp) -> None:
     Rewriter.replace_op(out, [], [argument.result])
 
 
+Temporary = AllocOp | OutputOp
+
+
+def join_temporaries(func: FuncOp) -> None:
+    """Writes over temporaries that die where another buffer is first written."""
+    order = steps(func)
+    for k, nest in enumerate(order):
+        if isinstance(nest, TraverseOp):
+            for old in dying(order, k):
+                for new in (b.owner for b in nest.writes()):
+                    if isinstance(new, Temporary) and may_lie_in(order, k, old, new):
+                        lay(old, new)
+                        break
+
+
+def dying(order: Sequence[Step], k: int) -> list[AllocOp]:
+    """The temporaries that the step `k` is the last to read, and that nests alone write."""
+    found: list[AllocOp] = []
+    for b in order[k].reads() - order[k].writes():
+        writers = [s for s in order if b in s.writes()]
+        later = any(b in s.reads() | s.writes() for s in order[k + 1 :])
+        if isinstance(b.owner, AllocOp) and not later:
+            if all(isinstance(s, TraverseOp) for s in writers):
+                found.append(b.owner)
+    return found
+
+
+def may_lie_in(order: Sequence[Step], k: int, old: AllocOp, new: Temporary) -> bool:
+    """Whether `new`, which the nest `k` writes, may be where `old` is until then."""
+    if (old.result.type, old.domain) != (new.result.type, new.domain):
+        return False
+    if element(new.result.type) not in FLOATS:
+        return False
+    nest = order[k]
+    assert isinstance(nest, TraverseOp)
+    if new.result in nest.reads() or any(new.result in s.reads() | s.writes() for s in order[:k]):
+        return False
+    return reads_before_writing(nest, new.result, old.result)
+
+
+def lay(old: AllocOp, new: Temporary) -> None:
+    """Lets `new` be where `old` is."""
+    assert old.parent is not None
+    ops = list(old.parent.ops)
+    if ops.index(old) < ops.index(new):  # views of the old one may stand between the two
+        new.detach()
+        old.parent.insert_op_before(new, old)
+    Rewriter.replace_op(old, [], [new.result])
+
+
 @dataclass(frozen=True)
 class UpdateInPlacePass(ModulePass):
-    """Writes updates of arguments over the arguments where nobody can tell."""
+    """Writes updates of arguments, and what is made of temporaries that die, over these."""
 
     name = "update-in-place"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        phases = [f for f in op.body.block.ops if isinstance(f, FuncOp)]
-        for i, func in enumerate(phases):
+        funcs = [f for f in op.body.block.ops if isinstance(f, FuncOp)]
+        for i, func in enumerate(funcs):
             later = {
-                o.buffer.data for f in phases[i + 1 :] for o in f.walk() if isinstance(o, InputOp)
+                o.buffer.data for f in funcs[i + 1 :] for o in f.walk() if isinstance(o, InputOp)
             }
             for out, argument in updates(func):
                 # a later phase's new value is a saved tensor, which must not be the caller's own
                 apart = {argument.buffer.data, out.buffer.data}
                 if not apart & later and may_share(func, out, argument):
                     share(out, argument)
+        for func in phases(op):
+            join_temporaries(func)
         CommonSubexpressionElimination().apply(ctx, op)  # views of the two are one

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ....dialects.intra.bindings import MembersOp, SizeOp, root
+from ....dialects.intra.bindings import InputOp, MembersOp, SizeOp, root
 from ....dialects.intra.rows import (
     ApplyOp,
     BroadcastOp,
@@ -158,14 +158,17 @@ def replays(nest: TraverseOp, limits: Nests) -> bool:
 
 
 def expands(nest: TraverseOp, limits: Nests) -> bool:
-    """Whether a nest scales rows that it gathers: its wide rows are those of a smaller buffer, and
-    one multiplication does it. Reading these again costs less than a buffer of copies.
+    """Whether a nest scales rows that it gathers, or those of an argument: its wide rows are those
+    of a buffer that is smaller or stays, and one multiplication does it. Reading these again costs
+    less than a buffer of copies.
     """
     body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
     wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > limits.narrow]
     work = [op for op in body if not isinstance(op, MOVES)]
-    gathers = bool(wide) and all(op.row is not nest.row for op in wide)
-    return gathers and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
+    there = bool(wide) and all(
+        op.row is not nest.row or isinstance(root(op.buffer).owner, InputOp) for op in wide
+    )
+    return there and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
 
 
 def multiplies_out(nest: TraverseOp) -> bool:
