@@ -4,6 +4,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +185,29 @@ def test_artifacts(cache_root: Path):
     assert cache.get_bytes("program 1") == b'{"steps": []}'
     assert cache.get_bytes("program 2") == b""
     assert cache.get_bytes("program 3") is None
+
+
+def test_artifacts_are_made_once(cache_root: Path):
+    """Though threads ask at the same time, and again where it failed."""
+    made: list[int] = []
+
+    def make() -> bytes:
+        made.append(1)
+        time.sleep(0.05)
+        if len(made) == 1:
+            raise ValueError("not yet")
+        return b"program"
+
+    def ask() -> bytes | None:
+        try:
+            return cache.get_or_make("program 4", make)
+        except ValueError:
+            return None
+
+    with ThreadPoolExecutor(4) as threads:
+        found = [f.result() for f in [threads.submit(ask) for _ in range(4)]]
+    assert sorted(found, key=bool) == [None, *[b"program"] * 3]
+    assert len(made) == 2
 
 
 def test_damaged_artifact_counts_as_absent(cache_root: Path):

@@ -204,3 +204,71 @@ func.func @backward() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// A temporary lies in what is written by the nest that is the last to read it, number by number.
+// CHECK-LABEL: func.func @temporary
+// CHECK-NOT: intra.alloc
+// CHECK: intra.store %{{.*}}, %y
+// CHECK: intra.load %y
+// CHECK: intra.store %{{.*}}, %y
+func.func @temporary() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x4xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x4xf32>
+  %near = intra.alloc {domain = #intra.domain<N>} : memref<?x4xf32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %source = intra.member_map {domain = #intra.domain<g>, along = ["dst"], path = "src"} : memref<?xi32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<4xf32>
+    %b = intra.apply %a {fn = "neg"} : vector<4xf32>
+    intra.store %b, %near[%i]
+  }
+  intra.traverse %i in %n {
+    %s = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %source[%p] : index
+      %a = intra.load %x[%j] : vector<4xf32>
+      intra.yield %a
+    } : vector<4xf32>
+    %b = intra.load %near[%i] : vector<4xf32>
+    %c = intra.apply %s, %b {fn = "add"} : vector<4xf32>
+    intra.store %c, %y[%i]
+  }
+  func.return
+}
+
+// -----
+
+// What a product or another row reads of it is needed as a whole.
+// CHECK-LABEL: func.func @needed
+// CHECK: %near = intra.alloc
+// CHECK: %far = intra.alloc
+func.func @needed() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x4xf32>
+  %z = intra.output {buffer = "z", domain = #intra.domain<N>} : memref<?x4xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x4xf32>
+  %w = intra.input {buffer = "w"} : memref<?x4x4xf32>
+  %near = intra.alloc {domain = #intra.domain<N>} : memref<?x4xf32>
+  %far = intra.alloc {domain = #intra.domain<N>} : memref<?x4xf32>
+  %m = intra.index_map {domain = #intra.domain<N>, path = "next"} : memref<?xi32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<4xf32>
+    %b = intra.apply %a {fn = "neg"} : vector<4xf32>
+    intra.store %b, %near[%i]
+    intra.store %b, %far[%i]
+  }
+  intra.traverse %i in %n {
+    %a = intra.load %near[%i] : vector<4xf32>
+    %b = intra.matmul %a, %w {spec = "k,fk->f"} : vector<4xf32>
+    intra.store %b, %y[%i]
+  }
+  intra.traverse %i in %n {
+    %j = intra.lookup %m[%i] : index
+    %a = intra.load %far[%j] : vector<4xf32>
+    %b = intra.apply %a {fn = "neg"} : vector<4xf32>
+    intra.store %b, %z[%i]
+  }
+  func.return
+}

@@ -39,7 +39,7 @@ def test_models_train_as_on_one_rank(monkeypatch: Any, name: str) -> None:
 
 
 @LONG
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize(("make", "tolerance"), [(sgd, 1e-11), (adam, 1e-9)])
 def test_twenty_steps_on_more_ranks(
