@@ -86,11 +86,15 @@ class _Order:
         return [j for j in sorted(others) if not self.uses.behind[j] & others]
 
     def _goes_with_the_last(self, j: int) -> bool:
-        return part_of_what_it_reads(self.uses, j, self.out[self.since :])
+        return part_of_what_it_reads(self.uses, j, self._missing(j), self.out[self.since :])
+
+    def _missing(self, j: int) -> set[int]:
+        """What becomes part of a step that can be done."""
+        return self.uses.behind[j] & self.waiting & self.left
 
     def _do(self, j: int) -> None:
         if j in self.left:
-            missing = self.uses.behind[j] & self.waiting & self.left
+            missing = self._missing(j)
             self.out += sorted({j, *missing})
             self.left -= {j, *missing}
             if not isinstance(self.uses.steps[j], TraverseOp):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from xdsl.ir import SSAValue
 
 from ....dialects.intra.bindings import AllocOp, NamedBuffer
 from ....dialects.intra.rows import TotalOp
-from ....dialects.intra.syntax import row_bytes
+from ....dialects.intra.syntax import buffer_dims, element, element_bytes
 from .uses import Uses
 
 
@@ -30,10 +31,12 @@ def _is_part_of_readers(uses: Uses, i: int) -> bool:
     return bytes_of_rows(uses.reads[i] - anyway) <= bytes_of_rows(uses.writes[i])
 
 
-def part_of_what_it_reads(uses: Uses, i: int, done: Iterable[int]) -> bool:
-    """Whether a nest goes with those just done: row by row over what one of them computed."""
+def part_of_what_it_reads(uses: Uses, i: int, missing: Iterable[int], done: Iterable[int]) -> bool:
+    """Whether a nest goes with those just done: row by row over what one of them computed, or what
+    follows from that by those that are `missing`."""
+    read = uses.reads[i] | uses.read_by(missing)
     return uses.goes_row_by_row(i) and any(
-        uses.reads[i] & uses.writes[j] and uses.over_the_same_rows(i, j) for j in done
+        read & uses.writes[j] and uses.over_the_same_rows(i, j) for j in done
     )
 
 
@@ -44,4 +47,4 @@ def _has_totals(uses: Uses, i: int) -> bool:
 def bytes_of_rows(buffers: Iterable[SSAValue]) -> int:
     """Those of one row of each buffer that has rows."""
     rows = (b for b in buffers if isinstance(b.owner, AllocOp | NamedBuffer) and b.owner.domain)
-    return sum(map(row_bytes, rows))
+    return sum(element_bytes(element(b.type)) * math.prod(buffer_dims(b)) for b in rows)
