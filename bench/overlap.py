@@ -18,10 +18,10 @@ TURNS = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--nodes", type=int, default=100_000)
-    parser.add_argument("--edges", type=int, default=1_000_000)
-    parser.add_argument("--across", type=float, default=0.2, help="share of edges between ranks")
-    parser.add_argument("--chunks", type=int, default=1, help="of the rows of a message")
+    parser.add_argument("--nodes", type=int, default=50_000)
+    parser.add_argument("--edges", type=int, default=2_000_000)
+    parser.add_argument("--across", type=float, default=0.1, help="share of edges between ranks")
+    parser.add_argument("--chunks", type=int, default=4, help="of the rows of a message")
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--hidden", type=int, default=32, help="features between layers")
     parser.add_argument("--classes", type=int, default=16)
