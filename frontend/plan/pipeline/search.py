@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from ....runtime.ranks.communicator import Communicator
 from .launches import Launch
@@ -104,8 +104,9 @@ class _Process:
 
 def _expected_improvement(above: Floats, deviation: Floats) -> Floats:
     """Of normal variables whose means are so far below the best."""
-    u = above / deviation
-    return above * ndtr(u) + deviation * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
+    u, normal = above / deviation, NormalDist()
+    below = np.array([normal.cdf(x) for x in u])
+    return above * below + deviation * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
 
 
 def every() -> Sequence[Launch]:
