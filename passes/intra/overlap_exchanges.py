@@ -83,7 +83,7 @@ class _Order:
     def _ready(self) -> list[int]:
         """What can be done, with those that become part of it."""
         others = self.left - self.waiting
-        return [j for j in sorted(others) if not self.uses.behind[j] & others]
+        return [j for j in sorted(others) if self.uses.behind[j].isdisjoint(others)]
 
     def _goes_with_the_last(self, j: int) -> bool:
         return part_of_what_it_reads(self.uses, j, self._missing(j), self.out[self.since :])

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
@@ -86,23 +87,23 @@ def join_temporaries(func: FuncOp) -> None:
     order = steps(func)
     for k, nest in enumerate(order):
         if isinstance(nest, TraverseOp):
-            for old in dying(order, k):
-                for new in (b.owner for b in nest.writes()):
-                    if isinstance(new, Temporary) and may_lie_in(order, k, old, new):
+            # in the order of the text, not of a set: all ranks, and all runs, join the same
+            buffers = [op for op in func.body.block.ops if isinstance(op, Temporary)]
+            written = [op for op in buffers if op.result in nest.writes()]
+            for old in buffers:
+                if isinstance(old, AllocOp) and dies(order, k, old.result):
+                    new = next((x for x in written if may_lie_in(order, k, old, x)), None)
+                    if new is not None:
                         lay(old, new)
-                        break
 
 
-def dying(order: Sequence[Step], k: int) -> list[AllocOp]:
-    """The temporaries that the step `k` is the last to read, and that nests alone write."""
-    found: list[AllocOp] = []
-    for b in order[k].reads() - order[k].writes():
-        writers = [s for s in order if b in s.writes()]
-        later = any(b in s.reads() | s.writes() for s in order[k + 1 :])
-        if isinstance(b.owner, AllocOp) and not later:
-            if all(isinstance(s, TraverseOp) for s in writers):
-                found.append(b.owner)
-    return found
+def dies(order: Sequence[Step], k: int, buffer: SSAValue) -> bool:
+    """Whether the step `k` is the last to use a buffer, which it reads and nests alone write."""
+    if buffer not in order[k].reads() or buffer in order[k].writes():
+        return False
+    if any(buffer in s.reads() | s.writes() for s in order[k + 1 :]):
+        return False
+    return all(isinstance(s, TraverseOp) for s in order if buffer in s.writes())
 
 
 def may_lie_in(order: Sequence[Step], k: int, old: AllocOp, new: Temporary) -> bool:

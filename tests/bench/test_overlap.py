@@ -17,7 +17,7 @@ def arguments(*args: str) -> argparse.Namespace:
 def test_two_ranks_train_with_a_link() -> None:
     """On a link on which messages take as long as the work, by what a rank sends in a step."""
     few = ["--nodes", "200", "--edges", "900", "--features", "3", "--hidden", "6", "--classes", "2"]
-    args = arguments("--models", "sage", *few, "--shares", "1", "--steps", "1")
+    args = arguments("--models", "sage", *few, "--shares", "1", "--steps", "1", "--chunks", "2")
     (found,) = overlap.measure(args)
     assert found["halo"] > 0 and found["work_seconds"] > 0
     (point,) = found["points"]

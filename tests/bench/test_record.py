@@ -160,4 +160,4 @@ def test_plot_is_refused_before_anything_is_measured(capsys: pytest.CaptureFixtu
 
 
 def test_parts_that_draw():
-    assert [p.name for p in PARTS if p.draw is not None] == ["race", "scaling"]
+    assert [p.name for p in PARTS if p.draw is not None] == ["race", "scaling", "pipeline"]

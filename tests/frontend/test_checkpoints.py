@@ -66,7 +66,12 @@ def assert_same(a: Any, b: Any) -> None:
         assert a == b
 
 
-@pytest.mark.parametrize("mode", ["eager", "step", pytest.param("drop-in", marks=pytest.mark.long)])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    "mode", ["step", *(pytest.param(m, marks=LONG) for m in ("eager", "drop-in"))]
+)
 def test_killed_while_a_checkpoint_is_written(mode: str, tmp_path: Path):
     whole, broken = killed(mode, tmp_path, *MOMENTS)
     assert whole["starts"] == [0]

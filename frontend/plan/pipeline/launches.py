@@ -23,7 +23,7 @@ class Launch:
     """Neighbours a partition, pairs of partitions a warp, warps a block.
 
     Raises:
-        ValueError: one is below 1.
+        ValueError: one is no integer, or below 1.
     """
 
     ps: int = 1
@@ -32,8 +32,9 @@ class Launch:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            if (n := getattr(self, f.name)) < 1:
-                raise ValueError(f"{f.name}: {n}, and it is 1 at least")
+            n = getattr(self, f.name)
+            if not isinstance(n, int) or n < 1:
+                raise ValueError(f"{f.name}: {n!r}, and it is an integer, 1 at least")
 
     def numbers_of_warp(self, width: int) -> int:
         """How many numbers a warp sums up: those of 2 x `dist` partitions of `ps` rows."""

@@ -7,7 +7,8 @@ takes the numbers of its neighbours first, and its sum is written. Blocks go to 
 free in turn: they are done within their mean and the longest (Graham, SIAM J. Appl. Math. 1969),
 and no sooner than the link and the memory carry what all of them read.
 
-Not played: caches, what lanes do of rows that are no multiple of 32 wide, atomics, other kernels.
+Not played: caches, what lanes do of rows that are no multiple of 32 wide, atomics, other kernels,
+and that devices which read from one another share its link.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Task:
         depth: remote rows that a warp has under way.
 
     Raises:
-        ValueError: rows differ in number, or `width` or `depth` is below 1.
+        ValueError: rows differ in number, have no whole numbers of neighbours, or `width` or
+            `depth` is below 1.
     """
 
     local: Int64
@@ -59,6 +61,9 @@ class Task:
             raise ValueError(
                 f"remote: {len(self.remote)} rows, and {len(self.local)} have local neighbours"
             )
+        for name, degrees in (("local", self.local), ("remote", self.remote)):
+            if degrees.dtype.kind not in "iu" or degrees.min(initial=0) < 0:
+                raise ValueError(f"{name}: numbers of neighbours are integers of 0 or more")
         for name, n in (("width", self.width), ("depth", self.depth)):
             if n < 1:
                 raise ValueError(f"{name}: {n}, and it is 1 at least")
@@ -100,10 +105,10 @@ def _warps(task: Task, launch: Launch, device: Device, link: Link, way: Way, pla
     local, remote = partitions(task.local, ps), partitions(task.remote, ps)
     if way is Way.APART:
         empty = np.zeros(0, np.int64)
-        runs = [_paired(local, empty, launch.dist), _paired(empty, remote, launch.dist)]
+        runs = [paired(local, empty, launch.dist), paired(empty, remote, launch.dist)]
         near, far = (np.concatenate(x) for x in zip(*runs, strict=True))
     else:
-        near, far = _paired(local, remote, launch.dist)
+        near, far = paired(local, remote, launch.dist)
     active = min(len(near), places * launch.wpb)
     row = 4.0 * task.width
     each = max(device.latency / device.in_flight, row * active / device.bandwidth)
@@ -121,7 +126,7 @@ _SHARED_BANDWIDTH = 6.4e10
 """Bytes a second that a warp reads of shared memory."""
 
 
-def _paired(local: Int64, remote: Int64, dist: int) -> tuple[Int64, Int64]:
+def paired(local: Int64, remote: Int64, dist: int) -> tuple[Int64, Int64]:
     """The neighbours of the pairs of each warp, int64 [warps, dist]; 0 where there is none."""
     warps = -(-max(len(local), len(remote)) // dist)
     out = np.zeros((2, warps * dist), np.int64)

@@ -9,6 +9,7 @@ docs/decisions.md has how both do.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -29,6 +30,8 @@ LENGTH = 3.0
 """So many doublings of a number apart times say little about each other."""
 NOISE = 1e-4
 """The variance of a measurement, of that of all."""
+LEAST = 1e-9
+"""Seconds: without rows a launch takes none."""
 LEAST_SPREAD = 1e-3
 """Of the logarithms: launches that all take as long are no reason to divide by 0."""
 
@@ -62,7 +65,7 @@ def search(seconds: Callable[[Launch], float], launches: int = LAUNCHES) -> Trie
     """Tries launches, at most so many; `seconds` measures one, infinite where it does not fit.
 
     Raises:
-        ValueError: `launches` is below 1.
+        ValueError: `launches` is below 1, or what is measured is no time.
     """
     if launches < 1:
         raise ValueError(f"launches: {launches}, and one is needed at least")
@@ -71,7 +74,9 @@ def search(seconds: Callable[[Launch], float], launches: int = LAUNCHES) -> Trie
         launch = first.pop(0) if first else process.next(tries)
         if launch is None:
             break
-        tries.seconds[launch] = seconds(launch)
+        if not (found := seconds(launch)) >= 0:
+            raise ValueError(f"seconds: {found} for {launch}")
+        tries.seconds[launch] = found
     return tries
 
 
@@ -91,7 +96,7 @@ class _Process:
         done = [self.place[x] for x in tries.ranked()]
         if not left or not done:
             return self.launches[left[0]] if left else None
-        found = np.log([tries.seconds[self.launches[i]] for i in done])
+        found = np.log([max(tries.seconds[self.launches[i]], LEAST) for i in done])
         middle, spread = found.mean(), max(float(found.std()), LEAST_SPREAD)
         known = self.alike[np.ix_(done, done)] + NOISE * np.eye(len(done))
         between = self.alike[np.ix_(done, left)]
@@ -120,13 +125,17 @@ def every() -> Sequence[Launch]:
 
 
 def search_together(
-    ranks: Communicator, seconds: Callable[[Launch], float], launches: int = LAUNCHES
+    ranks: Communicator,
+    seconds: Callable[[Launch], float],
+    launches: int = LAUNCHES,
+    times: int = 3,
 ) -> Tries:
-    """The same on several ranks, each of which measures its own launch: what counts is the rank
-    that takes longest. Rank 0 says what is tried, and all have its tries in the end."""
+    """The same on several ranks, each of which measures its own launch so many `times`: what counts
+    is the median of the rank that takes longest. Rank 0 says what is tried, and all have its tries
+    in the end."""
 
     def of_all(launch: Launch) -> float:
-        mine = np.array([seconds(launch)])
+        mine = np.array([statistics.median(seconds(launch) for _ in range(times))])
         return float(ranks.all_reduce(mine, "max")[0])
 
     def told(launch: Launch) -> float:

@@ -23,8 +23,9 @@ def chunk_of(peer: Int64, chunks: int) -> Int64:
 
 def sort_edges(
     ends: Int64, numbers: Int64, local: int, owned: int, ghost_chunk: Int64, chunks: int
-) -> tuple[int, ...]:
-    """Puts remote edges in the order of their chunks, in place.
+) -> tuple[Int64, Int64, tuple[int, ...]]:
+    """Remote edges in the order of their chunks. With several these are new arrays: pages of files
+    that are mapped may be given back at any time, and what was written to them with them.
 
     Args:
         ends: int64 [2, edges], places among the `owned` nodes, and behind these among the ghosts.
@@ -34,14 +35,11 @@ def sort_edges(
         ghost_chunk: int64 [ghosts], the chunk of each.
 
     Returns:
-        Where the local edges end, and those of each chunk.
+        `ends`, `numbers`, and where the local edges end, and those of each chunk.
     """
     if chunks == 1:
-        return local, len(numbers)
+        return ends, numbers, (local, len(numbers))
     chunk = ghost_chunk[ends[0, local:] - owned]
-    order = np.argsort(chunk, kind="stable")
-    numbers[local:] = numbers[local:][order]
-    for end in ends:
-        end[local:] = end[local:][order]
+    order = np.concatenate([np.arange(local), local + np.argsort(chunk, kind="stable")])
     stops = local + np.cumsum(np.bincount(chunk, minlength=chunks))
-    return local, *stops.tolist()
+    return ends[:, order], numbers[order], (local, *stops.tolist())

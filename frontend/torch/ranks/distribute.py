@@ -41,8 +41,10 @@ def distribute(
     Args:
         model: the same on every rank.
         data: a `torch_geometric.data.Data` or `HeteroData` with `edge_index`; tensors with a row a
-            node or a row an edge are cut, others stay. Or a `gnnc.PartitionFolder`, of which each
-            rank reads its part alone: no rank has the whole graph.
+            node or a row an edge are cut, others stay. So are further edges over the same nodes,
+            `edge_label_index` with its `edge_label`, `neg_edge_index` and the like. Or a
+            `gnnc.PartitionFolder`, of which each rank reads its part alone: no rank has the whole
+            graph.
         owner: the rank of each node, int [nodes], of a `HeteroData` a dict with those of each type;
             by default the graph is cut for few rows that cross and equal work. A `PartitionFolder`
             says it itself.
@@ -53,7 +55,8 @@ def distribute(
 
     Returns:
         The model, and a `Data` or `HeteroData` of this rank with `n_id` and `e_id`, the numbers of
-        its nodes and edges in the whole graph (of their type), int64. Ends of edges are places
+        its nodes and edges in the whole graph (of their type), int64, and so `edge_label_id` where
+        there is an `edge_label_index`. Ends of edges are places
         among its nodes, those of nodes of other ranks count on from there.
 
     Raises:
@@ -75,8 +78,8 @@ def distribute(
     from ..compile import compile_target
 
     chosen, communicator = Options(**options), world()
-    if chunks < 1:
-        raise ValueError(f"chunks: {chunks}, and rows cross in one chunk at least")
+    if not isinstance(chunks, int) or chunks < 1:
+        raise ValueError(f"chunks: {chunks!r}, and rows cross in one chunk at least, an integer")
     same_code.check(communicator)
     communicator.agree("the number of chunks", str(chunks))
     if isinstance(data, PartitionFolder):
@@ -104,25 +107,26 @@ class Stores:
     def __init__(self, data: Any) -> None:
         self.data = data
         self.nodes: list[Any] = data.node_stores
-        self.edges: list[Any] = data.edge_stores
         self.keys = [s._key for s in self.nodes]
-        for s in self.edges:
+        for s in data.edge_stores:
             if s.get("edge_index") is None:
                 of = "" if s._key is None else f" for edges of type {s._key}"
                 raise ValueError(f"data has no edge_index{of}: there is nothing to cut")
+        self.edges = [(i, k) for i, s in enumerate(data.edge_stores) for k in index_keys(s)]
+        """The edges that are cut: the place of their store, and the name of their ends in it."""
         if not self.edges:
             raise ValueError("data has no edge_index: there is nothing to cut")
         self.counts = [int(s.num_nodes) for s in self.nodes]
-        self.types = [self._type(s) for s in self.edges]
+        self.types = [self._type(data.edge_stores[i], k) for i, k in self.edges]
 
-    def _type(self, store: Any) -> EdgesOfType:
+    def _type(self, store: Any, name: str) -> EdgesOfType:
         key = store._key
         source, target = (None, None) if key is None else (key[0], key[2])
         for end in (source, target):
             if end not in self.keys:
                 raise ValueError(f"data has edges of type {key} and no nodes of type {end!r}")
-        ends = store.edge_index.detach().cpu().numpy().astype(np.int64, copy=False)
-        return EdgesOfType(self.keys.index(source), self.keys.index(target), ends)
+        ends = store[name].detach().cpu().numpy().astype(np.int64, copy=False)
+        return EdgesOfType(self.keys.index(source), self.keys.index(target), ends, name)
 
     def owner_of_all(self, given: Any) -> Any:
         """What a user gives as owners, for the nodes of all types one after the other, or what is
@@ -195,12 +199,13 @@ def _data_of(stores: Stores, parts: TypedParts) -> tuple[Any, list[tuple[Tensor,
     """The rows of one rank of each tensor of a graph, and what compiled calls know of them."""
     out = copy.copy(stores.data)
     known: list[tuple[Tensor, CutTensor]] = []
-    for old, new, (part, ends) in zip(stores.edges, out.edge_stores, parts.edges, strict=True):
-        index = new.edge_index = index_of(ends)
-        new.e_id = torch.from_numpy(part.numbers)
-        known.append((index, CutTensor("index", part, (2, part.total))))
-        known.append((new.e_id, CutTensor("edges", part, (part.total,))))
-        for key in filter(old.is_edge_attr, _tensors(old)):
+    for (i, name), (part, ends) in zip(stores.edges, parts.edges, strict=True):
+        old, new = stores.data.edge_stores[i], out.edge_stores[i]
+        numbers = number_key(name)
+        new[name], new[numbers] = index_of(ends), torch.from_numpy(part.numbers)
+        known.append((new[name], CutTensor("index", part, (2, part.total))))
+        known.append((new[numbers], CutTensor("edges", part, (part.total,))))
+        for key in row_keys(old, name):
             new[key] = _rows(old, key, part.numbers)
             known.append((new[key], CutTensor("edges", part, tuple(old[key].shape))))
     for old, new, part in zip(stores.nodes, out.node_stores, parts.nodes, strict=True):
@@ -213,8 +218,37 @@ def _data_of(stores: Stores, parts: TypedParts) -> tuple[Any, list[tuple[Tensor,
 
 
 def _tensors(store: Any) -> list[str]:
-    """What may have rows."""
-    return [key for key, x in store.items() if isinstance(x, Tensor) and key != "edge_index"]
+    """What may have rows of nodes or of the edges of `edge_index`."""
+    others = index_keys(store)
+    taken = {*others, *(key.removesuffix("_index") for key in others)}
+    return [key for key, x in store.items() if isinstance(x, Tensor) and key not in taken]
+
+
+def index_keys(store: Any) -> list[str]:
+    """The names of ends of edges in a store of PyG: `edge_index`, and what link prediction adds,
+    `edge_label_index`, `neg_edge_index` and the like."""
+    more = [
+        key
+        for key, x in store.items()
+        if key != "edge_index" and key.endswith(("edge_index", "edge_label_index"))
+        if isinstance(x, Tensor) and x.dim() == 2 and len(x) == 2 and not x.is_floating_point()
+    ]
+    return ["edge_index", *more] if store.get("edge_index") is not None else []
+
+
+def number_key(index: str) -> str:
+    """The name of the numbers in the whole graph of edges whose ends have a name."""
+    return "e_id" if index == "edge_index" else f"{index.removesuffix('_index')}_id"
+
+
+def row_keys(store: Any, index: str) -> list[str]:
+    """The names of rows of edges whose ends have a name: of `edge_label_index` `edge_label`."""
+    if index == "edge_index":
+        return list(filter(store.is_edge_attr, _tensors(store)))
+    key = index.removesuffix("_index")
+    rows = store.get(key)
+    is_one = isinstance(rows, Tensor) and rows.dim() > 0 and len(rows) == store[index].shape[1]
+    return [key] if is_one else []
 
 
 def _rows(store: Any, key: str, chosen: NDArray[np.int64]) -> Tensor:

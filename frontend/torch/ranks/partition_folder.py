@@ -80,13 +80,13 @@ class PartitionFolder:
             shapes = {k: (tuple(r.x.shape), r.x.dtype) for k, r in (nodes | edges).items()}
             communicator.agree("the rows of nodes and edges", str(shapes))
             part = files.load_of(self.folder, manifest, communicator.rank)
-            own, links = of_one_type(part, manifest.edges, chunks)
+            own, links, ends = of_one_type(part, manifest.edges, chunks)
             known: Known = []
             data = Data(num_nodes=len(own.owned))
             for name, rows in nodes.items():
                 x = _chosen(rows, own.owned, (len(own.owned),))
                 data[name] = _noted(known, x, "nodes", own, tuple(rows.x.shape))
-            data.edge_index = _noted(known, index_of(part.ends), "index", links, (2, links.total))
+            data.edge_index = _noted(known, index_of(ends), "index", links, (2, links.total))
             for name, rows in edges.items():
                 x = _chosen(rows, links.numbers, links.stops)
                 data[name] = _noted(known, x, "edges", links, tuple(rows.x.shape))

@@ -24,11 +24,13 @@ Int64 = NDArray[np.int64]
 @dataclass(frozen=True)
 class EdgesOfType:
     """Edges from nodes of one type to those of another: their ends, int64 [2, edges], as numbers
-    among the nodes of the types `source` and `target`, places in the list of all."""
+    among the nodes of the types `source` and `target`, places in the list of all. `name` is what
+    errors say of them."""
 
     source: int
     target: int
     ends: Int64
+    name: str
 
 
 def together(nodes: Sequence[int], types: Sequence[EdgesOfType]) -> Edges:
@@ -42,7 +44,7 @@ def together(nodes: Sequence[int], types: Sequence[EdgesOfType]) -> Edges:
         for end, n in zip(t.ends, (nodes[t.source], nodes[t.target]), strict=True):
             if end.size and not 0 <= end.min() <= end.max() < n:
                 raise ValueError(
-                    f"edge_index: nodes are numbered 0 to {n - 1}, and it has "
+                    f"{t.name}: nodes are numbered 0 to {n - 1}, and it has "
                     f"{end.min()} to {end.max()}"
                 )
     if len(types) == 1 and len(nodes) == 1:
@@ -63,8 +65,8 @@ class TypedParts:
     ) -> None:
         self.part, self.chunks = part, chunks
         if len(nodes) == len(types) == 1:
-            nodes_of_all, edges = of_one_type(part, types[0].ends.shape[1], chunks)
-            self.nodes, self.edges = [nodes_of_all], [(edges, part.ends)]
+            nodes_of_all, edges, all_ends = of_one_type(part, types[0].ends.shape[1], chunks)
+            self.nodes, self.edges = [nodes_of_all], [(edges, all_ends)]
             return
         self.first = _starts(nodes)
         self.own = np.searchsorted(part.owned, self.first)
@@ -101,22 +103,23 @@ class TypedParts:
         dst = np.concatenate([part.ends[1, local], part.ends[1, remote]]) - self.own[t.target]
         all_ends = np.stack([np.concatenate(src), dst])
         first = int(local.stop - local.start)
-        stops = _in_chunks(source, all_ends, numbers, first)
+        all_ends, numbers, stops = _in_chunks(source, all_ends, numbers, first)
         return EdgePart(source, target, stops, numbers, int(high - low)), all_ends
 
 
-def of_one_type(part: Part, edges: int, chunks: int) -> tuple[NodePart, EdgePart]:
+def of_one_type(part: Part, edges: int, chunks: int) -> tuple[NodePart, EdgePart, Int64]:
     """The nodes and the edges of a part, of a graph without types and so many edges, whose rows
-    cross in `chunks`. With several of these the remote edges of the part are put in another order.
-    """
+    cross in `chunks`, and the ends of its edges, int64 [2, edges]."""
     ranks = np.arange(part.ranks)
     of, by = np.repeat(ranks, part.receive_counts), np.repeat(ranks, part.send_counts)
     nodes = NodePart(part.owned, part.ghosts, of, part.sent, by, part.nodes, chunks)
-    stops = _in_chunks(nodes, part.ends, part.numbers, part.local)
-    return nodes, EdgePart(nodes, nodes, stops, part.numbers, edges)
+    ends, numbers, stops = _in_chunks(nodes, part.ends, part.numbers, part.local)
+    return nodes, EdgePart(nodes, nodes, stops, numbers, edges), ends
 
 
-def _in_chunks(source: NodePart, ends: Int64, numbers: Int64, local: int) -> tuple[int, ...]:
+def _in_chunks(
+    source: NodePart, ends: Int64, numbers: Int64, local: int
+) -> tuple[Int64, Int64, tuple[int, ...]]:
     return sort_edges(ends, numbers, local, len(source.owned), source.ghost_chunk, source.chunks)
 
 

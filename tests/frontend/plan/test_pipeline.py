@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnc.frontend.plan.pipeline.launches import DEVICES, Launch, partitions
-from gnnc.frontend.plan.pipeline.play import Task, Way, of_all, seconds
+from gnnc.frontend.plan.pipeline.play import Task, Way, of_all, paired, seconds
 from gnnc.frontend.plan.pipeline.search import LAUNCHES, every, search, search_together
 from gnnc.frontend.plan.pipeline.tables import BadTable, load, save
 from gnnc.frontend.plan.simulate import Link
@@ -87,7 +87,7 @@ def test_times_follow_what_they_are_made_of() -> None:
     assert seconds(Task(none, none, 8), Launch(), H100, LINK) == 0.0
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.long)])
 def test_the_search_comes_close_to_the_best_of_all(count: int) -> None:
     off: list[float] = []
     for of_ranks, link in tasks(count, seed=0):
@@ -105,6 +105,20 @@ def test_the_search_keeps_to_its_launches_with_any_times() -> None:
         tries = search(times.__getitem__)
         assert tries.launches <= LAUNCHES
         assert set(tries.seconds.items()) <= set(times.items())
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    none = np.zeros(0, np.int64)
+    tries = search(lambda x: of_all([Task(none, none, 8)], x, H100, LINK))
+    assert tries.launches == LAUNCHES and set(tries.seconds.values()) == {0.0}
+
+
+def test_pairs_of_a_warp() -> None:
+    """Two rows a partition: warp 0 has the first two local ones and the first two remote ones."""
+    local, remote = partitions(np.array([5, 3]), 2), partitions(np.array([0, 3]), 2)
+    near, far = paired(local, remote, 2)
+    assert near.tolist() == [[2, 2], [1, 2], [1, 0]]
+    assert far.tolist() == [[2, 1], [0, 0], [0, 0]]
 
 
 def test_ranks_agree() -> None:
@@ -139,8 +153,14 @@ def test_tables(tmp_path: Path) -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="dist: 0, and it is 1 at least"):
+    with pytest.raises(ValueError, match="dist: 0, and it is an integer, 1 at least"):
         Launch(dist=0)
+    with pytest.raises(ValueError, match="ps: 1.5, and it is an integer"):
+        Launch(ps=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="remote: numbers of neighbours are integers of 0 or more"):
+        Task(np.zeros(1, int), np.array([-1]), 4)
+    with pytest.raises(ValueError, match="seconds: nan for Launch"):
+        search(lambda _: np.nan)
     with pytest.raises(ValueError, match="degrees: -1 is no number of neighbours"):
         partitions(np.array([1, -1]), 2)
     with pytest.raises(ValueError, match="ps: 0, and it is 1 at least"):

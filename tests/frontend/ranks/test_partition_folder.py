@@ -58,13 +58,13 @@ def everywhere(ranks: int, work: Callable[[Any], Any]) -> list[Any]:
     return virtual.run(ranks, work) if ranks > 1 else [work(None)]
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_parts_are_those_of_the_whole(data: Data, ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ranks", "chunks"), [(1, 1), (2, 1), (3, 2)])
+def test_parts_are_those_of_the_whole(data: Data, ranks: int, chunks: int, tmp_path: Path) -> None:
     folder = saved(tmp_path, data, ranks)
 
     def work(_: Any) -> None:
-        _, found = gnnc.distribute(net("gcn"), folder())
-        _, wanted = gnnc.distribute(net("gcn"), data, owner=owners(ranks))
+        _, found = gnnc.distribute(net("gcn"), folder(), chunks=chunks)
+        _, wanted = gnnc.distribute(net("gcn"), data, owner=owners(ranks), chunks=chunks)
         assert set(found.keys()) == set(wanted.keys()) and found.num_nodes == wanted.num_nodes
         for name, x in wanted.items():
             if isinstance(x, Tensor):
@@ -121,7 +121,7 @@ def test_rows_of_files_are_read_in_blocks(
         give_back(array, written=written)
 
     monkeypatch.setattr(mapped, "give_back", noted)
-    test_parts_are_those_of_the_whole(data, 3, tmp_path)
+    test_parts_are_those_of_the_whole(data, 3, 1, tmp_path)
     assert len(given) > 2 * 3 * NODES * data.x[0].nbytes // 200 and max(given) <= 200
 
 
