@@ -58,9 +58,9 @@ def grid_work_of(nest: rows.TraverseOp, sizes: GridSizes) -> GridWork:
         return GridWork(0, 0, 0, 0)
     tiles = blocks * math.ceil(count / blocks / nest.schedule.rows.data)
     cut, handed_on = 0, 0.0
-    if code.in_pieces is not None:
-        cut = sizes.pieces(*_group(code.in_pieces.offsets), code.numbers["piece"])
-        handed_on = 2.0 * cut * sum(map(row_bytes, code.in_pieces.results))
+    for op in code.in_pieces:
+        cut = sizes.pieces(*_group(op.offsets), code.numbers["piece"])
+        handed_on = 2.0 * cut * sum(map(row_bytes, op.results))
     reread = 0.0
     for op in nest.walk():
         match op:

@@ -53,6 +53,8 @@ class Options:
         hoist_inputs: compute what follows from large inputs and the graph alone (the aggregation of
             features) once, and again where these change, as their version counters tell; with
             features that are others in each of many calls this ends by itself.
+        remote_reads: let kernels on GPUs read rows of other ranks where they lie, instead of
+            messages, where ranks see each other's memory (docs/distributed.md).
         target: what programs on the CPU are printed for (passes/targets); `$GNNC_TARGET` where it
             is set, else openmp.
         backend: "auto" runs a program where its tensors are, on the CPU or a CUDA device; "cpu"
@@ -70,6 +72,7 @@ class Options:
     denormals: bool = False
     sparse_features: bool = True
     hoist_inputs: bool = True
+    remote_reads: bool = True
     target: str = field(default_factory=default_target)
     backend: str = "auto"
 
@@ -114,7 +117,8 @@ def compile_module(
     """
     found = toolchain.compiler(options.march)
     target = target_named(options.target).on(found.vector_bytes)
-    specification = options.passes or pipeline(training, target, ranks)
+    between = None if not ranks else "reads" if options.remote_reads else "messages"
+    specification = options.passes or pipeline(training, target, between)
     parts = (module_text(module), specification, target.name, found.target, own_hash())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     dumps = Dump.from_environment("training" if training else "inference")

@@ -13,6 +13,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+BETWEEN = " to "
+"""A plan names two sets of messages, `sent to ghost` (dialects/inter/ranks.py): the rows of one
+become those of the other."""
+
+
+def ends_of(plan: str) -> tuple[str, str]:
+    """The sets whose rows are sent, and received."""
+    source, _, target = plan.partition(BETWEEN)
+    return source, target
+
 
 class Carrier(Protocol):
     """One rank's part. All arrays are C-contiguous views of the phase's memory, `[rows, *row]` of
@@ -41,13 +51,40 @@ class Carrier(Protocol):
 class Polling(Carrier, Protocol):
     """One whose messages need a processor from time to time while others are computed with.
 
-    `poll` is the address of a C function `void poll(gnnc_comm *)` (codegen/openmp/comm.h), called
+    `poll` is the address of a C function `void poll(gnnc_comm *)` (codegen/common/comm.h), called
     between blocks of rows while a message is under way, on the thread that runs the phase and
     without Python's lock. `poll_state` is what it finds in `state`.
     """
 
     poll: int
     poll_state: int
+
+
+Region = tuple[int, int]
+"""Where something lies: an address, and bytes."""
+
+
+@runtime_checkable
+class Sharing(Carrier, Protocol):
+    """One whose ranks see each other's memory.
+
+    `ranks` is how many there are. What one publishes stays as it is until all have retired it.
+    """
+
+    ranks: int
+
+    def publish(self, plan: str, rows: Region) -> list[Region]:
+        """Tell where one's rows lie; where those of each rank do, once all of them have told."""
+        ...
+
+    def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The ranks whose rows the plan brings here, in order, and their numbers there: `rows` are
+        those of one's own that it sends."""
+        ...
+
+    def retire(self, plan: str) -> None:
+        """Return once no rank reads any more what was published."""
+        ...
 
 
 @dataclass
@@ -61,6 +98,7 @@ class Alone:
     under_way: dict[str, tuple[NDArray[Any], NDArray[Any]]] = field(
         default_factory=dict[str, tuple[NDArray[Any], NDArray[Any]]]
     )
+    ranks: int = 1
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """Raises ValueError where one rank cannot have sent what is received."""
@@ -78,3 +116,15 @@ class Alone:
 
     def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
         """The sum of one number is that number."""
+
+    def publish(self, plan: str, rows: Region) -> list[Region]:
+        """See Sharing."""
+        return [rows]
+
+    def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See Sharing."""
+        found = rows[self.plans[plan]] if plan in self.plans else rows
+        return np.zeros(len(found), np.int64), found
+
+    def retire(self, plan: str) -> None:
+        """See Sharing."""

@@ -1,5 +1,5 @@
 """What a phase exchanges with other ranks, on one graph: from the entry `comm` of its buffers
-(codegen/openmp/exchange_code.py).
+(codegen/common/exchange_code.py).
 """
 
 from __future__ import annotations
@@ -51,6 +51,22 @@ class Reduction:
     buffers: tuple[Rows, ...]
 
 
+@dataclass
+class Publication:
+    """Rows that other ranks read where they lie, of which `numbers` are what the plan sends.
+    `placed` says whether the table of others' rows is filled already."""
+
+    plan: str
+    bytes: int
+    numbers: NDArray[np.int64]
+    placed: bool = False
+
+    @property
+    def of_rows(self) -> tuple[str, NDArray[np.int64]]:
+        """What a carrier makes the table of."""
+        return self.plan, self.numbers
+
+
 @dataclass(frozen=True)
 class Messages:
     """The messages of a phase by the numbers that its C calls them, and the place of the functions
@@ -60,12 +76,18 @@ class Messages:
     slot: int
     moves: tuple[Move, ...]
     reductions: tuple[Reduction, ...]
+    publications: tuple[Publication, ...]
 
     @staticmethod
     def of(
-        slot: int, entry: Mapping[str, Any], count: Count, dtypes: Mapping[str, Any]
+        slot: int,
+        entry: Mapping[str, Any],
+        count: Count,
+        dtypes: Mapping[str, Any],
+        table: Callable[[int], NDArray[Any]],
     ) -> Messages:
-        """From plain data. `dtypes` are the element types by name."""
+        """From plain data. `dtypes` are the element types by name, `table` gives the index table at
+        a place in the phase's array of buffers."""
 
         def rows(at: Domain | None, b: Mapping[str, Any]) -> Rows:
             n = count(at) if at else 1
@@ -76,4 +98,13 @@ class Messages:
             Reduction(r["kind"], tuple(rows(b["at"], b) for b in r["buffers"]))
             for r in entry["reductions"]
         )
-        return Messages(slot, tuple(moves), tuple(reductions))
+
+        def publication(p: Mapping[str, Any]) -> Publication:
+            source = rows(p["from"], p)
+            size = math.prod(source.shape) * source.dtype.itemsize
+            through = p["through"]
+            sent = np.arange(count(p["from"])) if through is None else table(through)
+            return Publication(p["plan"], size, sent.astype(np.int64))
+
+        publications = map(publication, entry["publications"])
+        return Messages(slot, tuple(moves), tuple(reductions), tuple(publications))

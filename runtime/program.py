@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrier import Carrier
+from .carrier import Carrier, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
@@ -163,6 +163,7 @@ class PhaseOnGraph:
         self.keep: list[Table] = []
         self.fixed = [0] * len(phase.buffers)
         self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
+        host_tables: dict[int, NDArray[Any]] = {}
         slots: dict[Any, int] = {}
         temporaries: list[tuple[int, Any]] = []
         for k, b in enumerate(phase.buffers):
@@ -182,10 +183,17 @@ class PhaseOnGraph:
                         f"@{phase.name} exchanges rows with other ranks: give a carrier, or "
                         "Alone() of runtime/carrier.py where there is one rank"
                     )
-                self.messages = Messages.of(k, b, tables.size, DTYPES)
+                self.messages = Messages.of(k, b, tables.size, DTYPES, host_tables.__getitem__)
+                if self.messages.publications and not isinstance(carrier, Sharing):
+                    raise ValueError(
+                        f"in @{phase.name} ranks read each other's rows, and a "
+                        f"{type(carrier).__name__} carries messages alone: compile without "
+                        "publish-rows"
+                    )
                 continue
-            array = self.literal(b) if b["kind"] == "table" else made.get(k)
-            array = contiguous(tables.table(b) if array is None else array)
+            array = contiguous(self.table(b, tables) if k not in made else made[k])
+            if b["kind"] == "index_map":
+                host_tables[k] = array
             self.bytes[k] = array.nbytes
             if b["kind"] != "members" or not counts_up(array):
                 self.keep.append(held := memory.upload(array))
@@ -207,9 +215,17 @@ class PhaseOnGraph:
         self.pointers = ctypes.c_void_p * max(len(self.fixed), 1)
         self.start = bytes(self.pointers(*self.fixed))
 
-    @staticmethod
-    def literal(b: Mapping[str, Any]) -> NDArray[Any]:
-        return np.array(b["values"], dtype=DTYPES[b["dtype"]])
+    def table(self, b: Mapping[str, Any], tables: Tables) -> NDArray[Any]:
+        """A table of the phase's; those of others' rows are filled when these are published."""
+        match b["kind"]:
+            case "table":
+                return np.array(b["values"], dtype=DTYPES[b["dtype"]])
+            case "peers":
+                return np.zeros(self.carrier.ranks if isinstance(self.carrier, Sharing) else 0)
+            case "places":
+                return np.zeros(tables.size(b["domain"]), np.uint64)
+            case _:
+                return tables.table(b)
 
     def call(self, addresses: Mapping[int, int]) -> None:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument

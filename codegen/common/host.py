@@ -31,10 +31,10 @@ class Phase:
     `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
     `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
     `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
-    witness, table; for devices cuts, pieces (runtime/sets/shares.py); comm, what is exchanged with
-    other ranks (codegen/openmp/exchange_code.py). `counts` are places of tables whose lengths
-    follow the sizes in `n`. `launches` says what each of the `kernels` does
-    (codegen/common/launches.py).
+    witness, table; for devices cuts, pieces, partitions (runtime/sets/shares.py); peers and places,
+    where rows of other ranks lie (codegen/common/comm.h); comm, what is exchanged with other ranks
+    (codegen/common/exchange_code.py). `counts` are places of tables whose lengths follow the sizes
+    in `n`. `launches` says what each of the `kernels` does (codegen/common/launches.py).
     """
 
     name: str
@@ -114,6 +114,8 @@ def readable_name(op: object, used: set[str]) -> str:
             stem = f"pair_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case bindings.MemberMapOp():
             stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
+        case bindings.PeerRowsOp():
+            stem = f"peers_{op.domain}"
         case bindings.GroupOp():
             kind = op.name.removeprefix("intra.")
             stem = f"{kind}_{op.domain}_{'_'.join(op.along_paths)}"

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import bindings
+from ...dialects.intra.remote import is_remote
 from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.syntax import buffer_dims
 from .host import Phase, describe, domain_of, readable_name
@@ -24,6 +25,11 @@ def pointer(v: SSAValue) -> str:
     return f"{ctype_of(v).memory} *"
 
 
+def places_name(peers: str) -> str:
+    """The C name of the table of places beside that of peers."""
+    return f"{peers}_places"
+
+
 class PhaseHost:
     """Names and lines for what the host-level ops of a phase bind; `functions` are those of the
     module so far."""
@@ -32,17 +38,33 @@ class PhaseHost:
         self.functions = functions or Functions()
         self.phase = Phase(func.sym_name.data)
         self.names: dict[SSAValue, str] = {}
+        self.places: dict[SSAValue, int] = {}
+        """Where tables and buffers lie in the caller's array."""
         self.out = Writer(1)
         used: set[str] = set()
         for op in func.body.block.ops:
             if not isinstance(op, bindings.BindingOp | bindings.AllocOp):
                 continue
             v = op.results[0]
+            if is_remote(v):
+                self.rows_of_others(v, used)
+                continue
             self.names[v] = readable_name(op, used)
             if isinstance(op, bindings.ViewOp) and (required := op.required()) is not None:
                 self.phase.required.append([domain_of(required[0]), required[1]])
             kind = pointer(v) if isinstance(op, _BUFFERS) else "const int64_t "
             self.out.line(f"{kind}{self.names[v]} = {self.value(op)};")
+
+    def rows_of_others(self, v: SSAValue, used: set[str]) -> None:
+        """Two tables (comm.h), of which views know the same."""
+        if not isinstance(op := v.owner, bindings.PeerRowsOp):
+            self.names[v] = self.names[bindings.root(v)]
+            return
+        name = self.names[v] = readable_name(op, used)
+        self.phase.buffers.append({"kind": "peers"})
+        self.out.line(f"void **{name} = b[{len(self.phase.buffers) - 1}];")
+        self.phase.buffers.append({"kind": "places", "domain": domain_of(op.domain)})
+        self.out.line(f"uint64_t *{places_name(name)} = b[{len(self.phase.buffers) - 1}];")
 
     def step(
         self, nest: TraverseOp, parameters: Parameters, body: str, workspace: int, calls: Writer
@@ -87,6 +109,7 @@ class PhaseHost:
                 return f"{self.names[op.buffer]} + {offset} * {math.prod(buffer_dims(op.result))}"
             case bindings.BindingOp() | bindings.AllocOp():
                 self.phase.buffers.append(describe(op))
+                self.places[op.results[0]] = len(self.phase.buffers) - 1
                 return f"b[{len(self.phase.buffers) - 1}]"
             case _:
                 raise AssertionError(op)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..common.headers import header_text
 
-HEADERS = ("scalars.cuh", "products.cuh", "outer_sums.cuh", "chunks.cuh")
-"""Numbers; products of tiles with weights; sums of outer products of rows; how blocks share rows.
-In this order."""
+HEADERS = ("scalars.cuh", "products.cuh", "outer_sums.cuh", "chunks.cuh", "peers.cuh")
+"""Numbers; products of tiles with weights; sums of outer products of rows; how blocks share rows;
+rows of other ranks. In this order."""
 
 
 def device_text() -> str:

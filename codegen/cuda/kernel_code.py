@@ -20,10 +20,11 @@ from ..common.c_types import I1
 from ..common.products import Text
 from ..common.scalars import ctype_of
 from ..common.writer import Writer
+from .pipeline import issues, pipeline_text
 from .places import Memory
 from .products import GroupedSum, Operand, Products, Sum
 from .rooms import Shared, TeamMemory, Workspace
-from .row_code import Pieces, RowCode, Sink, said
+from .row_code import PieceCode, Pieces, RowCode, Sink, said
 from .team import Team
 from .tiles import SLAB_BYTES
 from .totals import Totals
@@ -78,8 +79,8 @@ class KernelCode:
         segments = [op for op in nest.walk() if isinstance(op, rows.SegmentOp)]
         own = [op for op in segments if op.row is nest.row]
         self.offsets = own[0].offsets if own else None
-        self.in_pieces = next((op for op in segments if op.in_pieces is not None), None)
-        self.pieces: Pieces | None = None
+        self.in_pieces = nest.in_pieces()
+        self.pieces: list[Pieces] = []
 
     def text(self, v: SSAValue) -> str:
         return self.names[v]
@@ -88,14 +89,17 @@ class KernelCode:
 
     def run(self) -> list[Kernel]:
         """The kernels in the order of their launches."""
-        if self.in_pieces is not None:
-            self.kernels.append(self.piece_kernel(self.in_pieces))
+        for k, op in enumerate(self.in_pieces):
+            self.pieces.append(self.pieces_of(k, op))
+        if self.nest.pipeline is not None:
+            self.kernels.append(self.pipeline_kernel())
+        else:
+            self.kernels += [self.piece_kernel(found) for found in self.pieces]
         body = self.main()
         parameters = [("char *", "ws", "ws")]
         if self.offsets is not None:
             parameters.append(("const int64_t *__restrict__ ", "cuts", "cuts"))
-        if self.pieces is not None:
-            parameters += self.piece_parameters()
+        parameters += self.piece_parameters()
         main = Kernel(
             "",
             parameters,
@@ -111,39 +115,57 @@ class KernelCode:
         return self.kernels
 
     def piece_parameters(self) -> list[tuple[str, str, str]]:
-        assert self.in_pieces is not None
-        found = [("const int64_t *__restrict__ ", "group_pieces", "group_pieces")]
-        found.append(("const int64_t ", "piece_count", "piece_count"))
-        for k, r in enumerate(self.in_pieces.results):
-            found.append((f"{ctype_of(r).memory} *", f"piece_rows{k}", f"piece_rows{k}"))
+        found: list[tuple[str, str, str]] = []
+        for p in self.pieces:
+            found.append(("const int64_t *__restrict__ ", p.table, p.table))
+            found.append(("const int64_t ", p.count, p.count))
+            for r, name in zip(p.segment.results, p.partials, strict=True):
+                found.append((f"{ctype_of(r).memory} *", name, name))
         return found
 
-    def piece_kernel(self, op: rows.SegmentOp) -> Kernel:
-        """The pieces of long groups, one a team; from then on the main kernel adds them up."""
-        out, memory, longest = Writer(1), TeamMemory(), 2 * self.numbers["piece"]
-        partials = tuple(f"piece_rows{k}" for k in range(len(op.results)))
-        self.pieces = Pieces(op, "group_pieces", "piece_count", longest, partials)
-        stage = op.parent
-        assert stage is not None
-        plan = replace(self.pieces, piece=("group_pieces[3 * q + 1]", "group_pieces[3 * q + 2]"))
-        names = {**self.names, self.nest.row: "group_pieces[3 * q]"}
-        body = Writer(2)
-        code = RowCode(body, self.team, memory, names, self.numbers["edges"], plan)
-        code.written = self.nest.writes()
-        ops = with_makers(op)
+    def piece_table(self, op: rows.SegmentOp) -> tuple[str, int]:
+        """The kind of the table of a group's pieces (runtime/sets/shares.py), and their rows."""
+        if (pipeline := self.nest.pipeline) is None:
+            return "pieces", self.numbers["piece"]
+        return "partitions", pipeline.numbers()["remote" if issues(op) else "local"]
+
+    def pieces_of(self, k: int, op: rows.SegmentOp) -> Pieces:
+        """The names of what becomes of the pieces of a group."""
+        partials = tuple(f"piece_rows{k}_{r}" for r in range(len(op.results)))
+        kind, rows_of_one = self.piece_table(op)
+        longest = 2 * rows_of_one if kind == "pieces" else 0
+        return Pieces(op, f"group_pieces{k}", f"piece_count{k}", longest, partials)
+
+    def one_piece(self, found: Pieces, q: str, code: PieceCode) -> None:
+        """Prints how piece `q` is reduced."""
         sinks = [
-            Sink(r, f"({name} + q * {length(r)})")
-            for r, name in zip(op.results, partials, strict=True)
+            Sink(r, f"({name} + {q} * {length(r)})")
+            for r, name in zip(found.segment.results, found.partials, strict=True)
         ]
-        code.run(ops, sinks)
+        self.row_code(found, q, code).run(with_makers(found.segment), sinks)
+
+    def row_code(self, found: Pieces, q: str, code: PieceCode) -> RowCode:
+        """What prints piece `q`."""
+        table, edges = found.table, self.numbers["edges"]
+        plan = replace(found, piece=(f"{table}[3 * {q} + 1]", f"{table}[3 * {q} + 2]"))
+        names = {**self.names, self.nest.row: f"{table}[3 * {q}]"}
+        row = RowCode(code.out, code.team, code.memory, names, edges, [plan], code.ahead)
+        row.written = self.nest.writes()
+        return row
+
+    def piece_kernel(self, found: Pieces) -> Kernel:
+        """The pieces of long groups, one a team; from then on the main kernel adds them up."""
+        out, memory = Writer(1), TeamMemory()
+        body = Writer(2)
+        self.one_piece(found, "q", PieceCode(body, self.team, memory))
         shared = Shared()
         self.declare_team_memory(out, memory, shared)
         count, most = self.team.count, self.numbers["chunks"]
         first, step = f"(int64_t)blockIdx.x * {count} + team", f"(int64_t)gridDim.x * {count}"
-        out.line(f"for (int64_t q = {first}; q < piece_count; q += {step}) {{")
+        out.line(f"for (int64_t q = {first}; q < {found.count}; q += {step}) {{")
         out.lines += body.lines
         out.line("}")
-        blocks = f"fewer((piece_count + {count - 1}) / {count}, {most})"
+        blocks = f"fewer(({found.count} + {count - 1}) / {count}, {most})"
         return Kernel(
             "_pieces",
             [("char *", "ws", "ws"), *self.piece_parameters()],
@@ -154,14 +176,23 @@ class KernelCode:
             shared.bytes,
         )
 
-    def declare_team_memory(self, out: Writer, memory: TeamMemory, shared: Shared) -> None:
-        """The thread's place, and the memory of its team."""
+    def pipeline_kernel(self) -> Kernel:
+        """The partitions of both groups of a pipeline."""
+        text = pipeline_text(self)
+        given = [("char *", "ws", "ws"), *self.piece_parameters()]
+        return Kernel("_pipeline", given, text.body, text.blocks, text.threads, 1, text.shared)
+
+    def declare_team_memory(
+        self, out: Writer, memory: TeamMemory, shared: Shared, team: Team | None = None
+    ) -> None:
+        """The thread's place, and the memory of its team; `team` where it is not the nest's."""
         out.line("GNNC_SHARED(shared_memory);")
         out.line("(void)shared_memory, (void)ws;")
-        self.team.declare(out)
+        team = team or self.team
+        team.declare(out)
         if not memory.bytes:
             return
-        size, count = memory.bytes, self.team.count
+        size, count = memory.bytes, team.count
         if size * count <= SHARED and (at := shared.take(size * count, I1)) is not None:
             out.line(f"char *const team_memory = (char *){at} + team * {size};")
             return

@@ -12,17 +12,20 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import OffsetsOp, root
+from ...dialects.intra.remote import is_remote
 from ...dialects.intra.schedule import GridAttr
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import length
+from ..common.exchange_code import EXCHANGE, Exchange, ExchangeCode, comm_text
 from ..common.host import Printed, describe, is_size, nest_arguments
 from ..common.launches import describe_nest, summary
-from ..common.phase_host import PhaseHost, pointer
+from ..common.phase_host import PhaseHost, places_name, pointer
 from ..common.scalars import ctype_of
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
 from .device_text import device_text
 from .kernel_code import Kernel, KernelCode, joined
+from .row_code import Pieces
 
 ARRAYS = (
     "launcher launch, void *const *kernels, void *stream, char *ws, const int64_t *n, "
@@ -44,7 +47,7 @@ def print_module(module: ModuleOp) -> Printed:
         raise PassFailedException(
             "nothing to print: no function has intra ops (run lower-to-intra)"
         )
-    header = (files("gnnc.codegen.cuda") / "launch.h").read_text()
+    header = (files("gnnc.codegen.cuda") / "launch.h").read_text() + comm_text()
     host = "\n".join([header, *(p.text() for p in printed)])
     device = "\n".join(kernels.texts)
     return Printed(host, [p.host.phase for p in printed], device, kernels.names, device_text())
@@ -78,20 +81,32 @@ class PhasePrinter:
         self.host = PhaseHost(func)
         self.kernels = kernels
         self.calls = Writer(1)
-        for gang in self.gangs(func):
-            self.launches(gang)
+        stop = "if (status == 0 && comm->failed) return 0;"  # the caller raises what failed
+        exchange = ExchangeCode(self.host, goes_on="status == 0", after=stop)
+        found = self.gangs(func)
+        for gang in found:
+            if isinstance(gang, list):
+                self.launches(gang)
+            else:
+                exchange.step(gang, self.calls)
+        if not all(isinstance(gang, list) for gang in found):
+            self.host.out.line(f"gnnc_comm *comm = b[{len(self.host.phase.buffers)}];")
+            self.host.phase.buffers.append(exchange.described)
 
-    def gangs(self, func: FuncOp) -> list[list[rows.TraverseOp]]:
-        """The nests of a phase, those together that one launch computes."""
-        out: list[list[rows.TraverseOp]] = []
+    def gangs(self, func: FuncOp) -> list[list[rows.TraverseOp] | Exchange]:
+        """The steps of a phase, nests together that one launch computes."""
+        out: list[list[rows.TraverseOp] | Exchange] = []
         for step in steps(func):
+            if isinstance(step, EXCHANGE):
+                out.append(step)
+                continue
             if not isinstance(step, rows.TraverseOp):
                 raise PassFailedException(
                     f"{step.name} in @{self.host.phase.name}: CUDA C++ has no such step"
                 )
-            schedule = step.schedule
-            if out and isinstance(schedule, GridAttr) and schedule.joins.data:
-                out[-1].append(step)
+            joins = isinstance(step.schedule, GridAttr) and step.schedule.joins.data
+            if out and joins and isinstance(last := out[-1], list):
+                last.append(step)
             else:
                 out.append([step])
         return out
@@ -141,18 +156,23 @@ class PhasePrinter:
         )
         calls.line(f"int64_t *cuts = (int64_t *)b[{table}];")
         calls.line(f"const int64_t chunks = {self.host.count(table)} - 1;")
-        if code.in_pieces is None:
-            return
-        table = self.table("pieces", offsets, {"piece": numbers["piece"]})
-        calls.line(f"int64_t *group_pieces = (int64_t *)b[{table}];")
-        calls.line(f"const int64_t piece_count = {self.host.count(table)};")
-        for k, r in enumerate(code.in_pieces.results):
+        for found in code.pieces:
+            self.pieces(found, code)
+
+    def pieces(self, found: Pieces, code: KernelCode) -> None:
+        """The pieces of a nest's group, and memory for what they are reduced to."""
+        calls, offsets = self.calls, found.segment.offsets.owner
+        assert isinstance(offsets, OffsetsOp)
+        kind, piece = code.piece_table(found.segment)
+        table = self.table(kind, offsets, {"piece": piece})
+        calls.line(f"int64_t *{found.table} = (int64_t *)b[{table}];")
+        calls.line(f"const int64_t {found.count} = {self.host.count(table)};")
+        for r, name in zip(found.segment.results, found.partials, strict=True):
             c = ctype_of(r)
-            found = {"kind": "temporary", "domain": None, "slot": None, "rows_of": table}
-            row = {"row": [length(r)], "bytes": c.bytes}
-            self.host.phase.buffers.append(found | row)
+            rows_of = {"kind": "temporary", "domain": None, "slot": None, "rows_of": table}
+            self.host.phase.buffers.append(rows_of | {"row": [length(r)], "bytes": c.bytes})
             place = len(self.host.phase.buffers) - 1
-            calls.line(f"{c.memory} *piece_rows{k} = ({c.memory} *)b[{place}];")
+            calls.line(f"{c.memory} *{name} = ({c.memory} *)b[{place}];")
 
     def table(self, kind: str, offsets: OffsetsOp, numbers: dict[str, int]) -> int:
         """The place of a table that is made once a graph, of groups."""
@@ -169,13 +189,17 @@ class PhasePrinter:
         out: list[tuple[str, str, str]] = []
         for v in arguments:
             name = self.host.names[v]
-            if is_size(v):
+            if is_remote(v):
+                places = places_name(name)
+                out.append(("const void *const *", name, name))
+                out.append(("const uint64_t *__restrict__ ", places, places))
+            elif is_size(v):
                 out.append(("const int64_t ", name, name))
             elif root(v) in written:
                 out.append((pointer(v), name, name))
             else:
                 out.append((f"const {pointer(v)}__restrict__ ", name, name))
-        return out
+        return list(dict.fromkeys(out))
 
     def launch(self, name: str, kernel: Kernel, arguments: list[tuple[str, str, str]]) -> None:
         """Launch a kernel where it has blocks."""

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
@@ -79,8 +80,8 @@ class TotalSink:
 
 @dataclass(frozen=True)
 class Pieces:
-    """How a long group is reduced in pieces: the C names of their table and its length, and of the
-    rows of each result; `piece` where a piece is computed, its bounds."""
+    """How a group longer than `longest` is reduced in pieces: the C names of their table and its
+    length, and of the rows of each result; `piece` where a piece is computed, its bounds."""
 
     segment: rows.SegmentOp
     table: str
@@ -88,6 +89,30 @@ class Pieces:
     longest: int
     partials: tuple[str, ...]
     piece: tuple[str, str] | None = None
+
+
+class Ahead(Protocol):
+    """What comes around the rows of a group that are on their way before their turn."""
+
+    segment: rows.SegmentOp
+
+    def arrive(self, code: RowCode, position: str) -> None:
+        """In front of what is computed of a row."""
+        ...
+
+    def leave(self, code: RowCode) -> None:
+        """Behind it."""
+        ...
+
+
+@dataclass(frozen=True)
+class PieceCode:
+    """Where pieces of groups are printed: by which team, with which memory."""
+
+    out: Writer
+    team: Team
+    memory: TeamMemory
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True)
@@ -113,11 +138,13 @@ class RowCode:
         memory: TeamMemory,
         names: Mapping[SSAValue, str],
         edges: int,
-        pieces: Pieces | None = None,
+        pieces: Iterable[Pieces] = (),
+        ahead: Ahead | None = None,
     ) -> None:
         self.out, self.team, self.memory, self.edges = out, team, memory, edges
         self.text: dict[SSAValue, str] = dict(names)
-        self.pieces = pieces
+        self.pieces = {p.segment: p for p in pieces}
+        self.ahead = ahead
         self.places: dict[SSAValue, Place] = {}
         self.memo: list[dict[tuple[SSAValue, Index, int], list[str]]] = [{}]
         self.tiles: dict[str, Tiles] = {}
@@ -202,7 +229,7 @@ class RowCode:
                 self.out.line(said(op))
                 self.attempt(lambda: reductions.dot(self, op))
             case _:
-                known = (*LAZY, rows.LoadOp, rows.LookupOp, rows.DotOp)
+                known = (*LAZY, rows.LoadOp, rows.IssueOp, rows.AwaitOp, rows.LookupOp, rows.DotOp)
                 assert isinstance(op, known), op.name
 
     def flush(self, sinks: Sequence[Sink | TotalSink], in_place: bool) -> None:

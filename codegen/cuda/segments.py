@@ -25,7 +25,7 @@ from .places import Each, Grouped, Memory, Place, Single, Spread
 from .team import HELD
 
 if TYPE_CHECKING:
-    from .row_code import RowCode
+    from .row_code import Pieces, RowCode
 
 SHORT = 16
 """Numbers of the longest row that a thread computes alone."""
@@ -56,13 +56,13 @@ def emit(code: RowCode, op: rows.SegmentOp) -> None:
     ]
     offsets, row = code.text[op.offsets], code.text[op.row]
     begin, end = code.out.name("begin"), code.out.name("end")
-    pieces = code.pieces if code.pieces is not None and code.pieces.segment is op else None
+    pieces = code.pieces.get(op)
     bounds = (f"{offsets}[{row}]", f"{offsets}[{row} + 1]")
     if pieces is not None and pieces.piece is not None:
         bounds = pieces.piece
     code.out.line(f"const int64_t {begin} = {bounds[0]}, {end} = {bounds[1]};")
-    loop = Loop(code, op, begin, end, pieces is not None and pieces.piece is None)
-    if not code.alone and code.team.lanes > 1 and is_short(op):
+    loop = Loop(code, op, begin, end, pieces if pieces and pieces.piece is None else None)
+    if not code.alone and code.team.lanes > 1 and is_short(op) and not loop.is_ahead:
         loop.by_lanes(results)
     else:
         wide = [r for r in results if is_wide(code, r)]
@@ -115,9 +115,14 @@ class Loop:
     up from its pieces."""
 
     def __init__(
-        self, code: RowCode, op: rows.SegmentOp, begin: str, end: str, pieces: bool
+        self, code: RowCode, op: rows.SegmentOp, begin: str, end: str, pieces: Pieces | None
     ) -> None:
         self.code, self.op, self.begin, self.end, self.pieces = code, op, begin, end, pieces
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether rows of the group are on their way before their turn."""
+        return self.code.ahead is not None and self.code.ahead.segment is self.op
 
     # ------------------------------------------------------------ wide rows
 
@@ -212,6 +217,8 @@ class Loop:
 
     def over_rows(self, add: Callable[[], None], step: str = "") -> None:
         """The loop itself, with the ops of the body in their turn."""
+        if self.pieces is not None and not self.pieces.longest:
+            return  # every group that has rows is in pieces
         code, op = self.code, self.op
         p = code.out.name("p")
         code.text[op.position] = p
@@ -219,38 +226,38 @@ class Loop:
         if step:
             start, stride = f"{self.begin} + lane", f"{p} += {step}"
         head = f"for (int64_t {p} = {start}; {p} < {self.end}; {stride})"
-        with code.scope(f"if ({self.length} <= {self.longest})" if self.pieces else ""):
-            if code.edges > 1:
+        short = f"if ({self.length} <= {self.pieces.longest})" if self.pieces else ""
+        with code.scope(short):
+            if code.edges > 1 and not self.is_ahead:
                 code.out.line(f"#pragma unroll {code.edges}")
             self.rows(head, add)
 
     def rows(self, head: str, add: Callable[[], None]) -> None:
         code, op = self.code, self.op
         outside = dict(code.text), dict(code.places)
+        ahead = code.ahead if self.is_ahead else None
         with code.scope(head), code.inside(op.body.block):
             for o in list(op.body.block.ops)[:-1]:
                 code.op(o)
+            if ahead is not None:
+                ahead.arrive(code, code.text[op.position])
             code.with_memory(add)
+            if ahead is not None:
+                ahead.leave(code)
         code.text, code.places = outside
 
     @property
     def length(self) -> str:
         return f"{self.end} - {self.begin}"
 
-    @property
-    def longest(self) -> int:
-        assert self.code.pieces is not None
-        return self.code.pieces.longest
-
     def add_pieces(self, add: Callable[[Callable[[Result, Index, int], list[str]]], None]) -> None:
         """Where the group is long, add up its pieces in order."""
-        if not self.pieces:
+        if self.pieces is None:
             return
-        code, found = self.code, self.code.pieces
-        assert found is not None
+        code, found = self.code, self.pieces
         partial: dict[SSAValue, str] = dict(zip(self.op.results, found.partials, strict=True))
         q, row = code.out.name("q"), code.text[self.op.row]
-        with code.scope(f"if ({self.length} > {self.longest})"):
+        with code.scope(f"if ({self.length} > {found.longest})"):
             first = f"first_piece({found.table}, {found.count}, {row})"
             same = f"{q} < {found.count} && {found.table}[3 * {q}] == {row}"
             with code.scope(f"for (int64_t {q} = {first}; {same}; ++{q})"):

@@ -8,8 +8,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
+from ...dialects.intra.remote import is_remote
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import I1
+from ..common.phase_host import places_name
 from ..common.scalars import const_value, ctype_of, number, scalar, strides
 from .indices import Index, Untiled, coordinates, place
 
@@ -27,6 +29,9 @@ def compute(code: RowCode, op: Operation, at: Index, tile: int) -> list[str]:
     match op:
         case rows.LoadOp():
             return load(code, op, at, tile)
+        case rows.AwaitOp(issue=issue):  # no slot has it
+            c, n, row = ctype_of(op.result), length(op.result), code.text[issue.row]
+            return code.read(c, far_row(code, issue.buffer, row, op.result), n, at, tile)
         case rows.ConstOp():
             return [number(const_value(op), ctype_of(op.result))] * tile
         case rows.ReshapeOp():
@@ -88,16 +93,30 @@ def apply(code: RowCode, op: rows.ApplyOp, at: Index, tile: int) -> list[str]:
 def load(code: RowCode, op: rows.LoadOp, at: Index, tile: int) -> list[str]:
     """Numbers of a row of a buffer, or of another row where there is none."""
     c, n, row = ctype_of(op.result), length(op.result), code.text[op.row]
-    address = code.text[op.buffer] if row == "0" else f"{code.text[op.buffer]} + {row} * {n}"
+
+    def address() -> str:
+        if is_remote(op.buffer):
+            return far_row(code, op.buffer, row, op.result)
+        return code.text[op.buffer] if row == "0" else f"{code.text[op.buffer]} + {row} * {n}"
+
     if op.otherwise is None:
-        return code.read(c, address, n, at, tile)
+        return code.read(c, address(), n, at, tile)
     names = [code.out.name("v") for _ in range(tile)]
     code.out.line(f"{c.name} {', '.join(names)};")
     with code.scope(f"if ({row} < 0)"):
         assign(code, names, code.numbers(op.otherwise, at, tile))
     with code.scope("else"):
-        assign(code, names, code.read(c, address, n, at, tile))
+        assign(code, names, code.read(c, address(), n, at, tile))
     return names
+
+
+def far_row(code: RowCode, buffer: SSAValue, row: str, value: SSAValue) -> str:
+    """A variable with the address of another rank's row."""
+    kind, name = ctype_of(value).memory, code.text[buffer]
+    at = code.out.name("far")
+    found = f"peer_row<{kind}>({name}, {places_name(name)}, {row}, {length(value)})"
+    code.out.line(f"const {kind} *const {at} = {found};")
+    return at
 
 
 def assign(code: RowCode, names: list[str], xs: list[str]) -> None:

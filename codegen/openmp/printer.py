@@ -12,19 +12,22 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.steps import phases, steps
+from ..common.exchange_code import EXCHANGE, PARAMETER, ExchangeCode, comm_text
 from ..common.host import Phase, Printed, is_size, nest_arguments
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
-from .exchange_code import EXCHANGE, PARAMETER, ExchangeCode
 from .kernel_code import KernelCode
 
 
 def prelude(vector_bytes: int, exchanges: bool = False) -> str:
     """The support code, for one vector width, with or without that of ranks."""
     folder = files("gnnc.codegen.openmp")
-    headers = ("prelude.h", "vector_math.h", "vector_power.h", *("comm.h",) * exchanges)
-    text = "\n".join((folder / name).read_text() for name in headers)
+    headers = ["prelude.h", "vector_math.h", "vector_power.h", *["poll.h"] * exchanges]
+    texts = [(folder / name).read_text() for name in headers]
+    if exchanges:
+        texts.insert(-1, comm_text())
+    text = "\n".join(texts)
     return f"#define VECTOR_BYTES {vector_bytes}\n{text}"
 
 
@@ -67,7 +70,7 @@ class PhasePrinter:
         self.kernels: list[str] = []
         order = steps(func)
         self.exchanges = any(isinstance(step, EXCHANGE) for step in order)
-        self.exchange = ExchangeCode(self.names)
+        self.exchange = ExchangeCode(self.host, after="SKIP_LAP;")
         if self.exchanges:
             self.host.out.line(f"gnnc_comm *comm = b[{len(self.phase.buffers)}];")
         for step in order:

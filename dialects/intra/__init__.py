@@ -5,9 +5,10 @@ It says what is parallel, what is reduced, and which index finds a row.
 
 from xdsl.ir import Dialect
 
-from . import bindings, exchange, rows
+from . import bindings, exchange, publication, rows
 from .bindings import DomainAttr
-from .schedule import GridAttr, ScheduleAttr
+from .remote import TokenType
+from .schedule import GridAttr, PipelineAttr, ScheduleAttr
 
 Intra = Dialect(
     "intra",
@@ -25,6 +26,7 @@ Intra = Dialect(
         bindings.OutputOp,
         bindings.TableOp,
         bindings.AllocOp,
+        bindings.PeerRowsOp,
         bindings.PartOp,
         bindings.ViewOp,
         bindings.SumSizesOp,
@@ -36,6 +38,8 @@ Intra = Dialect(
         rows.LoadOp,
         rows.StoreOp,
         rows.TotalOp,
+        rows.IssueOp,
+        rows.AwaitOp,
         rows.ConstOp,
         rows.ApplyOp,
         rows.CastOp,
@@ -56,6 +60,8 @@ Intra = Dialect(
         exchange.MoveStartOp,
         exchange.MoveWaitOp,
         exchange.AllReduceOp,
+        publication.PublishOp,
+        publication.RetireOp,
     ],
-    [DomainAttr, GridAttr, ScheduleAttr],
+    [DomainAttr, GridAttr, PipelineAttr, ScheduleAttr, TokenType],
 )

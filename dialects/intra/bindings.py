@@ -369,6 +369,22 @@ class SumSizesOp(BindingOp):
     assembly_format = f"$left `,` $right {TYPED}"
 
 
+@op_definition
+class PeerRowsOp(BindingOp):
+    """`intra.peer_rows {plan = "N_sent to N_ghost", domain = #intra.domain<N_ghost>}`: for each row
+    of the domain the one of another rank that the plan would bring there, read where it lies.
+    """
+
+    name = "intra.peer_rows"
+    plan = prop_def(StringAttr)
+    domain = prop_def(DomainAttr)
+    result = result_def(MemRefType)
+    traits = traits_def()
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "a buffer")
+
+
 # ---------------------------------------------------------------- what a buffer is
 
 
@@ -384,7 +400,7 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
     op = buffer.owner
     if isinstance(op, ViewOp) and op.pieces is not None:
         return None
-    if isinstance(op, NamedBuffer | AllocOp | ViewOp):
+    if isinstance(op, NamedBuffer | AllocOp | ViewOp | PeerRowsOp):
         return (op.domain,)
     return (None,) if isinstance(op, TableOp) else None
 

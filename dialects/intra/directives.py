@@ -98,24 +98,32 @@ class Group(CustomDirective):
 
 @irdl_custom_directive
 class Schedule(CustomDirective):
-    """`{schedule = #intra.schedule<..>}` (or `#intra.grid<..>`), or nothing"""
+    """`{schedule = #intra.schedule<..>}` (or `#intra.grid<..>`), `pipeline = ..`, or nothing"""
 
     schedule: AttributeVariable
+    pipeline: AttributeVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         pos = parser.pos
         given = parser.parse_optional_attr_dict()
-        schedule = given.pop("schedule", None)
-        if given or not isinstance(schedule, Decisions | None):
-            parser.raise_error("a nest has one property, `schedule = #intra.schedule<..>`", pos)
+        schedule, pipeline = given.pop("schedule", None), given.pop("pipeline", None)
+        known = isinstance(schedule, Decisions | None) and isinstance(pipeline, Decisions | None)
+        if given or not known:
+            parser.raise_error(
+                "a nest has two properties, `schedule = #intra.schedule<..>` and `pipeline = "
+                "#intra.pipeline<..>`",
+                pos,
+            )
         if schedule is not None:
             self.schedule.set(state, schedule)
+        if pipeline is not None:
+            self.pipeline.set(state, pipeline)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        schedule = self.schedule.get(op)
-        if schedule is not None:
+        both = {"schedule": self.schedule.get(op), "pipeline": self.pipeline.get(op)}
+        if shown := {k: v for k, v in both.items() if v is not None}:
             state.print_whitespace(printer)
-            printer.print_attr_dict({"schedule": schedule})
+            printer.print_attr_dict(shown)
 
 
 # ---------------------------------------------------------------- braces

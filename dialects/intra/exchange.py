@@ -8,8 +8,6 @@ and the phase knows its name. Whoever runs the phase carries the messages
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects.builtin import MemRefType, StringAttr, i1
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, prop_def, traits_def, var_operand_def
@@ -19,7 +17,7 @@ from ..assembly import KNOWN, op_definition
 from ..inter.ranks import ALL_REDUCED
 from .bindings import known_domain, root
 from .memory import need_writable
-from .steps import Step
+from .steps import Step, steps_after
 from .syntax import IntraOp, element, need
 
 
@@ -178,12 +176,3 @@ class AllReduceOp(IntraOp, Step):
             need(element(b.type) != i1, "truth values are not reduced: cast them to numbers first")
             need_writable(b)
             need(known_domain(b) is not None, "a reduction over ranks is of whole buffers")
-
-
-def steps_after(step: Step) -> Iterator[Step]:
-    """The steps of a phase behind one of them."""
-    op = step.next_op
-    while op is not None:
-        if isinstance(op, Step):
-            yield op
-        op = op.next_op

@@ -39,7 +39,8 @@ from .bindings import (
 from .indices import FirstOp, LengthOp, LookupOp, PositionOp
 from .memory import LoadOp, StoreOp, TotalOp, in_order, need_number
 from .products import MatmulOp, OuterOp
-from .schedule import GridAttr, ScheduleAttr
+from .remote import IssueOp
+from .schedule import GridAttr, PipelineAttr, ScheduleAttr
 from .steps import Step, steps
 from .syntax import IntraOp, inside, need
 
@@ -256,9 +257,12 @@ class TraverseOp(IntraOp, Step):
     name = "intra.traverse"
     size = operand_def(IndexType)
     schedule = opt_prop_def(GridAttr | ScheduleAttr)
+    pipeline = opt_prop_def(PipelineAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
-    assembly_format = f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule) attr-dict"
+    assembly_format = (
+        f"custom<Loop>($size, $body) {KNOWN} custom<Schedule>($schedule, $pipeline) attr-dict"
+    )
 
     @classmethod
     def build_op(cls, size: SSAValue, body: Block) -> Self:
@@ -277,7 +281,7 @@ class TraverseOp(IntraOp, Step):
     def reads(self) -> set[SSAValue]:
         out: set[SSAValue] = set()
         for op in self.walk():
-            if isinstance(op, LoadOp):
+            if isinstance(op, LoadOp | IssueOp):
                 out.add(root(op.buffer))
             elif isinstance(op, MatmulOp):
                 out.add(root(op.weight))
@@ -301,6 +305,10 @@ class TraverseOp(IntraOp, Step):
                     inside(op, SegmentOp) is None,
                     f"{op.name} stands in the nest itself: move it out of the segment",
                 )
+            need(
+                not isinstance(op, IssueOp) or inside(op, SegmentOp) is not None,
+                "rows of other ranks are issued at the members of a group: load them elsewhere",
+            )
             if isinstance(op, StoreOp):
                 need(
                     op.row is self.row or self.is_member(op.row),
@@ -328,13 +336,29 @@ class TraverseOp(IntraOp, Step):
                 f"{op.name} stands in no stage: a nest that is cut holds stages, products, what "
                 "these read where it lies, and stores of what they give (run `cut-stages`)",
             )
+        self.check_pieces()
+
+    def in_pieces(self) -> list[SegmentOp]:
+        """The groups that are reduced in pieces."""
         segments = (op for op in self.body.walk() if isinstance(op, SegmentOp))
-        pieces = [op for op in segments if op.in_pieces is not None]
+        return [op for op in segments if op.in_pieces is not None]
+
+    def check_pieces(self) -> None:
+        """Raises VerifyException where other groups are reduced in pieces than may be."""
+        pieces = self.in_pieces()
         good = all(op.row is self.row and not op.reads_row() for op in pieces)
+        if self.pipeline is None:
+            need(
+                good and len(pieces) < 2,
+                "one group of a nest at most is reduced in pieces, its own, whose body does not "
+                "depend on the row",
+            )
+            return
+        remote = [op for op in pieces if any(isinstance(o, IssueOp) for o in op.body.walk())]
         need(
-            good and len(pieces) < 2,
-            "one group of a nest at most is reduced in pieces, its own, whose body does not depend "
-            "on the row",
+            good and len(remote) == 1 and len(pieces) < 3,
+            "a pipeline reduces in pieces a group whose rows are issued, and at most one of rows "
+            "that lie here, both the nest's own, whose bodies do not depend on the row",
         )
 
     def is_member(self, row: SSAValue) -> bool:
@@ -353,7 +377,7 @@ class TraverseOp(IntraOp, Step):
         here = domain_text(size.domain)
         for use in self.row.uses:
             op = use.operation
-            if isinstance(op, LoadOp | StoreOp):
+            if isinstance(op, LoadOp | StoreOp | IssueOp):
                 at = known_domain(op.buffer)
                 there = domain_text(at[0]) if at is not None else here
                 need(

@@ -7,12 +7,14 @@ from .indices import CountOp, FirstOp, LengthOp, LookupOp, PositionOp
 from .loops import REDUCTIONS, WRITERS, SegmentOp, StageOp, TraverseOp, YieldOp, nests
 from .memory import LoadOp, StoreOp, TotalOp
 from .products import MatmulOp, OuterOp
+from .remote import AwaitOp, IssueOp
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 
 __all__ = [
     "REDUCTIONS",
     "WRITERS",
     "ApplyOp",
+    "AwaitOp",
     "BroadcastOp",
     "CastOp",
     "ConcatOp",
@@ -22,6 +24,7 @@ __all__ = [
     "DropoutOp",
     "FirstOp",
     "FoldOp",
+    "IssueOp",
     "LengthOp",
     "LoadOp",
     "LookupOp",

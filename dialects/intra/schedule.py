@@ -108,6 +108,49 @@ class ScheduleAttr(Decisions):
 
 
 @irdl_attr_definition
+class PipelineAttr(Decisions):
+    """`#intra.pipeline<local = 16, remote = 16, pairs = 2, warps = 4, depth = 4, lanes = 16>`: how
+    rows of other ranks are read while those here are summed (MGG, Wang et al., OSDI 2023).
+
+    A group's rows here are reduced in partitions of `local` rows, those of other ranks in ones of
+    `remote` rows. A team of `lanes` threads takes `pairs` partitions of each kind, in turns, with
+    `depth` rows of other ranks on their way, each in a slot of its own. A block has `warps` warps.
+    In MGG these are `ps`, `dist` and `wpb`.
+    """
+
+    name = "intra.pipeline"
+    KEYS = ("local", "remote", "pairs", "warps", "depth", "lanes")
+
+    local: IntAttr
+    remote: IntAttr
+    pairs: IntAttr
+    warps: IntAttr
+    depth: IntAttr
+    lanes: IntAttr
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.warps.data * WARP
+
+    @property
+    def teams(self) -> int:
+        """Of a block."""
+        return self.threads // self.lanes.data
+
+    def verify(self) -> None:
+        super().verify()
+        if self.warps.data > 32:
+            raise VerifyException(f"a block has 1 to 32 warps, not {self.warps.data}")
+        if not 2 <= self.depth.data <= 16:
+            raise VerifyException(
+                f"2 to 16 rows are on their way, not {self.depth.data}: with one nothing is done "
+                "meanwhile"
+            )
+        need_team(self.lanes.data, self.threads)
+
+
+@irdl_attr_definition
 class GridAttr(Decisions):
     """`#intra.grid<threads = 256, lanes = 16, rows = 32, ..>`: on blocks of threads of a GPU.
 
@@ -151,15 +194,18 @@ class GridAttr(Decisions):
         threads, lanes = self.threads.data, self.lanes.data
         if threads % WARP or threads > 1024:
             raise VerifyException(f"a block has 32, 64, .. 1024 threads, not {threads}")
-        together = lanes == threads or (lanes <= WARP and lanes & (lanes - 1) == 0)
-        if not together:
-            raise VerifyException(
-                f"a row is computed by 1, 2, 4, .. 32 lanes or by all {threads} threads, not by "
-                f"{lanes}"
-            )
+        need_team(lanes, threads)
 
     def numbers_in_vector(self, element_bytes: int) -> int:
         return 1
 
     def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
         return False
+
+
+def need_team(lanes: int, threads: int) -> None:
+    """Raises VerifyException unless so many threads of a block can compute a row together."""
+    if lanes != threads and (lanes > WARP or lanes & (lanes - 1)):
+        raise VerifyException(
+            f"a row is computed by 1, 2, 4, .. 32 lanes or by all {threads} threads, not by {lanes}"
+        )

@@ -9,6 +9,7 @@ what this interface says, and looks into those of its own kind only.
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -63,6 +64,15 @@ def steps(func: FuncOp) -> list[Step]:
                 "known (dialects/intra/steps.py)"
             )
     return found
+
+
+def steps_after(step: Step) -> Iterator[Step]:
+    """The steps of a phase behind one of them."""
+    op = step.next_op
+    while op is not None:
+        if isinstance(op, Step):
+            yield op
+        op = op.next_op
 
 
 def sections(order: list[Step]) -> dict[Step, int]:

@@ -30,7 +30,18 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...runtime.carrier import Alone, Carrier
 from ..inter.types import is_bool
-from ..intra import arithmetic, bindings, exchange, indices, loops, memory, products, shapes
+from ..intra import (
+    arithmetic,
+    bindings,
+    exchange,
+    indices,
+    loops,
+    memory,
+    products,
+    publication,
+    remote,
+    shapes,
+)
 from ..intra.steps import Step
 from ..intra.syntax import buffer_dims, element, row_dims
 from ..pointwise import POINTWISE
@@ -193,6 +204,34 @@ class IntraFunctions(InterpreterFunctions):
     def all_reduce(self, interp: Interpreter, op: exchange.AllReduceOp, args: Any) -> PythonValues:
         self.carrier.all_reduce(op.kind.data, args)
         return ()
+
+    # ------------------------------------------------------------ rows that others read
+
+    @impl(bindings.PeerRowsOp)
+    def peer_rows(self, interp: Interpreter, op: bindings.PeerRowsOp, args: Any) -> PythonValues:
+        return (self.fresh(op.result, op.domain),)
+
+    @impl(publication.PublishOp)
+    def publish(self, interp: Interpreter, op: publication.PublishOp, args: Any) -> PythonValues:
+        """What is published stays as it is, so that others may as well be given copies."""
+        *through, rows, others = args
+        self.carrier.start(op.plan.data, rows[through[0]] if through else rows, others)
+        self.carrier.wait(op.plan.data)
+        return ()
+
+    @impl(publication.RetireOp)
+    def retire(self, interp: Interpreter, op: publication.RetireOp, args: Any) -> PythonValues:
+        poison(args[1])
+        return ()
+
+    @impl(remote.IssueOp)
+    def issue(self, interp: Interpreter, op: remote.IssueOp, args: Any) -> PythonValues:
+        rows, row = args
+        return (rows[checked(row, len(rows), "a row that is issued")].copy(),)
+
+    @impl(remote.AwaitOp)
+    def await_(self, interp: Interpreter, op: remote.AwaitOp, args: Any) -> PythonValues:
+        return args
 
     # ------------------------------------------------------------ loops
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 
@@ -35,11 +37,16 @@ WEIGH = ("reorder-linear", "lower-to-intra")
 """Passes before a target's own that ask its record."""
 
 
-def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
+Between = Literal["messages", "reads"]
+"""How rows come from other ranks: copied by messages, or read where they lie where a target can."""
+
+
+def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
     """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
     specification; with `ranks` from a module that is partitioned. A target that is the default of
     its passes' options is not spelled.
     """
+    reads = ranks == "reads" and target.remote_reads
     expand = SPLIT if ranks else EXPAND
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
@@ -54,6 +61,7 @@ def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
         *(("plan-saves",) if training else ()),
         *PHASES,
         "lower-to-intra",
+        *(("publish-rows",) if reads else ()),
         *(("overlap-exchanges",) if ranks else ()),
     ]
     aimed = [stage + aim if stage in WEIGH else stage for stage in stages]

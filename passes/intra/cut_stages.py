@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra.loops import StageOp, YieldOp, is_remade, outer_inputs
+from ...dialects.intra.remote import is_remote
 from ...dialects.intra.rows import (
     ApplyOp,
     BroadcastOp,
@@ -75,7 +76,9 @@ def uncut(func: FuncOp, pass_name: str) -> list[TraverseOp]:
 
 
 def share_long_groups(nest: TraverseOp) -> None:
-    """Mark the group of the nest's row that may be reduced in pieces."""
+    """Mark the group of the nest's row that may be reduced in pieces, where no pipeline does."""
+    if nest.pipeline is not None:
+        return
     segment = next((op for op in nest.body.block.ops if isinstance(op, SegmentOp)), None)
     if segment is not None and segment.row is nest.row and not segment.reads_row():
         segment.in_pieces = UnitAttr()
@@ -252,6 +255,7 @@ class Cutter:
             return False
         columns = (row_dims(v.type) or (1,))[-1]
         plain = v.op.row is self.nest.row and v.op.otherwise is None
+        plain = plain and not is_remote(v.op.buffer)
         return plain and not (padded and columns % self.lanes(v))
 
     def lanes(self, v: SSAValue) -> int:

@@ -19,7 +19,8 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra.bindings import SizeOp
-from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, SegmentOp, TraverseOp
+from ...dialects.intra.remote import is_remote
+from ...dialects.intra.rows import AwaitOp, LoadOp, MatmulOp, OuterOp, SegmentOp, TraverseOp
 from ...dialects.intra.schedule import WARP, GridAttr
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import length, row_bytes
@@ -116,6 +117,8 @@ def longest_row(nest: TraverseOp) -> int:
         values: list[SSAValue] = []
         if isinstance(op, SegmentOp):
             values = list(op.results)
+        elif isinstance(op, AwaitOp):
+            values = [op.result]
         elif isinstance(op, LoadOp) and not (op.row is nest.row and only_for_products(op)):
             values = [op.result]
         elif not isinstance(op, LoadOp | MatmulOp | OuterOp):
@@ -147,5 +150,6 @@ def tile_bytes(nest: TraverseOp) -> int:
             continue
         for v in values:
             lies = isinstance(v.owner, LoadOp) and v.owner.row is nest.row
-            local[v] = 0 if lies else row_bytes(v)
+            remote = isinstance(v.owner, LoadOp) and is_remote(v.owner.buffer)
+            local[v] = 0 if lies and not remote else row_bytes(v)
     return sum(local.values())

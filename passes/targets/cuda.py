@@ -14,12 +14,21 @@ CUDA = replace(
     printer="gnnc.codegen.cuda.printer",
     runtime="cuda",
     vector_bytes=16,  # what one thread loads at once
-    steps=("intra.traverse",),
+    remote_reads=True,
+    steps=(
+        "intra.traverse",
+        "intra.move_start",
+        "intra.move_wait",
+        "intra.all_reduce",
+        "intra.publish",
+        "intra.retire",
+    ),
     tail=(
         "fuse-traversals{target=cuda}",
         "pack-members",
         "split-long-rows{target=cuda}",
         "update-in-place",
+        "build-pipeline",
         "schedule-grid{target=cuda}",
         "gang-small",
         "cut-stages",

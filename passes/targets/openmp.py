@@ -10,6 +10,7 @@ OPENMP = Target(
     printer="gnnc.codegen.openmp.printer",
     runtime="cpu",
     vector_bytes=64,
+    remote_reads=False,
     steps=("intra.traverse", "intra.move_start", "intra.move_wait", "intra.all_reduce"),
     tail=(
         "fuse-traversals",

@@ -77,7 +77,8 @@ class Target:
     what is printed (runtime/program.py).
 
     `vector_bytes` is the longest vector; `on` gives the record for a machine with shorter ones.
-    `steps` are the names of the ops that a phase may consist of, and `tail` the passes from the
+    With `remote_reads` a phase can read rows of other ranks where they lie. `steps` are the names
+    of the ops that a phase may consist of, and `tail` the passes from the
     lowered module to one that prints, as gnn-opt spells them, `{vector_bytes}` for the width.
     """
 
@@ -86,6 +87,7 @@ class Target:
     printer: str
     runtime: str
     vector_bytes: int
+    remote_reads: bool
     steps: tuple[str, ...]
     tail: tuple[str, ...]
     speeds: Speeds

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..comm import Call
 from . import threads, toolchain
-from .comm import Call
 from .memory import HOST, HostMemory
 
 if TYPE_CHECKING:

@@ -61,6 +61,10 @@ __attribute__((const)) unsigned char *emulated_shared_memory();
 void emulated_barrier(int line);
 uint64_t emulated_warp(int line, int kind, unsigned mask, uint64_t value, int argument, int width);
 void emulated_atomic(int line, const void *address, size_t bytes);
+void emulated_copy_begin(void *to, const void *from, int bytes);
+void emulated_copies_leave(void);
+/* The oldest copy that is not of the thread's `groups` latest groups; 0 where there is none. */
+int emulated_copy_end(int groups, void **to, const void **from, int *bytes);
 
 /* the shape of cuLaunchKernel; `kernel` is the address of an EmulatedKernel */
 int emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -185,6 +189,22 @@ EMULATED_ATOMIC(emulated_and, unsigned, old & value)
 #define atomicCAS(...) emulated_compare(__LINE__, __VA_ARGS__)
 #define atomicOr(...) emulated_or(__LINE__, __VA_ARGS__)
 #define atomicAnd(...) emulated_and(__LINE__, __VA_ARGS__)
+
+/* Copies to shared memory beside other work: they are done as late as they may be, by the thread that awaits them. */
+
+template <int bytes> inline void copy_ahead(void *to, const void *from) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "4, 8 or 16 bytes are copied at once");
+    emulated_copy_begin(to, from, bytes);
+}
+inline void rows_leave() { emulated_copies_leave(); }
+template <int groups> inline void rows_arrive() {
+    void *to;
+    const void *from;
+    int bytes;
+    while (emulated_copy_end(groups, &to, &from, &bytes))
+        for (int k = 0; k < bytes / 4; ++k)
+            static_cast<uint32_t *>(to)[k] = static_cast<const uint32_t *>(from)[k];
+}
 
 /* functions of CUDA's library that C's lacks */
 

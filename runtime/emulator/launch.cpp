@@ -51,6 +51,8 @@ static void begin_block(Index index) {
     for (unsigned i = 0; i < machine.launch.threads; ++i) {
         Thread &thread = machine.threads[i];
         thread.state = State::READY;
+        thread.copies.clear();
+        thread.groups = 0;
         set_time(thread, 1);
         memset(thread.seen, 0, sizeof thread.seen);
         start(thread, run_thread);

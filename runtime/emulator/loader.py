@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..carrier import Region
+from ..comm import Call, HostReach
 from ..cpu import toolchain
 from .device import Emulator
 from .toolchain import build
@@ -19,6 +22,55 @@ if TYPE_CHECKING:
 
 _DEVICE = threading.Lock()
 """There is one emulated device, for one thread at a time."""
+
+
+class Used:
+    """The device, as long as one phase has it: kernels use the memory of its call and no other."""
+
+    def __init__(
+        self,
+        device: Emulator,
+        workspace: int,
+        phase: PhaseOnGraph,
+        pointers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        self.device = device
+        self.regions = [(workspace, phase.phase.workspace, True)]
+        for k, b in enumerate(phase.phase.buffers):
+            if address := pointers[k]:
+                written = b["kind"] in ("output", "temporary") or b.get("gives") is not None
+                self.regions.append((address, phase.bytes[k], written))
+
+    def __enter__(self) -> None:
+        _DEVICE.acquire()
+        for region in self.regions:
+            self.device.allow(*region)
+
+    def __exit__(self, *_: object) -> None:
+        self.device.forget()
+        _DEVICE.release()
+
+
+class EmulatedReach(HostReach):
+    """Of a phase on the emulated device, which others have while it waits for them."""
+
+    def __init__(self, used: Used) -> None:
+        self.used = used
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """See Reach."""
+        self.used.__exit__()
+        try:
+            yield
+        finally:
+            self.used.__enter__()
+
+    def lend(self, regions: Sequence[Region]) -> None:
+        """See Reach."""
+        for address, size in regions:
+            self.used.regions.append((address, size, False))
+            self.used.device.allow(address, size, False)
 
 
 class EmulatedEntry:
@@ -41,12 +93,14 @@ class EmulatedEntry:
             EmulatedFault: a kernel did what CUDA leaves undefined.
         """
         device = self.program.device
-        with _DEVICE:
-            for k, b in enumerate(phase.phase.buffers):
-                if address := pointers[k]:
-                    written = b["kind"] in ("output", "temporary") or b.get("gives") is not None
-                    device.allow(address, phase.bytes[k], written)
-            device.allow(workspace, phase.phase.workspace, True)
+        used = Used(device, workspace, phase, pointers)
+        call = None
+        if (messages := phase.messages) is not None:
+            assert phase.carrier is not None  # PhaseOnGraph asks for one
+            call = Call(phase.phase.name, messages, phase.carrier, EmulatedReach(used))
+        with used:
+            if call is not None:
+                pointers[call.messages.slot] = call.address
             self.function(
                 device.launch,
                 ctypes.addressof(self.program.kernels),
@@ -55,8 +109,9 @@ class EmulatedEntry:
                 ctypes.addressof(phase.sizes),
                 ctypes.addressof(pointers),
             )
-            device.forget()
             device.check()
+        if call is not None:
+            call.end()
 
 
 class EmulatedProgram:

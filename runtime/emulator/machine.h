@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,14 @@ struct Operation {
     uint64_t result;
 };
 
+/* A copy that a thread has begun and not awaited, and which of its groups it belongs to. */
+struct Copy {
+    void *to;
+    const void *from;
+    int bytes;
+    uint64_t group;
+};
+
 struct Thread {
     unsigned number;
     Index index;
@@ -60,6 +69,8 @@ struct Thread {
     uint32_t seen[WARP]; /* what other lanes did up to these times comes before what it does now */
     char *stack;
     void *context;
+    std::deque<Copy> copies;
+    uint64_t groups; /* that have left */
 };
 
 struct Block {

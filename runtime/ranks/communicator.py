@@ -51,10 +51,12 @@ class Reduction(Protocol):
 
 
 class Communicator(Protocol):
-    """One rank among `size`; `rank` counts from 0."""
+    """One rank among `size`; `rank` counts from 0. With `shares_memory` an address of one rank is
+    the same place for all."""
 
     rank: int
     size: int
+    shares_memory: bool
 
     def start(
         self,

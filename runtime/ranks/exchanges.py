@@ -10,11 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..carrier import Region, ends_of
 from .communicator import Communicator, Exchange, Kind
-
-BETWEEN = " to "
-"""A plan names two sets of messages, `sent to ghost` (dialects/inter/ranks.py): the rows of one
-become those of the other."""
 
 
 class Exchanges:
@@ -35,7 +32,7 @@ class Exchanges:
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """See Carrier."""
-        source, target = plan.split(BETWEEN)
+        source, target = ends_of(plan)
         # all ranks start the same plans in the same order, which is what messages are matched by
         self._under_way[plan] = self.communicator.start(
             sent, self.counts[source], received, self.counts[target], 0
@@ -55,6 +52,40 @@ class Exchanges:
             ends = np.cumsum([0, *(a.size for a in alike)])
             for a, (low, high) in zip(alike, pairwise(ends), strict=True):
                 a[...] = whole[low:high].reshape(a.shape)
+
+
+class SharedExchanges(Exchanges):
+    """The carrier of a rank that sees the memory of the others."""
+
+    @property
+    def ranks(self) -> int:
+        """See Sharing."""
+        return self.communicator.size
+
+    def publish(self, plan: str, rows: Region) -> list[Region]:
+        """See Sharing."""
+        every = np.zeros((self.communicator.size, 2), np.int64)
+        every[self.communicator.rank] = rows
+        found = self.communicator.all_reduce(every, "sum").tolist()
+        return [(address, size) for address, size in found]
+
+    def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See Sharing."""
+        by = self.counts[ends_of(plan)[1]]
+        found = np.empty(sum(by), np.int64)
+        self.start(plan, rows, found)
+        self.wait(plan)
+        return np.repeat(np.arange(len(by)), by), found
+
+    def retire(self, plan: str) -> None:
+        """See Sharing."""
+        self.communicator.barrier()
+
+
+def exchanges(communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> Exchanges:
+    """The carrier of one rank. Raises what Exchanges raises."""
+    kind = SharedExchanges if communicator.shares_memory else Exchanges
+    return kind(communicator, peers)
 
 
 def _counts(name: str, ranks: NDArray[Any], size: int) -> list[int]:

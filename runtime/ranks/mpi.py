@@ -102,6 +102,8 @@ class Mpi(Peers):
         ValueError: MPI has started another number of processes than the board has slots.
     """
 
+    shares_memory = False
+
     def __init__(self, board: Board, patience: float) -> None:
         _start_mpi()
         from mpi4py import MPI

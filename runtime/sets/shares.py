@@ -27,11 +27,11 @@ def cuts(ptr: Int64, row_cost: int, grain: int, chunks: int) -> Int64:
     return np.concatenate([[0], inner, [count]]).astype(np.int64)
 
 
-def pieces(ptr: Int64, piece: int) -> Int64:
-    """The pieces of groups of more than two times `piece` rows, in order: rows of (group, first
-    row, end), int64."""
+def pieces(ptr: Int64, piece: int, longest: int) -> Int64:
+    """The pieces, of at most `piece` rows, of groups of more than `longest` rows, in order: rows of
+    (group, first row, end), int64."""
     length = np.diff(ptr)
-    (long,) = np.nonzero(length > 2 * piece)
+    (long,) = np.nonzero(length > longest)
     counts = -(-length[long] // piece)
     first = np.concatenate([[0], np.cumsum(counts)])
     group = np.repeat(long, counts)

@@ -15,7 +15,7 @@ from .shares import cuts, pieces
 
 Domain = list[Any]
 """`[set, keys]`: the stored rows of `rows<set[keys]>`."""
-SHARES = ("cuts", "pieces")
+SHARES = ("cuts", "pieces", "partitions")
 """Kinds of tables whose lengths phases ask for."""
 KINDS = (
     "index_map", "pair_index", "offsets", "members", "witness", "member_map", "member_pair", *SHARES
@@ -105,7 +105,9 @@ class Tables:
         if kind == "cuts":
             return cuts(group.ptr, spec["row_cost"], spec["grain"], spec["chunks"])
         if kind == "pieces":
-            return pieces(group.ptr, spec["piece"])
+            return pieces(group.ptr, spec["piece"], 2 * spec["piece"])
+        if kind == "partitions":
+            return pieces(group.ptr, spec["piece"], 0)
         if kind == "members":
             return group.rows
         if kind == "witness":

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnnc.dialects.meaning import SetVal
+from gnnc.runtime.carrier import Region
 
 Array = NDArray[Any]
 PATIENCE = 20
@@ -48,6 +49,32 @@ class Rank:
         for rank, rows in enumerate(np.split(sent, np.cumsum(to)[:-1])):
             self.send(rank, rows)
         received[...] = np.concatenate([self.receive(rank) for rank in range(len(by))])
+
+    @property
+    def ranks(self) -> int:
+        return len(self.queues)
+
+    def publish(self, plan: str, rows: Region) -> list[Region]:
+        self.called.append(f"publish {plan}")
+        return [tuple(x) for x in self.all_have(np.array(rows))]
+
+    def places(self, plan: str, rows: Array) -> tuple[Array, Array]:
+        by = self.plans[plan][1]
+        found = np.empty(sum(by), np.int64)
+        self.start(plan, rows, found)
+        self.wait(plan)
+        del self.called[-2:]
+        return np.repeat(np.arange(len(by)), by), found
+
+    def retire(self, plan: str) -> None:
+        self.called.append(f"retire {plan}")
+        self.all_have(np.zeros(0))
+
+    def all_have(self, x: Array) -> list[Any]:
+        """What all ranks give."""
+        for rank in range(self.ranks):
+            self.send(rank, x)
+        return [self.receive(rank).tolist() for rank in range(self.ranks)]
 
     def all_reduce(self, kind: str, arrays: Sequence[Array]) -> None:
         self.called.append(f"{kind} {len(arrays)}")

@@ -211,7 +211,7 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
-// CHECK: a nest has one property, `schedule = #intra.schedule<..>`
+// CHECK: a nest has two properties, `schedule = #intra.schedule<..>` and `pipeline = #intra.pipeline<..>`
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index
   intra.traverse %i in %n {

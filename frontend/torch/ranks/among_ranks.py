@@ -17,7 +17,8 @@ def among_ranks(options: Options) -> Options:
     and nothing runs in torch instead, which knows these alone."""
     if world().size == 1:
         return options
-    return replace(options, fullgraph=True, sparse_features=False)
+    remote = options.remote_reads and world().shares_memory
+    return replace(options, fullgraph=True, sparse_features=False, remote_reads=remote)
 
 
 def compiling() -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from ....passes.inter.partitioning.sets import OWNER, Nodes
 from ....runtime.autograd import prepare
 from ....runtime.program import OnGraph, Program
 from ....runtime.ranks.communicator import Communicator
-from ....runtime.ranks.exchanges import Exchanges
+from ....runtime.ranks.exchanges import exchanges
 from ....runtime.ranks.world import world
 from ....runtime.sets.sets import MapData, SetData
 from ..calls.bound_program import BoundProgram, columns_of, dropout_key, set_data
@@ -125,7 +125,7 @@ class RankedProgram(BoundProgram):
             parts = self.parts(args)
             count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
             sets = RankSets(self.ranked, parts, count, args, communicator)
-            carrier = Exchanges(communicator, sets.peers())
+            carrier = exchanges(communicator, sets.peers())
             rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
             graph = self.program.on_graph(sets.made(), rows, self.device, carrier)
             with torch.no_grad():

@@ -1,22 +1,24 @@
-"""C for the steps of a phase that exchange rows with other ranks: calls of the functions in the
+"""C for the steps of a phase that have to do with other ranks: calls of the functions in the
 `gnnc_comm` (comm.h) that is the last of the phase's buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ...dialects.intra.bindings import known_domain
 from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
+from ...dialects.intra.publication import PublishOp, RetireOp
 from ...dialects.intra.syntax import buffer_dims, element
-from ..common.host import domain_of
-from ..common.writer import Writer
+from .host import domain_of
+from .phase_host import PhaseHost, places_name
+from .writer import Writer
 
-Exchange = MoveStartOp | MoveWaitOp | AllReduceOp
-EXCHANGE = (MoveStartOp, MoveWaitOp, AllReduceOp)
+Exchange = MoveStartOp | MoveWaitOp | AllReduceOp | PublishOp | RetireOp
+EXCHANGE = (MoveStartOp, MoveWaitOp, AllReduceOp, PublishOp, RetireOp)
 PARAMETER = ("gnnc_comm *", "comm")
 """What a nest that polls takes."""
 
@@ -27,19 +29,31 @@ class ExchangeCode:
     ```
     {"kind": "comm",
      "moves": [{"plan": "halo", "row": [8], "dtype": "f32", "from": ["R", []], "to": ["H", []]}],
-     "reductions": [{"kind": "sum", "buffers": [{"row": [], "dtype": "f32", "at": None}]}]}
+     "reductions": [{"kind": "sum", "buffers": [{"row": [], "dtype": "f32", "at": None}]}],
+     "publications": [{"plan": "R to H", "row": [8], "dtype": "f32", "from": ["N", []],
+                       "through": 3}]}
     ```
+    `through` is the place of an index map among the buffers, or None. The target calls only where
+    `goes_on` holds, and has `after` behind each call.
     """
 
-    def __init__(self, names: Mapping[SSAValue, str]) -> None:
-        self.names = names
+    def __init__(self, host: PhaseHost, goes_on: str = "!comm->failed", after: str = "") -> None:
+        self.names, self.places = host.names, host.places
+        self.goes_on, self.after = goes_on, after
+        self.publications: list[dict[str, Any]] = []
+        self.published: dict[SSAValue, int] = {}
         self.moves: list[dict[str, Any]] = []
         self.reductions: list[dict[str, Any]] = []
         self.under_way: dict[str, int] = {}
 
     @property
     def described(self) -> dict[str, Any]:
-        return {"kind": "comm", "moves": self.moves, "reductions": self.reductions}
+        return {
+            "kind": "comm",
+            "moves": self.moves,
+            "reductions": self.reductions,
+            "publications": self.publications,
+        }
 
     @property
     def polls(self) -> bool:
@@ -69,8 +83,27 @@ class ExchangeCode:
                 self.reductions.append({"kind": op.kind.data, "buffers": buffers})
                 given = ", ".join(self.names[b] for b in op.buffers)
                 call = f"comm->all_reduce(comm, {k}, (void *const[]){{{given}}});"
-        out.line(f"if (!comm->failed) {call}")
-        out.line("SKIP_LAP;")
+            case PublishOp():
+                k = self.published[op.target] = len(self.publications)
+                self.publications.append(self.publication(op))
+                source, peers = self.names[op.source], self.names[op.target]
+                call = f"comm->publish(comm, {k}, {source}, {peers}, {places_name(peers)});"
+            case RetireOp():
+                call = f"comm->retire(comm, {self.published.pop(op.target)});"
+        out.line(f"if ({self.goes_on}) {call}")
+        if self.after:
+            out.line(self.after)
+
+    def publication(self, op: PublishOp) -> dict[str, Any]:
+        """What is published, as plain data."""
+        through = None if op.through is None else self.places[op.through]
+        at = {"from": domain(op.source), "through": through}
+        return {"plan": op.plan.data, **described(op.source), **at}
+
+
+def comm_text() -> str:
+    """The declaration of `gnnc_comm`."""
+    return (files(__package__ or "") / "comm.h").read_text()
 
 
 def described(buffer: SSAValue) -> dict[str, Any]:

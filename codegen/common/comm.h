@@ -1,10 +1,15 @@
 /* What a program calls to exchange rows with other ranks; printed where a phase has such steps. The caller fills it in
-   (runtime/cpu/comm.py) and says of each message of the phase, by its number, what it is. */
+   (runtime/comm.py) and says of each message of the phase, by its number, what it is. */
 typedef struct gnnc_comm gnnc_comm;
 struct gnnc_comm {
     void (*start)(gnnc_comm *, int64_t move, const void *from, void *to);
     void (*wait)(gnnc_comm *, int64_t move);
     void (*all_reduce)(gnnc_comm *, int64_t reduction, void *const *buffers);
+    /* Tells other ranks where rows lie: `peers` has then where those of each rank do, and `places` where in these a row
+       is, the rank in the upper 16 bits. Goes on when all ranks have. */
+    void (*publish)(gnnc_comm *, int64_t publication, const void *from, void **peers, uint64_t *places);
+    /* Goes on when no rank reads them any more. */
+    void (*retire)(gnnc_comm *, int64_t publication);
     /* NULL, or gives messages that are under way a processor; needs no lock, and is called often. */
     void (*poll)(gnnc_comm *);
     void *state;
@@ -12,15 +17,3 @@ struct gnnc_comm {
        caller raises it after the phase. */
     int32_t failed;
 };
-
-/* By the thread that runs the phase alone, so that a message library needs to know of no other. */
-INLINE void poll_comm(gnnc_comm *comm)
-{
-    if (omp_get_thread_num() == 0 && comm->poll && !comm->failed) comm->poll(comm);
-}
-
-#ifdef GNNC_PROFILE
-#define SKIP_LAP start_ = omp_get_wtime()
-#else
-#define SKIP_LAP (void)0
-#endif
