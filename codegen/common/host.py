@@ -64,7 +64,7 @@ class Printed:
     library: str = ""
 
 
-def describe(op: bindings.BindingOp | bindings.AllocOp) -> dict[str, Any]:
+def describe(op: bindings.BindingOp | bindings.MemoryOp) -> dict[str, Any]:
     """One buffer of a phase as plain data."""
     v = op.results[0]
     if isinstance(op, bindings.InputOp | bindings.OutputOp | bindings.AllocOp | bindings.TableOp):

@@ -43,7 +43,7 @@ class PhaseHost:
         self.out = Writer(1)
         used: set[str] = set()
         for op in func.body.block.ops:
-            if not isinstance(op, bindings.BindingOp | bindings.AllocOp):
+            if not isinstance(op, bindings.BindingOp | bindings.MemoryOp):
                 continue
             v = op.results[0]
             if is_remote(v):

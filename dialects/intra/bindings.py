@@ -274,8 +274,15 @@ class TableOp(BindingOp):
         need(len(self.value) == n, f"a row of {n} numbers needs as many, not {len(self.value)}")
 
 
+class MemoryOp(IntraOp):
+    """An op that names memory: no other one names the same."""
+
+    traits = traits_def()
+    assembly_format = RESULT
+
+
 @op_definition
-class AllocOp(IntraOp):
+class AllocOp(MemoryOp):
     """A temporary over the stored rows of `domain` (absent: one row).
 
     `slot` is its place in the arena (plan-memory).
@@ -285,8 +292,6 @@ class AllocOp(IntraOp):
     domain = opt_prop_def(DomainAttr)
     slot = opt_prop_def(IntAttr)
     result = result_def(MemRefType)
-    traits = traits_def()
-    assembly_format = RESULT
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a buffer")
@@ -370,7 +375,7 @@ class SumSizesOp(BindingOp):
 
 
 @op_definition
-class PeerRowsOp(BindingOp):
+class PeerRowsOp(MemoryOp):
     """`intra.peer_rows {plan = "N_sent to N_ghost", domain = #intra.domain<N_ghost>}`: for each row
     of the domain the one of another rank that the plan would bring there, read where it lies.
     """
@@ -379,7 +384,6 @@ class PeerRowsOp(BindingOp):
     plan = prop_def(StringAttr)
     domain = prop_def(DomainAttr)
     result = result_def(MemRefType)
-    traits = traits_def()
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a buffer")

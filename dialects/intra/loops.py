@@ -24,11 +24,11 @@ from ..assembly import KNOWN, op_definition
 from .arithmetic import ConstOp
 from .bindings import (
     INDEX64,
-    AllocOp,
     BindingOp,
     GroupOp,
     IndexMapOp,
     MembersOp,
+    MemoryOp,
     OffsetsOp,
     PairIndexOp,
     SizeOp,
@@ -297,7 +297,7 @@ class TraverseOp(IntraOp, Step):
         for op in self.body.walk():
             need(not isinstance(op, TraverseOp), "nests do not nest: use intra.segment inside")
             need(
-                not isinstance(op, BindingOp | AllocOp | Step),
+                not isinstance(op, BindingOp | MemoryOp | Step),
                 f"{op.name} stands in a nest: move it to the phase, above the nest",
             )
             if isinstance(op, ROWS_ONLY):

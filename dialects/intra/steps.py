@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..attributes import PHASE
-from .bindings import AllocOp, BindingOp
+from .bindings import BindingOp, MemoryOp
 
 
 class Step(Operation, abc.ABC):
@@ -58,7 +58,7 @@ def steps(func: FuncOp) -> list[Step]:
     for op in func.body.block.ops:
         if isinstance(op, Step):
             found.append(op)
-        elif not isinstance(op, BindingOp | AllocOp | ReturnOp):
+        elif not isinstance(op, BindingOp | MemoryOp | ReturnOp):
             raise VerifyException(
                 f"{op.name} in @{func.sym_name.data} is no step: what it reads and writes is not "
                 "known (dialects/intra/steps.py)"

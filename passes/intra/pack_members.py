@@ -29,7 +29,14 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import Dom, RowsType
-from ...dialects.intra.bindings import AllocOp, BindingOp, InputOp, MembersOp, NamedBuffer, OutputOp
+from ...dialects.intra.bindings import (
+    BindingOp,
+    InputOp,
+    MembersOp,
+    MemoryOp,
+    NamedBuffer,
+    OutputOp,
+)
 from ...dialects.intra.rows import LoadOp, LookupOp, SegmentOp, nests
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import buffer_dims, element, element_bytes
@@ -105,7 +112,7 @@ class Prepared:
     def add(self, host: Host) -> None:
         """Adds what was built, behind what is there."""
         block = self.func.body.block
-        bindings = [op for op in block.ops if isinstance(op, BindingOp | AllocOp)]
+        bindings = [op for op in block.ops if isinstance(op, BindingOp | MemoryOp)]
         Rewriter.insert_op(host.head, InsertPoint.at_start(block))
         for op in reversed(bindings):  # nests may read them
             op.detach()

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ..comm import Call
 from ..cpu import toolchain
 from .device import check_device, current_stream
 from .driver import driver
 from .kernels import DeviceKernels, host_function
 from .memory import DeviceMemory
+from .reach import DeviceReach
 from .replays import Replays
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class CudaEntry:
 
         Raises:
             OutOfDeviceMemory, LaunchFailed: the driver refuses.
+            Exception: what the carrier of messages raised.
         """
         number = number_of(phase.memory.device)
         kernels = self.program.kernels(number)
@@ -47,6 +50,16 @@ class CudaEntry:
         def launch(stream: int) -> None:
             kernels.call(self.function, stream, workspace, sizes, buffers, self.name)
 
+        if (messages := phase.messages) is not None:  # what others send is no part of a recording
+            assert phase.carrier is not None  # PhaseOnGraph asks for one
+            stream = current_stream(number)
+            reach = DeviceReach(driver(), stream, self.name)
+            call = Call(self.name, messages, phase.carrier, reach)
+            pointers[messages.slot] = call.address
+            with kernels.current():
+                launch(stream)
+            call.end()
+            return
         replays = self.replays.get(phase)
         if replays is None:
             self.replays[phase] = replays = Replays(driver())

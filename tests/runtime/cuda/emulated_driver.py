@@ -79,6 +79,20 @@ class EmulatedDriver(FakeDriver):
         out._obj.value = graph.value
         return self._asked("instantiate")
 
+    def cuStreamSynchronize(self, stream: ctypes.c_void_p) -> int:
+        return self._asked("synchronize")
+
+    def cuMemcpyDtoH_v2(self, to: Any, source: Any, size: ctypes.c_size_t) -> int:
+        return self._copy("to host", to, source, size)
+
+    def cuMemcpyHtoD_v2(self, to: Any, source: Any, size: ctypes.c_size_t) -> int:
+        return self._copy("to device", to, source, size)
+
+    def _copy(self, word: str, to: Any, source: Any, size: ctypes.c_size_t) -> int:
+        assert self.log[-1] != "launch", "what was launched may not have run yet"
+        ctypes.memmove(to, source, size.value)
+        return self._asked(word)
+
     def cuGraphDestroy(self, graph: ctypes.c_void_p) -> int:
         return self._asked("graph destroyed")
 
