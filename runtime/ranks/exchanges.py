@@ -71,10 +71,9 @@ class SharedExchanges(Exchanges):
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """See Sharing."""
-        by = self.counts[ends_of(plan)[1]]
+        to, by = (self.counts[name] for name in ends_of(plan))
         found = np.empty(sum(by), np.int64)
-        self.start(plan, rows, found)
-        self.wait(plan)
+        self.communicator.start(rows, to, found, by, 0).wait()
         return np.repeat(np.arange(len(by)), by), found
 
     def retire(self, plan: str) -> None:

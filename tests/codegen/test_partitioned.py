@@ -18,7 +18,7 @@ from gnnc.dialects.signature import arguments, results
 from gnnc.passes.inter.autodiff import AutodiffPass
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
-from gnnc.runtime.ranks.exchanges import Exchanges
+from gnnc.runtime.ranks.exchanges import exchanges
 from gnnc.tests.passes.meaning import changed
 from gnnc.tests.passes.programs import PROGRAMS
 from gnnc.tests.passes.ranked import APART, CUT, OPTIMIZED, Ranked
@@ -39,12 +39,17 @@ def by_name(func: FuncOp, values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("lower", [pytest.param(IN_TURN, marks=pytest.mark.long), OVERLAPPED])
 @pytest.mark.parametrize("name", NAMES)
 def test_programs(name: str, lower: str) -> None:
+    check(name, lower=lower)
+
+
+def check(name: str, **options: Any) -> None:
+    """All ranks together give what the interpreter gives; `options` are those of the case."""
     plain = parse_module(PROGRAMS[name])
     (before,) = functions(plain).values()
     (with_gradients,) = functions(changed(plain, AutodiffPass())).values()
     cut = changed(plain, *CUT, *OPTIMIZED, *APART)
     (func,) = functions(cut).values()
-    case = Case.of(cut, SPLIT, lower=lower)
+    case = Case.of(cut, SPLIT, **options)
     for ranks, seed in ((1, 0), (3, 1), (4, 2)):
         rng = np.random.default_rng(seed)
         args = by_name(with_gradients, random_arguments(with_gradients, rng))
@@ -55,7 +60,7 @@ def test_programs(name: str, lower: str) -> None:
 
         def on_rank(c: Communicator, graph: Ranked = graph, values: Any = values) -> Any:
             mine = by_name(func, graph.of_rank(func, values, c.rank))
-            return case.run(mine, carrier=Exchanges(c, graph.peers(c.rank)))
+            return case.run(mine, carrier=exchanges(c, graph.peers(c.rank)))
 
         wanted = run_phases(case.split, by_name(func, values))
         each = virtual.run(ranks, on_rank)

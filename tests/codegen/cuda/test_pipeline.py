@@ -17,6 +17,7 @@ from gnnc.dialects.meaning.lowered import run_lowered
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets import EMULATED
 from gnnc.runtime.carrier import Region
+from gnnc.runtime.cuda.nvrtc import compile_device
 from gnnc.runtime.program import Program
 
 from ..compiled import Case, after
@@ -204,3 +205,11 @@ def test_nobody_goes_on_while_others_read_its_rows(fenced: bool) -> None:
 
     y = on_ranks(PLANS, one)[1]["y"]
     assert np.allclose(y, want[1]["y"]) == fenced
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_a_gpus_compiler_takes_it_without_spills(arch: str) -> None:
+    kernels = compile_device(built().program.data["device"], arch).kernels
+    pipelines = {k: found for k, found in kernels.items() if k.endswith("_pipeline")}
+    assert len(pipelines) == 2
+    assert all(not found.spill_stores for found in pipelines.values())

@@ -1,20 +1,46 @@
 """Trainings over ranks on the emulated GPU, whose kernels read rows of other ranks where they lie,
-equal that of one process."""
+give what one process gives on the CPU; so they do with messages."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import torch
 
-from .cut_models import LAYERS, check, graph, net
+from .cut_models import LAYERS, graph, net, on_ranks, training, training_alone
 
-EMULATED = "cuda-emulated"
-
-
-@pytest.fixture(autouse=True)
-def _on_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GNNC_TARGET", EMULATED)
+TOLERANCE = 1e-9
+QUICK = "sage-plain"
+LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize("name", list(LAYERS))
+def check(
+    name: str, ranks: int, monkeypatch: pytest.MonkeyPatch, steps: int = 2, **options: Any
+) -> None:
+    model, data = net(name), graph(30, 120)
+    alone = training_alone(model, data, steps=steps)
+    ((losses, state),) = on_ranks(monkeypatch, 0, alone)
+    monkeypatch.setenv("GNNC_TARGET", "cuda-emulated")
+    every = on_ranks(monkeypatch, ranks, training(model, data, steps=steps, **options))
+    for other_losses, other in every:
+        torch.testing.assert_close(other_losses, losses, rtol=0, atol=TOLERANCE)
+        for key, x in state.items():
+            torch.testing.assert_close(other[key], x, rtol=TOLERANCE, atol=TOLERANCE, msg=key)
+            assert torch.equal(other[key], every[0][1][key]), f"ranks have another {key}"
+
+
+@pytest.mark.parametrize("name", [QUICK, *(pytest.param(n, marks=LONG) for n in LAYERS)])
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(monkeypatch, net(name), graph(30, 120), 2, steps=2)
+    check(name, 2, monkeypatch, steps=1 if name == QUICK else 2)
+
+
+@LONG
+def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    check("gat", 2, monkeypatch, remote_reads=False)
+
+
+@LONG
+@pytest.mark.parametrize("name", ["gcn", "gat"])
+def test_three_ranks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, 3, monkeypatch)

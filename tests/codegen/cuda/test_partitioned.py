@@ -1,0 +1,19 @@
+"""Partitioned programs on the emulated GPU, whose kernels read rows of other ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..test_partitioned import NAMES, check
+from .emulated import FINE, TARGET
+
+READS = "lower-to-intra,publish-rows,overlap-exchanges"
+PIPELINES = "build-pipeline{{local=2 remote=2 warps=2}}"
+QUICK = ("sage",)
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in NAMES]
+)
+def test_programs(name: str) -> None:
+    check(name, lower=READS, schedule=f"{PIPELINES},{FINE}", target=TARGET)
