@@ -27,9 +27,18 @@ def cuts(ptr: Int64, row_cost: int, grain: int, chunks: int) -> Int64:
     return np.concatenate([[0], inner, [count]]).astype(np.int64)
 
 
-def pieces(ptr: Int64, piece: int, longest: int) -> Int64:
-    """The pieces, of at most `piece` rows, of groups of more than `longest` rows, in order: rows of
-    (group, first row, end), int64."""
+def pieces(ptr: Int64, piece: int) -> Int64:
+    """The pieces of groups of more than two times `piece` rows, in order: rows of (group, first
+    row, end), int64."""
+    return _cut(ptr, piece, 2 * piece)
+
+
+def partitions(ptr: Int64, piece: int) -> Int64:
+    """The same of all groups that have rows."""
+    return _cut(ptr, piece, 0)
+
+
+def _cut(ptr: Int64, piece: int, longest: int) -> Int64:
     length = np.diff(ptr)
     (long,) = np.nonzero(length > longest)
     counts = -(-length[long] // piece)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .sets import Group, MapData, Pairs, SetData
-from .shares import cuts, pieces
+from .shares import cuts, partitions, pieces
 
 Domain = list[Any]
 """`[set, keys]`: the stored rows of `rows<set[keys]>`."""
@@ -105,9 +105,9 @@ class Tables:
         if kind == "cuts":
             return cuts(group.ptr, spec["row_cost"], spec["grain"], spec["chunks"])
         if kind == "pieces":
-            return pieces(group.ptr, spec["piece"], 2 * spec["piece"])
+            return pieces(group.ptr, spec["piece"])
         if kind == "partitions":
-            return pieces(group.ptr, spec["piece"], 0)
+            return partitions(group.ptr, spec["piece"])
         if kind == "members":
             return group.rows
         if kind == "witness":
