@@ -275,10 +275,10 @@ class Tied(Learned):
 
 
 def test_rows_are_those_of_rank_0() -> None:
-    data = graph(NODES, EDGES)
+    first, data = Tied(), graph(NODES, EDGES)
 
-    def work(c: Any) -> tuple[Tensor, Tied]:
-        model = Tied()
+    def work(c: Any) -> tuple[Tensor, Any]:
+        model = copy.deepcopy(first)
         with torch.no_grad():
             model.table.add_(c.rank)
         mine, part = gnnc.distribute(model, data, sharded=["table"])
@@ -286,7 +286,7 @@ def test_rows_are_those_of_rank_0() -> None:
 
     for nodes, model in virtual.run(3, work):
         assert model.table is model.embedding.weight and not model.table.requires_grad
-        assert torch.equal(model.table, Tied().table[nodes])
+        assert torch.equal(model.table, first.table[nodes])
 
 
 def test_bad_names() -> None:
@@ -316,9 +316,11 @@ def test_bad_names() -> None:
     with pytest.raises(ValueError, match="'item' has 17 rows, and the graph 12 'user', 18 'item'"):
         gnnc.distribute(model, shop(12, 18), sharded=["item"])
 
+    model = Learned()
+
     def others(c: Any) -> None:
         with pytest.raises(Disagreement, match="sharded"):
-            gnnc.distribute(Learned(), data, sharded=[TABLE, "bias"][c.rank :])
+            gnnc.distribute(copy.deepcopy(model), data, sharded=[TABLE, "bias"][c.rank :])
 
     virtual.run(2, others)
 
@@ -336,8 +338,10 @@ class AllPairs(nn.Module):
 
 
 def test_a_table_that_is_used_otherwise_than_by_rows() -> None:
+    model, data = AllPairs(), graph(NODES, EDGES)
+
     def work(_: Any) -> None:
-        mine, part = gnnc.distribute(AllPairs(), graph(NODES, EDGES), sharded=[TABLE])
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=[TABLE])
         with pytest.raises(Unsupported, match=r"two sets.*embedding\.weight is sharded: a rank"):
             mine(part.edge_index)
 
