@@ -20,8 +20,8 @@ from torch import Tensor
 
 from .chunks import chunk_of
 
-Kind = Literal["nodes", "edges", "index"]
-"""Rows of nodes, rows of edges, or both ends of edges (2 x edges)."""
+Kind = Literal["nodes", "edges", "index", "table"]
+"""Rows of nodes, rows of edges, both ends of edges (2 x edges), or rows of a parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class EdgePart:
 class CutTensor:
     """What rows a tensor holds of one of the `shape` that it has in the whole graph. Those of edges
     are local ones first; the ends of edges are places among the owned nodes, and behind these among
-    the ghosts. `parameter` is the name of a parameter of a model that is cut, else empty."""
+    the ghosts. `parameter` is the name of what is a table in the model, else empty."""
 
     kind: Kind
     part: NodePart | EdgePart

@@ -108,7 +108,8 @@ def distribute(
         _start(model, tables, communicator)
         mine, known = _data_of(stores, _part(stores, owner, chunks, communicator))
     by_id = {id(x): cut.part for x, cut in known}
-    shard(model, tables, {s._key: by_id[id(s.n_id)] for s in mine.node_stores}, communicator)
+    parts = {s._key: by_id[id(s.n_id)] for s in mine.node_stores}
+    shard(model, tables, parts, chunks, communicator)
     for x, cut in known if communicator.size > 1 else ():
         cut_tensors.note(x, cut)
     return compile_target(model, chosen), mine

@@ -1,4 +1,5 @@
-"""Rows that rank 0 has all of, and each rank some: how they are given out and brought together."""
+"""What goes to other ranks while nothing else does: rows of a tensor that rank 0 has as a whole, or
+numbers."""
 
 from __future__ import annotations
 
@@ -43,6 +44,17 @@ def brought(own: Tensor, owned: Int64, total: int, communicator: Communicator) -
     out = torch.empty(total, *own.shape[1:], dtype=own.dtype)
     out[torch.from_numpy(np.concatenate(every))] = found
     return out
+
+
+def exchanged(numbers: Sequence[Int64], communicator: Communicator) -> list[Int64]:
+    """The numbers that each rank has for this one, from those that it has for each."""
+    size = communicator.size
+    counts, told = np.array([len(x) for x in numbers]), np.empty(size, np.int64)
+    communicator.start(counts, [1] * size, told, [1] * size, 0).wait()
+    found = np.empty(told.sum(), np.int64)
+    sent = np.ascontiguousarray(np.concatenate(numbers))
+    communicator.start(sent, counts.tolist(), found, told.tolist(), 0).wait()
+    return np.split(found, np.cumsum(told)[:-1])
 
 
 def _of_first(count: int, communicator: Communicator) -> Sequence[int]:

@@ -1,4 +1,5 @@
-"""Parameters with a row a node, of which each rank has those of its own nodes."""
+"""Tables, parameters of which each rank has some rows: those of its own nodes where there is a row
+a node, else a block of them."""
 
 from __future__ import annotations
 
@@ -6,23 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.parameter import is_lazy
 
 from ....runtime.ranks.communicator import Communicator
-from . import cut_tensors, shard_sizes
+from . import cut_tensors, lookups, shard_sizes
 from .cut_tensors import CutTensor, NodePart
 from .row_exchange import given_out
 
 
 @dataclass(frozen=True)
 class Table:
-    """A parameter that is to be cut: its name in the model, and the type of nodes that it has a row
-    of each of (None: it is the only type, or the one with as many)."""
+    """A parameter that is to be cut: its name in the model, the type of nodes that it has a row of
+    each of (None: the one with as many), and whether it is that of a `nn.Embedding`."""
 
     name: str
     parameter: nn.Parameter
     type: Any
+    by_index: bool
 
 
 def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
@@ -39,6 +44,7 @@ def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
         )
     types: Mapping[Any, Any] = sharded if isinstance(sharded, Mapping) else dict.fromkeys(sharded)
     there = dict(model.named_parameters(remove_duplicate=False))
+    by_index = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     out: dict[int, Table] = {}
     for name, of in types.items():
         if not isinstance(name, str):
@@ -50,15 +56,19 @@ def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
         if is_lazy(x) or not x.dim():
             shape = "no shape yet" if is_lazy(x) else "one number, and no rows"
             raise ValueError(f"sharded: {name!r} has {shape}")
-        out.setdefault(id(x), Table(name, x, of))  # one may have several names
+        out.setdefault(id(x), Table(name, x, of, id(x) in by_index))  # one may have several names
     return list(out.values())
 
 
-def node_part(table: Table, parts: Mapping[Any, NodePart]) -> NodePart:
-    """The nodes whose rows a table has, from those of each type.
+def part_of(
+    table: Table, parts: Mapping[Any, NodePart], chunks: int, communicator: Communicator
+) -> NodePart:
+    """Whose the rows of a table are: those of the nodes of which there are as many, from the parts
+    of each type, or else those of a block of rows for each rank.
 
     Raises:
-        ValueError: there are no such nodes, or several types of as many.
+        ValueError: there are not as many nodes of the type that was given, or as many of several
+            types, or as many of none where no index is known to read the rows.
     """
     rows = len(table.parameter)
     if table.type is not None:
@@ -68,39 +78,46 @@ def node_part(table: Table, parts: Mapping[Any, NodePart]) -> NodePart:
                 f"sharded: {table.name!r} is to have rows of nodes of type {table.type!r}, of "
                 f"types there are {has}"
             )
-        found = [table.type]
-    else:
-        found = [k for k, part in parts.items() if part.total == rows or len(parts) == 1]
+        if parts[table.type].total != rows:
+            raise ValueError(
+                f"sharded: {table.name!r} has {rows} rows, and there are "
+                f"{parts[table.type].total} nodes of type {table.type!r}"
+            )
+        return parts[table.type]
+    found = [k for k, part in parts.items() if part.total == rows]
     if len(found) > 1:
         raise ValueError(
             f"sharded: {table.name!r} has {rows} rows, as many as there are nodes of several types "
             f"({', '.join(map(repr, found))}): say which by a dict, "
             f"sharded={{{table.name!r}: {found[0]!r}}}"
         )
-    if not found or parts[found[0]].total != rows:
-        counts = ", ".join(
-            str(p.total) if k is None else f"{p.total} {k!r}" for k, p in parts.items()
-        )
+    if found:
+        return parts[found[0]]
+    if not table.by_index:
+        counts = (str(p.total) if k is None else f"{p.total} {k!r}" for k, p in parts.items())
         raise ValueError(
-            f"sharded: {table.name!r} has {rows} rows, and the graph {counts} nodes: a row a node "
-            "is needed"
+            f"sharded: {table.name!r} has {rows} rows, and the graph {', '.join(counts)} nodes: a "
+            "row a node is needed, or a torch.nn.Embedding, whose rows are read by an index"
         )
-    return parts[found[0]]
+    none = np.zeros(0, np.int64)
+    own = lookups.block(rows, communicator.rank, communicator.size)
+    return NodePart(own, none, none, none.astype(np.int32), none, rows, chunks)
 
 
 def shard(
     model: nn.Module,
     tables: Sequence[Table],
     parts: Mapping[Any, NodePart],
+    chunks: int,
     communicator: Communicator,
 ) -> None:
-    """Puts parameters in the place of tables that have the rows of this rank's nodes, with the
-    numbers that rank 0 has.
+    """Puts parameters in the place of tables that have this rank's rows, with the numbers that rank
+    0 has.
 
     Raises:
-        ValueError: as `node_part`, on all ranks.
+        ValueError: as `part_of`, on all ranks.
     """
-    found = [(table, node_part(table, parts)) for table in tables]
+    found = [(table, part_of(table, parts, chunks, communicator)) for table in tables]
     if communicator.size == 1:
         for table in tables:
             shard_sizes.of_any_size(table.parameter)
@@ -110,8 +127,20 @@ def shard(
         own = given_out(old, part.owned, communicator).to(old.device)
         new = nn.Parameter(own, requires_grad=old.requires_grad)
         shard_sizes.of_any_size(new)
-        cut_tensors.note(new, CutTensor("nodes", part, tuple(old.shape), table.name))
+        cut_tensors.note(new, CutTensor("table", part, tuple(old.shape), table.name))
         for module in model.modules():
             for key, x in list(module._parameters.items()):
                 if x is old:
                     module.register_parameter(key, new)
+                    if type(module) is nn.Embedding and module.padding_idx is not None:
+                        module.__class__ = Padded
+
+
+class Padded(nn.Embedding):
+    """A sharded `nn.Embedding` with a row that gets no gradient: torch's own looks for this row
+    among those of the rank."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows of the table at `input`, integers [..]: [.., columns]."""
+        out = F.embedding(input, self.weight)
+        return torch.where((input == self.padding_idx).unsqueeze(-1), out.detach(), out)

@@ -292,9 +292,11 @@ def test_rows_are_those_of_rank_0() -> None:
 def test_bad_names() -> None:
     data = graph(NODES, EDGES)
 
-    def refused(kind: Any, message: str, sharded: Any, given: Any = data) -> None:
+    def refused(
+        kind: Any, message: str, sharded: Any, given: Any = data, model: Any = None
+    ) -> None:
         with pytest.raises(kind, match=message):
-            gnnc.distribute(Learned(), given, sharded=sharded)
+            gnnc.distribute(model or Learned(), given, sharded=sharded)
 
     refused(TypeError, "sharded: a list of names of parameters", TABLE)
     refused(TypeError, "sharded: a list of names of parameters", 3)
@@ -308,14 +310,13 @@ def test_bad_names() -> None:
         ["first.lin_l.weight"],
     )
     refused(ValueError, "of nodes of type 'paper', of types there are none", {TABLE: "paper"})
-    model = ByType()
-    with pytest.raises(ValueError, match="'item' has 17 rows, as many .* say which by a dict"):
-        gnnc.distribute(model, shop(17), sharded=["item"])
-    with pytest.raises(ValueError, match="'item' is to have .* of types there are 'user', 'item'"):
-        gnnc.distribute(model, shop(), sharded={"item": "shop"})
-    with pytest.raises(ValueError, match="'item' has 17 rows, and the graph 12 'user', 18 'item'"):
-        gnnc.distribute(model, shop(12, 18), sharded=["item"])
-
+    refused(ValueError, "'bias' has 31 rows, and the graph 30 nodes", BOTH, model=Learned(31))
+    by_type = ByType()
+    refused(ValueError, "as many .* of several types .* dict", ["item"], shop(17), by_type)
+    types = "'item' is to have .* of types there are 'user', 'item'"
+    refused(ValueError, types, {"item": "shop"}, shop(), by_type)
+    refused(ValueError, "and the graph 12 'user', 18 'item' nodes", ["item"], shop(12, 18), by_type)
+    refused(ValueError, "has 17 rows, and there are 12", {"item": "user"}, shop(), by_type)
     model = Learned()
 
     def others(c: Any) -> None:
@@ -325,16 +326,23 @@ def test_bad_names() -> None:
     virtual.run(2, others)
 
 
-class AllPairs(nn.Module):
-    """A score of each node with each one."""
+class Layer(nn.Module):
+    """A layer on a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = NODES) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(NODES, WIDTH)
+        self.embedding = nn.Embedding(rows, WIDTH)
         self.layer = SAGEConv(WIDTH, WIDTH)
 
     def forward(self, edges: Tensor) -> Tensor:
-        return self.layer(self.embedding.weight, edges) @ self.embedding.weight.T
+        return self.layer(self.embedding.weight, edges)
+
+
+class AllPairs(Layer):
+    """A score of each node with each one."""
+
+    def forward(self, edges: Tensor) -> Tensor:
+        return super().forward(edges) @ self.embedding.weight.T
 
 
 def test_a_table_that_is_used_otherwise_than_by_rows() -> None:
@@ -343,6 +351,18 @@ def test_a_table_that_is_used_otherwise_than_by_rows() -> None:
     def work(_: Any) -> None:
         mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=[TABLE])
         with pytest.raises(Unsupported, match=r"two sets.*embedding\.weight is sharded: a rank"):
+            mine(part.edge_index)
+
+    virtual.run(2, work)
+
+
+def test_a_table_that_is_used_as_if_it_had_a_row_a_node() -> None:
+    model, data = Layer(31), graph(NODES, EDGES)
+    said = r"embedding\.weight is sharded and has 31 rows, .* it is used as rows of 30 nodes"
+
+    def work(_: Any) -> None:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=[TABLE])
+        with pytest.raises(ValueError, match=said):
             mine(part.edge_index)
 
     virtual.run(2, work)
