@@ -59,11 +59,14 @@ def distribute(
         chunks: how many messages the rows that a rank sends to another one are divided into, 1 or
             more: those of one chunk are summed while the next is under way. More than one cost time
             where messages are fast, as between processes of one machine.
-        sharded: names of parameters with a row a node (`["embedding.weight"]`), of a `HeteroData` a
-            dict with the type of nodes of each, where their numbers do not tell it. In their places
-            the model gets parameters with the rows of the rank's own nodes, in the order of its
-            part, so optimizers come after this; gradients, and what an optimizer keeps, exist for
-            these rows alone. Of several ranks only.
+        sharded: names of parameters of which a rank is to have some rows (`["embedding.weight"]`).
+            Of those with a row a node it has the rows of its own nodes, in the order of its part;
+            where their number does not tell which type of nodes of a `HeteroData`, give a dict with
+            the type of each. Other tables of `nn.Embedding` lie on ranks in blocks of rows. Nodes
+            read rows of both by an index too (`model.embedding(data.n_id)`). New parameters take
+            their places, so optimizers come after this; gradients, and what an optimizer keeps,
+            exist for own rows alone. Tables of `nn.Embedding` on the device meta are drawn here,
+            from the distribution that torch draws them from: no rank ever has all rows.
         **options: see `gnnc.Options`.
 
     Returns:
@@ -76,7 +79,7 @@ def distribute(
         TypeError: `model` is no module, `data` no graph of PyG, `sharded` has no names, or an
             option is not known.
         ValueError: `data` has no edges, `owner` is not a rank for each node, `chunks` is below 1,
-            or `sharded` names what is no parameter or has not a row a node.
+            or `sharded` names what is no parameter, or one with another number of rows.
         OSError, BadPartition: of a `PartitionFolder`, as `PartitionFolder.part` does.
         Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
     """

@@ -16,18 +16,19 @@ from torch.nn.parameter import is_lazy
 from ....runtime.ranks.communicator import Communicator
 from . import cut_tensors, lookups, shard_sizes
 from .cut_tensors import CutTensor, NodePart
+from .drawn_rows import drawn, seed_of_all
 from .row_exchange import given_out
 
 
 @dataclass(frozen=True)
 class Table:
     """A parameter that is to be cut: its name in the model, the type of nodes that it has a row of
-    each of (None: the one with as many), and whether it is that of a `nn.Embedding`."""
+    each of (None: the one with as many), and the `nn.Embedding` that has it, if one does."""
 
     name: str
     parameter: nn.Parameter
     type: Any
-    by_index: bool
+    module: nn.Embedding | None
 
 
 def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
@@ -44,7 +45,7 @@ def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
         )
     types: Mapping[Any, Any] = sharded if isinstance(sharded, Mapping) else dict.fromkeys(sharded)
     there = dict(model.named_parameters(remove_duplicate=False))
-    by_index = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+    modules = {id(m.weight): m for m in model.modules() if isinstance(m, nn.Embedding)}
     out: dict[int, Table] = {}
     for name, of in types.items():
         if not isinstance(name, str):
@@ -56,7 +57,12 @@ def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
         if is_lazy(x) or not x.dim():
             shape = "no shape yet" if is_lazy(x) else "one number, and no rows"
             raise ValueError(f"sharded: {name!r} has {shape}")
-        out.setdefault(id(x), Table(name, x, of, id(x) in by_index))  # one may have several names
+        if x.is_meta and id(x) not in modules:
+            raise ValueError(
+                f"sharded: {name!r} is on the device meta and has no numbers: how they are drawn "
+                "is known of a torch.nn.Embedding alone"
+            )
+        out.setdefault(id(x), Table(name, x, of, modules.get(id(x))))  # one may have several names
     return list(out.values())
 
 
@@ -93,7 +99,7 @@ def part_of(
         )
     if found:
         return parts[found[0]]
-    if not table.by_index:
+    if table.module is None:
         counts = (str(p.total) if k is None else f"{p.total} {k!r}" for k, p in parts.items())
         raise ValueError(
             f"sharded: {table.name!r} has {rows} rows, and the graph {', '.join(counts)} nodes: a "
@@ -112,28 +118,37 @@ def shard(
     communicator: Communicator,
 ) -> None:
     """Puts parameters in the place of tables that have this rank's rows, with the numbers that rank
-    0 has.
+    0 has, or with others where it has none.
 
     Raises:
         ValueError: as `part_of`, on all ranks.
     """
     found = [(table, part_of(table, parts, chunks, communicator)) for table in tables]
-    if communicator.size == 1:
-        for table in tables:
-            shard_sizes.of_any_size(table.parameter)
-        return
     for table, part in found:
         old = table.parameter
-        own = given_out(old, part.owned, communicator).to(old.device)
+        if old.is_meta:
+            padding = None if table.module is None else table.module.padding_idx
+            own = drawn(old, part.owned, seed_of_all(communicator), padding)
+        elif communicator.size > 1:
+            own = given_out(old, part.owned, communicator).to(old.device)
+        else:
+            shard_sizes.of_any_size(old)
+            continue
         new = nn.Parameter(own, requires_grad=old.requires_grad)
         shard_sizes.of_any_size(new)
-        cut_tensors.note(new, CutTensor("table", part, tuple(old.shape), table.name))
-        for module in model.modules():
-            for key, x in list(module._parameters.items()):
-                if x is old:
-                    module.register_parameter(key, new)
-                    if type(module) is nn.Embedding and module.padding_idx is not None:
-                        module.__class__ = Padded
+        if communicator.size > 1:
+            cut_tensors.note(new, CutTensor("table", part, tuple(old.shape), table.name))
+        _replace(model, old, new)
+
+
+def _replace(model: nn.Module, old: nn.Parameter, new: nn.Parameter) -> None:
+    """Under all of its names."""
+    for module in model.modules():
+        for key, x in list(module._parameters.items()):
+            if x is old:
+                module.register_parameter(key, new)
+                if type(module) is nn.Embedding and module.padding_idx is not None:
+                    module.__class__ = Padded
 
 
 class Padded(nn.Embedding):

@@ -17,11 +17,15 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch_geometric.data import HeteroData
 from torch_geometric.nn import GCNConv, HeteroConv, SAGEConv
+from torch_geometric.nn.models import LightGCN
 
 import gnnc
 from gnnc.frontend.torch.importer import Unsupported
+from gnnc.frontend.torch.ranks import sharded
+from gnnc.frontend.torch.ranks.drawn_rows import seed_of_all
 from gnnc.runtime.partition import edges, files
 from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.alone import Alone
 from gnnc.runtime.ranks.errors import Disagreement
 from gnnc.runtime.ranks.virtual import Virtual
 
@@ -228,13 +232,13 @@ def shop(users: int = 12, items: int = 17) -> HeteroData:
 
 
 @pytest.mark.parametrize(
-    "sharded", [["user.weight", "item"], {"user.weight": "user", "item": "item"}]
+    "names", [["user.weight", "item"], {"user.weight": "user", "item": "item"}]
 )
-def test_tables_of_types_of_nodes(sharded: Any) -> None:
+def test_tables_of_types_of_nodes(names: Any) -> None:
     model, data = ByType(), shop()
 
     def work(_: Any) -> tuple[Any, dict[str, Tensor]]:
-        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=sharded)
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=names)
         step = gnnc.train_step(
             lambda: F.cross_entropy(mine(part.edge_index_dict), part["item"].y),
             Adam(mine.parameters(), lr=0.01),
@@ -289,14 +293,44 @@ def test_rows_are_those_of_rank_0() -> None:
         assert torch.equal(model.table, first.table[nodes])
 
 
+def test_tables_that_no_rank_has_as_a_whole(monkeypatch: Any) -> None:
+    """Rows are drawn where they lie, the same on any number of ranks, and of torch's distribution:
+    normal ones, and zeros in the row of padding."""
+    data, first = graph(3000, 200), nn.ModuleDict({"x": Layer(3000), "y": nn.Embedding(9, 2, 4)})
+    first["x"].embedding = nn.Embedding(3000, WIDTH, device="meta")
+    first["y"].to("meta")
+    names = ["x.embedding.weight", "y.weight"]
+    monkeypatch.setattr(sharded, "seed_of_all", lambda _: 7)  # threads have one generator
+
+    def work(_: Any) -> tuple[Tensor, list[Tensor]]:
+        mine, part = gnnc.distribute(copy.deepcopy(first), data, sharded=names)
+        return part.n_id, [mine.get_parameter(k).detach() for k in names]
+
+    ((_, (x, y)),) = virtual.run(1, work)
+    assert x.shape == (3000, WIDTH) and abs(x.mean()) < 0.05 and abs(x.std() - 1) < 0.05
+    assert len(x.unique()) > 0.99 * x.numel()
+    assert (y[4] == 0).all() and (y[[0, 1, 2, 3, 5, 6, 7, 8]] != 0).all()
+    every = virtual.run(3, work)
+    for nodes, (mine, _) in every:
+        assert torch.equal(mine, x[nodes])
+    assert torch.equal(torch.cat([other for _, (_, other) in every]), y)
+
+
+def test_numbers_that_rows_are_drawn_by() -> None:
+    """Are those of rank 0's generator."""
+    torch.manual_seed(3)
+    wanted = torch.randint(2**62, ()).item()
+    torch.manual_seed(3)
+    assert seed_of_all(Alone()) == wanted
+    assert len(set(virtual.run(3, seed_of_all))) == 1
+
+
 def test_bad_names() -> None:
     data = graph(NODES, EDGES)
 
-    def refused(
-        kind: Any, message: str, sharded: Any, given: Any = data, model: Any = None
-    ) -> None:
+    def refused(kind: Any, message: str, names: Any, given: Any = data, model: Any = None) -> None:
         with pytest.raises(kind, match=message):
-            gnnc.distribute(model or Learned(), given, sharded=sharded)
+            gnnc.distribute(model or Learned(), given, sharded=names)
 
     refused(TypeError, "sharded: a list of names of parameters", TABLE)
     refused(TypeError, "sharded: a list of names of parameters", 3)
@@ -318,12 +352,54 @@ def test_bad_names() -> None:
     refused(ValueError, "and the graph 12 'user', 18 'item' nodes", ["item"], shop(12, 18), by_type)
     refused(ValueError, "has 17 rows, and there are 12", {"item": "user"}, shop(), by_type)
     model = Learned()
+    model.bias = nn.Parameter(torch.empty(NODES, device="meta"))
+    refused(ValueError, "'bias' is on the device meta and has no numbers", ["bias"], model=model)
+    model = Learned()
 
     def others(c: Any) -> None:
         with pytest.raises(Disagreement, match="sharded"):
             gnnc.distribute(copy.deepcopy(model), data, sharded=[TABLE, "bias"][c.rank :])
 
     virtual.run(2, others)
+
+
+class Ranked(nn.Module):
+    """PyG's LightGCN, whose layers have no weights but the table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.model = LightGCN(NODES, WIDTH, 2).double()
+
+    def forward(self, edges: Tensor, pairs: Tensor) -> Tensor:
+        return self.model(edges, pairs)
+
+
+def test_a_model_of_pyg() -> None:
+    """Scores of pairs of nodes; two runs give the same bits."""
+    model, data = Ranked(), graph(NODES, EDGES)
+    data.edge_label_index = torch.randint(0, NODES, (2, 50))
+    data.edge_label = (torch.rand(50) < 0.5).double()
+
+    def work(_: Any) -> tuple[list[float], Tensor, Tensor]:
+        names = ["model.embedding.weight"]
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=names)
+        step = gnnc.train_step(
+            lambda: F.binary_cross_entropy_with_logits(
+                mine(part.edge_index, part.edge_label_index), part.edge_label
+            ),
+            Adam(mine.parameters(), lr=0.01),
+        )
+        losses = [step().item() for _ in range(4)]
+        assert gnnc.explain(step).fallbacks == []
+        return losses, part.n_id, mine.get_parameter(names[0]).detach().clone()
+
+    ((losses, _, table),) = virtual.run(1, work)
+    every, again = virtual.run(3, work), virtual.run(3, work)
+    for (found, nodes, rows), (_, _, same) in zip(every, again, strict=True):
+        torch.testing.assert_close(found, losses, rtol=0, atol=1e-9)
+        torch.testing.assert_close(rows, table[nodes], rtol=1e-9, atol=1e-9)
+        assert torch.equal(rows, same)
 
 
 class Layer(nn.Module):
