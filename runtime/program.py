@@ -248,7 +248,7 @@ class PhaseOnGraph:
 @dataclass
 class OnGraph:
     """What a program has prepared for one graph: sets, tables, phases, and the rows that @prepare
-    computed.
+    computed. `noted` is what the caller keeps of the graph.
     """
 
     sets: dict[str, SetData]
@@ -256,6 +256,7 @@ class OnGraph:
     phases: dict[str, PhaseOnGraph]
     memory: Memory
     rows: dict[str, Any] = field(default_factory=dict[str, Any])
+    noted: Any = None
 
 
 class Program:

@@ -134,7 +134,7 @@ def compile_somehow(
         options = replace(options, fullgraph=True)
     start = time.perf_counter()
     try:
-        with compiling():
+        with compiling(examples):
             return compile_whole(graph, examples, options, report)
     except Unsupported as error:
         if options.fullgraph:

@@ -399,7 +399,7 @@ class GraphStep:
             return bind(whole, True, self.options, self.report)
 
         hoist, retired = self.options.hoist_inputs, self.report.programs.remove
-        with compiling():
+        with compiling(args):
             program = ForGraphsSeen(imported, compiled, retired, args, hoist)
         self.report.compile_seconds += time.perf_counter() - start
         bounds = torch.float64 if _any_double(parameters, args) else torch.float32

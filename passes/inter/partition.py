@@ -9,7 +9,10 @@ a ghost to an owned row. So
 - a read of owned rows by remote edges moves them: `at %sent[owner]` packs, `inter.move` carries;
 - sums over edges are those of the local and of the remote ones added, means are divided by both
   counts; what is no sum (maximum, softmax) runs over the union of the two;
-- sets made from sets (loops, filters, unions) are made of each part: no remote edge is a loop.
+- sets made from sets (loops, filters, unions) are made of each part: no remote edge is a loop;
+- a map of nodes into nodes, by which they read rows of a table, becomes edges from the rows that
+  are read, one a node: local ones, and remote ones from ghosts of the table (`N_word_local` and
+  `N_word_remote`), and a read is the sum over these.
 
 The program is still one over the rows of all ranks together, so every other pass has nothing to
 know: autodiff makes the way back of the messages, reorder-linear sees what crosses. The arguments

@@ -56,6 +56,8 @@ class Ranked:
         self.sets[self.cut.ranks] = SetVal(self.ranks, {"peer": numbers})
         for name, nodes in self.cut.nodes.items():
             self._nodes(name, nodes)
+        for (name, label), parts in self.cut.lookups.items():
+            self._lookups(name, label, parts)
         for t in self.types:
             if t.label not in self.cut.nodes:
                 self._edges(t)
@@ -87,7 +89,26 @@ class Ranked:
                 src, home = self.given[t.label].maps["src"], self._home(t)
                 far = self.owner[name][src] != home
                 pairs.append(np.stack([home, src], 1)[far])
+        for reader, label in self.cut.lookups:
+            if self._read(reader, label) == name:
+                home, row = self.owner[reader], self.given[reader].maps[label]
+                pairs.append(np.stack([home, row], 1)[self.owner[name][row] != home])
         return np.unique(np.concatenate(pairs), axis=0)
+
+    def _read(self, name: str, label: str) -> str:
+        """The nodes that a map of nodes leads to."""
+        return next(t for t in self.types if t.label == name).map_dict()[label].codomain
+
+    def _lookups(self, name: str, label: str, parts: Sequence[str]) -> None:
+        """An edge a node, from the row that it reads."""
+        read, row = self._read(name, label), self.given[name].maps[label]
+        order = np.argsort(self.owner[name], kind="stable")
+        home, row = self.owner[name][order], row[order]
+        chunk = np.where(self.owner[read][row] == home, -1, row % self.chunks)
+        for i, part in enumerate(parts):
+            mine, ends = chunk == i - 1, self.cut.types[part].map_dict()
+            src = self._places("src", ends["src"].codomain, row[mine], home[mine])
+            self.sets[part] = SetVal(len(src), {"src": src, "dst": np.flatnonzero(mine)})
 
     def _home(self, t: SetType) -> Index:
         """The rank of each row of a set: that of its end."""

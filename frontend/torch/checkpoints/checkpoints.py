@@ -1,7 +1,8 @@
 """`gnnc.save_checkpoint` and `gnnc.load_checkpoint`.
 
-What is saved is the same on all ranks, and does not depend on how many they are. So a checkpoint is
-one file, which rank 0 writes and reads, and another number of ranks may go on from it.
+What is saved is the same on all ranks, or rows of sharded parameters, which rank 0 gathers; it does
+not depend on how many ranks there are. So a checkpoint is one file, which rank 0 writes and reads,
+and another number of ranks may go on from it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.world import world
-from . import file, plain
+from . import file, plain, shards
 from .file import BadCheckpoint
 from .fit import keeps_state, misfit, traits
 
@@ -27,6 +28,9 @@ PATIENCE = 600.0
 def save_checkpoint(path: str | os.PathLike[str], /, **saved: Any) -> None:
     """Writes what a training needs to go on: `save_checkpoint("run.pt", model=model,
     optimizer=optimizer, epoch=epoch)`.
+
+    Of parameters that are sharded (see `gnnc.distribute`), and of what an optimizer keeps for them,
+    all rows are in the file; rank 0 gathers them.
 
     The state of torch's random numbers on the CPU is saved too, by which dropout draws. The file
     is replaced as a whole: a run that is killed at any moment leaves the old one or the new one.
@@ -47,7 +51,10 @@ def save_checkpoint(path: str | os.PathLike[str], /, **saved: Any) -> None:
     states = {name: x.state_dict() if keeps_state(x) else x for name, x in saved.items()}
     communicator = world()
     with communicator.stage("write a checkpoint", PATIENCE):
-        _agree(target, states, communicator)
+        alike = {name: shards.described(x, states[name]) for name, x in saved.items()}
+        _agree(target, alike, communicator)
+        for name in sorted(saved):
+            states[name] = shards.gathered(saved[name], states[name], communicator)
         random = communicator.gather(torch.get_rng_state())
         error: OSError | None = None
         if random is not None:
@@ -174,7 +181,7 @@ def _restore(
         problem = None
         for name, x in objects.items():
             try:
-                x.load_state_dict(states[name])
+                x.load_state_dict(shards.own(x, states[name]))
             except Exception as error:  # whatever a class says to a state that is not its own
                 problem = f"{name} does not take its state from checkpoint {path}: {error!r}"
                 break

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
+from ..ranks import cut_tensors
+
 
 def keeps_state(x: Any) -> bool:
     """Whether an object is saved and restored by methods of its own."""
@@ -33,13 +35,14 @@ def misfit(x: Any, state: Any, told: dict[str, Any]) -> str | None:
     if not isinstance(state, dict):
         return f"the checkpoint has a value of type {type(state).__name__} there, and no state"
     if isinstance(x, nn.Module):
-        return _misfit_of_module(x.state_dict(), state)
+        return _misfit_of_module(x, state)
     if isinstance(x, Optimizer):
         return _misfit_of_optimizer(traits(x), told, state)
     return None
 
 
-def _misfit_of_module(mine: dict[str, Any], saved: dict[str, Any]) -> str | None:
+def _misfit_of_module(module: nn.Module, saved: dict[str, Any]) -> str | None:
+    mine, parameters = module.state_dict(), dict(module.named_parameters(remove_duplicate=False))
     if missing := [key for key in mine if key not in saved]:
         return f"the checkpoint has no {missing[0]}{_more(missing)}"
     if surplus := [key for key in saved if key not in mine]:
@@ -47,8 +50,8 @@ def _misfit_of_module(mine: dict[str, Any], saved: dict[str, Any]) -> str | None
     for key, x in mine.items():
         y = saved[key]
         if isinstance(x, Tensor) and isinstance(y, Tensor) and not is_lazy(x):
-            if _form(x) != _form(y):
-                return f"{key} is {_form(y)} in the checkpoint, and {_form(x)} in it"
+            if (here := _form(parameters.get(key, x))) != _form(y):
+                return f"{key} is {_form(y)} in the checkpoint, and {here} in it"
     return None
 
 
@@ -70,8 +73,10 @@ def _misfit_of_optimizer(
 
 
 def _form(x: Tensor) -> str:
-    """Type and shape, as `float32 [16, 8]`; of a parameter without a shape yet, no shape."""
-    return f"{str(x.dtype).removeprefix('torch.')} {'' if is_lazy(x) else list(x.shape)}"
+    """Type and shape, as `float32 [16, 8]`, of a sharded parameter those of all rows; of a
+    parameter without a shape yet, no shape."""
+    shape = "" if is_lazy(x) else list(cut_tensors.whole(x).shape)
+    return f"{str(x.dtype).removeprefix('torch.')} {shape}"
 
 
 def _more(names: list[str]) -> str:

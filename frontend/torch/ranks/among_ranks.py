@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
+
+from xdsl.utils.exceptions import DiagnosticException
 
 from ....runtime.ranks.world import world
 from ...compiler import Options
+from ..importer.errors import Unsupported
+from ..optimizers import NotOneStep
+from . import cut_tensors
 
 COMPILE_PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles."""
@@ -21,6 +28,17 @@ def among_ranks(options: Options) -> Options:
     return replace(options, fullgraph=True, sparse_features=False, remote_reads=remote)
 
 
-def compiling() -> AbstractContextManager[None]:
-    """What a rank does meanwhile, for the others that wait for it."""
-    return world().stage("compile", COMPILE_PATIENCE)
+@contextmanager
+def compiling(args: Sequence[Any]) -> Generator[None]:
+    """What a rank does meanwhile, for the others that wait for it. What is refused names the
+    parameters among the arguments of a call that are sharded."""
+    with world().stage("compile", COMPILE_PATIENCE):
+        try:
+            yield
+        except (Unsupported, NotOneStep, DiagnosticException) as error:
+            names = ", ".join(cut_tensors.parameters(args))
+            if names:
+                verb = "are" if "," in names else "is"
+                said = f"{error}. {names} {verb} sharded: a rank reads rows of nodes there"
+                error.args = (said, *error.args[1:])
+            raise

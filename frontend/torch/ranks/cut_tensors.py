@@ -20,8 +20,8 @@ from torch import Tensor
 
 from .chunks import chunk_of
 
-Kind = Literal["nodes", "edges", "index"]
-"""Rows of nodes, rows of edges, or both ends of edges (2 x edges)."""
+Kind = Literal["nodes", "edges", "index", "table"]
+"""Rows of nodes, rows of edges, both ends of edges (2 x edges), or rows of a parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,12 @@ class EdgePart:
 class CutTensor:
     """What rows a tensor holds of one of the `shape` that it has in the whole graph. Those of edges
     are local ones first; the ends of edges are places among the owned nodes, and behind these among
-    the ghosts."""
+    the ghosts. `parameter` is the name of what is a table in the model, else empty."""
 
     kind: Kind
     part: NodePart | EdgePart
     shape: tuple[int, ...]
+    parameter: str = ""
 
     @property
     def edges(self) -> EdgePart:
@@ -134,6 +135,12 @@ def kinds(args: Sequence[Any]) -> dict[int, Kind]:
         return {}
     found = ((i, of(x)) for i, x in enumerate(args))
     return {i: cut.kind for i, cut in found if cut is not None}
+
+
+def parameters(args: Sequence[Any]) -> list[str]:
+    """The names of those among the arguments of a call that are parameters which are cut."""
+    found = (of(x) for x in args)
+    return [cut.parameter for cut in found if cut is not None and cut.parameter]
 
 
 def chunks(args: Sequence[Any]) -> int:

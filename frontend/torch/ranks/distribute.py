@@ -18,6 +18,7 @@ from ...compiler import Options
 from . import batch_sizes, cut_tensors, same_code
 from .cut_tensors import CutTensor
 from .partition_folder import PartitionFolder, index_of
+from .sharded import Table, shard, tables_of
 from .typed_parts import EdgesOfType, TypedParts, together
 
 PARTITION_PATIENCE = 3600.0
@@ -25,7 +26,14 @@ PARTITION_PATIENCE = 3600.0
 
 
 def distribute(
-    model: nn.Module, data: Any, /, *, owner: Any = None, chunks: int = 1, **options: Any
+    model: nn.Module,
+    data: Any,
+    /,
+    *,
+    owner: Any = None,
+    chunks: int = 1,
+    sharded: Any = (),
+    **options: Any,
 ) -> tuple[nn.Module, Any]:
     """The model compiled for calls on this rank's part of a graph, and that part.
 
@@ -51,6 +59,14 @@ def distribute(
         chunks: how many messages the rows that a rank sends to another one are divided into, 1 or
             more: those of one chunk are summed while the next is under way. More than one cost time
             where messages are fast, as between processes of one machine.
+        sharded: names of parameters of which a rank is to have some rows (`["embedding.weight"]`).
+            Of those with a row a node it has the rows of its own nodes, in the order of its part;
+            where their number does not tell which type of nodes of a `HeteroData`, give a dict with
+            the type of each. Other tables of `nn.Embedding` lie on ranks in blocks of rows. Nodes
+            read rows of both by an index too (`model.embedding(data.n_id)`). New parameters take
+            their places, so optimizers come after this; gradients, and what an optimizer keeps,
+            exist for own rows alone. Tables of `nn.Embedding` on the device meta are drawn here,
+            from the distribution that torch draws them from: no rank ever has all rows.
         **options: see `gnnc.Options`.
 
     Returns:
@@ -60,9 +76,10 @@ def distribute(
         among its nodes, those of nodes of other ranks count on from there.
 
     Raises:
-        TypeError: `model` is no module, `data` no graph of PyG, or an option is not known.
-        ValueError: `data` has no edges, `owner` is not a rank for each node, or `chunks` is below
-            1.
+        TypeError: `model` is no module, `data` no graph of PyG, `sharded` has no names, or an
+            option is not known.
+        ValueError: `data` has no edges, `owner` is not a rank for each node, `chunks` is below 1,
+            or `sharded` names what is no parameter, or one with another number of rows.
         OSError, BadPartition: of a `PartitionFolder`, as `PartitionFolder.part` does.
         Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
     """
@@ -80,25 +97,30 @@ def distribute(
     chosen, communicator = Options(**options), world()
     if not isinstance(chunks, int) or chunks < 1:
         raise ValueError(f"chunks: {chunks!r}, and rows cross in one chunk at least, an integer")
+    tables = tables_of(model, sharded)
     same_code.check(communicator)
     communicator.agree("the number of chunks", str(chunks))
+    communicator.agree("sharded", str([(t.name, t.type) for t in tables]))
     if isinstance(data, PartitionFolder):
         if owner is not None:
             raise ValueError("owner: the partition in the folder has one")
         mine, known = data.part(communicator, chunks)
-        _start(model, communicator)
+        _start(model, tables, communicator)
     else:
         stores = Stores(data)
-        _start(model, communicator)
+        _start(model, tables, communicator)
         mine, known = _data_of(stores, _part(stores, owner, chunks, communicator))
+    by_id = {id(x): cut.part for x, cut in known}
+    parts = {s._key: by_id[id(s.n_id)] for s in mine.node_stores}
+    shard(model, tables, parts, chunks, communicator)
     for x, cut in known if communicator.size > 1 else ():
         cut_tensors.note(x, cut)
     return compile_target(model, chosen), mine
 
 
-def _start(model: nn.Module, communicator: Communicator) -> None:
+def _start(model: nn.Module, tables: Sequence[Table], communicator: Communicator) -> None:
     batch_sizes.know_ranks()
-    _share(model, communicator)
+    _share(model, tables, communicator)
 
 
 class Stores:
@@ -144,17 +166,20 @@ class Stores:
         return np.concatenate(each)
 
 
-def _share(model: nn.Module, communicator: Communicator) -> None:
-    """Gives all ranks the parameters, buffers and random numbers of rank 0."""
+def _share(model: nn.Module, tables: Sequence[Table], communicator: Communicator) -> None:
+    """Gives all ranks the parameters, but for tables, the buffers and the random numbers of rank
+    0."""
     shapes = [(name, tuple(x.shape), str(x.dtype)) for name, x in _state(model)]
     communicator.agree("the parameters of the model", str(shapes))
+    cut = {id(t.parameter) for t in tables}
+    shared = [x for _, x in _state(model) if id(x) not in cut]
     given = communicator.broadcast(
-        ([x.detach().cpu() for _, x in _state(model)], torch.get_rng_state())
+        ([x.detach().cpu() for x in shared], torch.get_rng_state())
         if communicator.rank == 0
         else None
     )
     with torch.no_grad():
-        for (_, x), y in zip(_state(model), given[0], strict=True):
+        for x, y in zip(shared, given[0], strict=True):
             x.copy_(y)
     torch.set_rng_state(given[1])
 

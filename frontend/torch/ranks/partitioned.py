@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ....passes.inter.partition import PartitionPass
 from ....passes.inter.partitioning.edge_results import join_results
 from ....passes.inter.partitioning.sets import Cut
 from ....passes.inter.verify_sets import verify_sets
-from ..importer.binding import FromTensor, Imported, RowsBinding, SetBinding
+from ..importer.binding import FromTensor, Imported, MapBinding, RowsBinding, SetBinding
 from ..importer.emit.arguments import argument_name
 from ..importer.errors import Unsupported
 from .cut_tensors import Shaped
@@ -41,6 +41,14 @@ class WholeNumbers:
 
 
 @dataclass(frozen=True)
+class Lookups:
+    """The placeholder that holds the rows of a table, and the maps by which nodes read these."""
+
+    table: int
+    maps: tuple[MapBinding, ...]
+
+
+@dataclass(frozen=True)
 class Ranked:
     """A partitioned program.
 
@@ -49,12 +57,14 @@ class Ranked:
         cut: what each set of before is.
         edges: for each set of edges the placeholder that holds their ends.
         totals: the placeholders and dimensions that count rows of such a set, by its name.
+        lookups: the tables that nodes read by an index, by the sets of their rows.
     """
 
     imported: Imported
     cut: Cut
     edges: Mapping[str, int]
     totals: Mapping[tuple[int, int], str]
+    lookups: Mapping[str, Lookups]
 
 
 def partitioned(imported: Imported) -> Ranked:
@@ -62,7 +72,8 @@ def partitioned(imported: Imported) -> Ranked:
     (the module is changed).
 
     Raises:
-        Unsupported: edges lead to nodes that are cut and are not known themselves.
+        Unsupported: edges lead to nodes that are cut and are not known themselves, or a table is
+            used otherwise than by its rows.
         PassFailedException: an op has no form over parts.
     """
     PassRunner(Context(), passes_of(",".join(BEFORE_PARTITION)), verify_each=False).run(
@@ -71,6 +82,7 @@ def partitioned(imported: Imported) -> Ranked:
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
     edges, nodes = _edges(imported), dict.fromkeys(_nodes(imported, sets))
+    lookups = _lookups(imported, sets, nodes)
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     cut = Cut.of(env, types, nodes, imported.chunks)
@@ -89,6 +101,7 @@ def partitioned(imported: Imported) -> Ranked:
         cut,
         edges,
         _totals(imported, sets, edges, cut),
+        lookups,
     )
 
 
@@ -122,10 +135,50 @@ def _nodes(imported: Imported, sets: Mapping[str, str]) -> Sequence[str]:
             sets[r.name]
             for r in imported.rows
             if isinstance(r.source, FromTensor)
-            and imported.cut.get(r.source.placeholder) == "nodes"
+            and imported.cut.get(r.source.placeholder) in ("nodes", "table")
             and sets.get(r.name, UNIT) != UNIT
         ),
+        *(
+            s.name
+            for s in imported.sets
+            if any(imported.cut.get(m.placeholder) == "nodes" for m in s.maps)
+        ),
     ]
+
+
+def _lookups(
+    imported: Imported, sets: Mapping[str, str], nodes: Collection[str]
+) -> dict[str, Lookups]:
+    """The tables that nodes read by an index, by the sets of their rows.
+
+    Raises:
+        Unsupported: a table is used in another way than by its rows.
+    """
+    tables, own = dict[str, int](), set[str]()
+    for r in imported.rows:
+        if isinstance(r.source, FromTensor) and (kind := imported.cut.get(r.source.placeholder)):
+            s = sets.get(r.name, UNIT)
+            if kind == "table" and s == UNIT:
+                raise Unsupported(None, f"{r.name} is used as a whole")
+            if kind == "table":
+                tables[s] = r.source.placeholder
+            elif kind == "nodes":
+                own.add(s)
+    maps = [(s.name, m, imported.cut.get(m.placeholder)) for s in imported.sets for m in s.maps]
+    own |= {m.codomain for _, m, kind in maps if kind == "index"}
+    out: dict[str, Lookups] = {}
+    for s, m, kind in maps:
+        if m.codomain in tables and kind != "index":
+            by = argument_name(imported.placeholders[m.placeholder])
+            if m.codomain in own:
+                reason = "and its rows are read as those of nodes as well"
+                raise Unsupported(None, f"a table is read by the index {by}, {reason}")
+            if s not in nodes:
+                reason = "which has not a number for each node"
+                raise Unsupported(None, f"a table is read by the index {by}, {reason}")
+            before = out[m.codomain].maps if m.codomain in out else ()
+            out[m.codomain] = Lookups(tables[m.codomain], (*before, m))
+    return out
 
 
 def _check_known(imported: Imported, cut: Cut, edges: Mapping[str, int]) -> None:
@@ -170,7 +223,7 @@ def _totals(
             if s in cut.nodes or s in edges:
                 out[r.source.placeholder, r.source.row_axis] = s
     for s in imported.sets:
-        if s.name in edges:
+        if s.name in edges or s.name in cut.nodes:
             out |= {(m.placeholder, m.row_axis): s.name for m in s.maps}
     return out
 

@@ -25,15 +25,15 @@ from ..calls.replay import Replay
 from ..importer.binding import (
     DropoutKey,
     FromSize,
-    FromTensor,
     Imported,
     MapBinding,
     RowsBinding,
     SetBinding,
 )
 from ..importer.emit.arguments import argument_name
-from . import cut_tensors
+from .call_parts import Parts, edges_of, numbers_of, tables_read
 from .cut_tensors import EdgePart, NodePart
+from .lookups import edges_read
 from .partitioned import OfEdges, Ranked, WholeNumbers, with_whole_sizes
 
 PATIENCE = 600.0
@@ -55,6 +55,7 @@ class RankedProgram(BoundProgram):
         """`prepared` counts, for all programs of a callable by `number`, how often they prepared
         something."""
         self.ranked, self.prepared = ranked, prepared
+        self.tables: Mapping[str, NodePart] = {}  # those of the graph of a call, by their sets
         digest = hashlib.sha256(program.source.encode()).digest()
         self.number = int.from_bytes(digest[:7], "big")
         super().__init__(ranked.imported, program, graph, tell)
@@ -95,7 +96,11 @@ class RankedProgram(BoundProgram):
 
     def parts(self, args: Sequence[Any]) -> Parts:
         """What the tensors of a call say of how the graph is cut."""
-        return Parts(self.ranked, args, [argument_name(p) for p in self.imported.placeholders])
+        return Parts(self.ranked, args, self.names(), self.tables)
+
+    def names(self) -> list[str]:
+        """What errors call the arguments of a call."""
+        return [argument_name(p) for p in self.imported.placeholders]
 
     # ------------------------------------------------------------ structure
 
@@ -116,18 +121,22 @@ class RankedProgram(BoundProgram):
         if most[2]:
             self.memo.drop_for(tensors, of_graph)
         self.key = torch.tensor(most[3:], dtype=torch.int64)
-        return self.memo.get_for(tensors, of_graph, lambda: self.make_graph(args, of_graph[0]))
+        graph = self.memo.get_for(tensors, of_graph, lambda: self.make_graph(args, of_graph[0]))
+        self.tables = graph.noted
+        return graph
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         """See BoundProgram."""
         communicator = world()
         with communicator.stage("prepare a graph", PATIENCE):
+            self.tables = tables_read(self.ranked, args, self.names(), communicator)
             parts = self.parts(args)
             count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
             sets = RankSets(self.ranked, parts, count, args, communicator)
             carrier = exchanges(communicator, sets.peers())
             rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
             graph = self.program.on_graph(sets.made(), rows, self.device, carrier)
+            graph.noted = self.tables
             with torch.no_grad():
                 prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
@@ -157,67 +166,6 @@ class NoReplay(Replay):
     def gradients(self, *_: Any) -> NoReturn:
         """Raises RuntimeError."""
         self.outputs()
-
-
-def edges_of(x: Any, name: str) -> EdgePart:
-    """The edges whose ends a tensor holds.
-
-    Raises:
-        ValueError: they are not known.
-    """
-    found = cut_tensors.of(x)
-    if found is None or found.kind != "index":
-        raise ValueError(
-            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
-            "the call that this was compiled for"
-        )
-    return found.edges
-
-
-class Parts:
-    """How the graph of one call is cut, by the sets of the program that was partitioned."""
-
-    def __init__(self, ranked: Ranked, args: Sequence[Any], names: Sequence[str]) -> None:
-        self.ranked = ranked
-        self.edges = {s: edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
-        self.nodes: dict[str, NodePart] = {}
-        for s in ranked.imported.sets:
-            if s.name in self.edges:
-                for m in s.maps:
-                    if m.placeholder == ranked.edges[s.name]:
-                        part = self.edges[s.name]
-                        self._add(m.codomain, part.target if m.index[0] else part.source, names, m)
-        for r in ranked.imported.rows:
-            if isinstance(r.source, FromTensor):
-                found = cut_tensors.of(args[r.source.placeholder])
-                s = ranked.totals.get((r.source.placeholder, r.source.row_axis or 0))
-                if found is not None and found.kind == "nodes" and s in ranked.cut.nodes:
-                    assert isinstance(found.part, NodePart)
-                    self.nodes.setdefault(s, found.part)
-
-    def _add(self, name: str, part: NodePart, names: Sequence[str], m: MapBinding) -> None:
-        if self.nodes.setdefault(name, part) is not part:
-            raise ValueError(
-                f"{names[m.placeholder]} leads to nodes that are cut in another way than those of "
-                "another argument"
-            )
-
-    def total(self, s: str) -> int:
-        """Rows of a set on all ranks."""
-        return self.edges[s].total if s in self.edges else self.nodes[s].total
-
-    def numbers(self, name: str) -> NDArray[np.int64]:
-        """The numbers that rows of a new set have in the whole graph."""
-        cut = self.ranked.cut
-        for s, nodes in cut.nodes.items():
-            if name == nodes.own:
-                return self.nodes[s].owned
-            if name in nodes.ghost:
-                return self.nodes[s].ghosts[self.nodes[s].ghost_chunk == cut.chunk[name]]
-        for s, part in self.edges.items():
-            if name in cut.parts[s]:
-                return part.numbers[part.runs[cut.parts[s].index(name)]]
-        raise ValueError(f"the numbers of the rows of {name} in the whole graph are not known")
 
 
 class RankSets:
@@ -255,6 +203,8 @@ class RankSets:
         }
         for s, nodes in self.cut.nodes.items():
             out |= self._nodes(s, nodes, self.parts.nodes[s])
+        for s, label in self.cut.lookups:
+            out |= self._lookup(s, label)
         for s in self.bound.values():
             if s.name in self.parts.edges:
                 out |= self._edges(s, self.parts.edges[s.name])
@@ -263,7 +213,7 @@ class RankSets:
         return out
 
     def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
-        n, size, of_nodes = len(part.owned), self.communicator.size, self.bound[s].maps
+        n, size = len(part.owned), self.communicator.size
         if (given := self.count[s]) != n:
             raise ValueError(f"rows for {given} nodes are given, and the rank has {n}")
         if part.chunks != len(nodes.ghost):
@@ -273,6 +223,7 @@ class RankSets:
             )
         own: dict[str, MapData] = {RANK: self._here(n)}
         far: dict[str, NDArray[Any]] = {}
+        of_nodes = [m for m in self.bound[s].maps if (s, m.label) not in self.cut.lookups]
         for m in of_nodes:
             column = np.ascontiguousarray(columns_of(m, self.args))
             own[m.label] = self._map(m, column, m.codomain)
@@ -287,6 +238,17 @@ class RankSets:
             maps = {m.label: self._map(m, far[m.label][reads], m.codomain) for m in of_nodes}
             maps |= {RANK: self._here(len(owners)), PEER: to_rank(owners, size)}
             out[ghost] = self._set(ghost, len(owners), maps)
+        return out
+
+    def _lookup(self, s: str, label: str) -> dict[str, SetData]:
+        m = next(m for m in self.bound[s].maps if m.label == label)
+        part = self.parts.nodes[m.codomain]
+        counts = [len(part.owned), *np.bincount(part.ghost_chunk, minlength=part.chunks).tolist()]
+        pairs = edges_read(part, numbers_of(m, self.args, part.total, self.names))
+        out: dict[str, SetData] = {}
+        for name, n, (src, dst) in zip(self.cut.lookups[s, label], counts, pairs, strict=True):
+            ends = {"src": MapData.trusted(src, n), "dst": MapData.trusted(dst, self.count[s])}
+            out[name] = self._set(name, len(src), ends)
         return out
 
     def _edges(self, s: SetBinding, part: EdgePart) -> dict[str, SetData]:

@@ -26,7 +26,7 @@ from ....dialects.inter.types import (
     set_name,
     set_type,
 )
-from ....dialects.inter.values import AtOp, PartOp, SizeOp, StackOp
+from ....dialects.inter.values import AtOp, IndexOp, PartOp, SizeOp, StackOp
 from ....dialects.signature import (
     Attributes,
     arguments,
@@ -36,6 +36,7 @@ from ....dialects.signature import (
     results,
 )
 from .copies import follows, read_by_edges
+from .lookups import split_reads
 from .places import place_in_union
 from .sets import OWNER, Cut
 
@@ -48,6 +49,7 @@ def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int) -> F
     """
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
+    split_reads(func, env, cut)
     return _Program(func, env, sets, Cut.of(env, types, cut, chunks)).made()
 
 
@@ -113,6 +115,9 @@ class _Program:
             for c in n.crossings:
                 self._set(c.sent)
                 self._set(c.ghost)
+        for parts in cut.lookups.values():
+            for part in parts:
+                self._set(part)
         numbered = [s for n in cut.nodes.values() for s in (n.own, *n.ghost)]
         for name, a, attrs in arguments(self.func):
             t = a.type
@@ -221,9 +226,12 @@ class _Program:
     # ------------------------------------------------------------ ops
 
     def _op(self, op: Operation) -> None:
+        cut = self.cut
         match op:
             case StructureOp():
                 self._structure(op)
+            case AtOp() | IndexOp() if (key := (set_name(op.set), op.path.data)) in cut.lookups:
+                self.put(op.results[0], self._looked_up(op, cut.lookups[key]))
             case AtOp():
                 self._at(op)
             case OverAlong():
@@ -270,6 +278,18 @@ class _Program:
             x = self.on(op.x, self.b.env.codomain(part, op.path.data))
             otherwise = None if op.otherwise is None else self.on(op.otherwise, part)
             self.put(op.results[0], self.b.at(part, op.path.data, x, otherwise))
+
+    def _looked_up(self, op: AtOp | IndexOp, parts: Sequence[str]) -> SSAValue:
+        """The rows that nodes read by a map, or their numbers: each is one of this rank, or of
+        another one."""
+        b, seen = self.b, list[SSAValue]()
+        for part in parts:
+            if isinstance(op, AtOp):
+                x = b.at(part, "src", self.on(op.x, b.env.codomain(part, "src")))
+            else:
+                x = b.index(part, "src")
+            seen.append(b.reduce("sum", x, part, ("dst",)))
+        return _sum(b, seen)
 
     def _stack(self, op: StackOp) -> None:
         for union in self.cut.parts[set_name(op.set)]:

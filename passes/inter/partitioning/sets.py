@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ class Cut:
     `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
     rows are, the local one first: one set, or local edges and the remote ones of each chunk.
     `chunk` has the ghosts, and the edges that lead from them, with the number of their chunk.
+    `lookups` has the maps of nodes into nodes, by their set and label: each becomes edges from the
+    row that is read (`src`) to the row that reads it (`dst`), local ones first.
     """
 
     ranks: str
@@ -52,6 +54,9 @@ class Cut:
     nodes: dict[str, Nodes] = field(default_factory=dict[str, Nodes])
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     chunk: dict[str, int] = field(default_factory=dict[str, int])
+    lookups: dict[tuple[str, str], tuple[str, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[str, ...]]
+    )
     types: dict[str, SetType] = field(default_factory=dict[str, SetType])
 
     # ------------------------------------------------------------ arguments
@@ -70,13 +75,17 @@ class Cut:
         made.types[made.peers] = SetType.get(made.peers)
         made.types[made.ranks] = SetType.get(made.ranks, {PEER: Map(made.peers, ("mono",))})
         for name in cut:
-            made.add_nodes(env, name, chunks)
+            made.add_nodes(env, name, chunks, cut)
+        for name in cut:
+            for k, m in env.info(name).maps.items():
+                if m.codomain in cut:
+                    made.add_lookup(env, name, k, m.codomain)
         for t in arguments:
             if t.label not in made.nodes:
                 made.add_argument(env, t)
         return made
 
-    def add_nodes(self, env: SetEnv, name: str, chunks: int) -> None:
+    def add_nodes(self, env: SetEnv, name: str, chunks: int, cut: Collection[str]) -> None:
         if name in self.nodes:
             return
         own = env.fresh(f"{name}_own")
@@ -90,13 +99,29 @@ class Cut:
         old = env.info(name).maps
         if taken := [k for k in old if k in (RANK, PEER)]:
             raise PassFailedException(f"partition: {name} has a map {taken[0]}: name it otherwise")
-        kept = {k: _here(m) for k, m in old.items()}
+        kept = {k: _here(m) for k, m in old.items() if m.codomain not in cut}
         mine, at = {RANK: Map(self.ranks)}, {RANK: Map(self.ranks), PEER: Map(self.peers)}
         self.types[own] = SetType.get(own, kept | mine)
         eqs = [(f"{OWNER}.{RANK}", RANK)]
         for _, sent, ghost in nodes.crossings:
             self.types[sent] = SetType.get(sent, {OWNER: Map(own)} | at, eqs=eqs)
             self.types[ghost] = SetType.get(ghost, kept | at)
+
+    def add_lookup(self, env: SetEnv, name: str, label: str, read: str) -> None:
+        """The map `label` of the nodes `name` to the nodes `read`, as edges."""
+        if (name, label) in self.lookups:
+            return
+        there, home = self.nodes[read], Map(self.nodes[name].own, ("mono",))
+        ends = {"local": there.own}
+        ends |= {_of_chunk("remote", i): ghost for i, ghost in enumerate(there.ghost)}
+        made: list[str] = []
+        for kind, end in ends.items():
+            made.append(part := env.fresh(f"{name}_{label}_{kind}"))
+            eqs = [(f"src.{RANK}", f"dst.{RANK}")]
+            self.types[part] = SetType.get(part, {"src": Map(end), "dst": home}, eqs=eqs)
+            if end in self.chunk:
+                self.chunk[part] = self.chunk[end]
+        self.lookups[name, label] = tuple(made)
 
     def add_argument(self, env: SetEnv, t: SetType) -> None:
         """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
@@ -164,13 +189,13 @@ def _of_chunk(kind: str, chunk: int) -> str:
 
 
 def _check_ends(arguments: Iterable[SetType], cut: Iterable[str]) -> None:
-    """Refuses maps whose rows nothing brings to the rank: those of nodes into what is cut, and
-    those into sets that are cut because their own maps lead to nodes."""
+    """Refuses maps whose rows nothing brings to the rank: those into sets that are cut because
+    their own maps lead to nodes."""
     maps = {t.label: {k: m.codomain for k, m in t.map_dict().items()} for t in arguments}
     edges = {s for s, ends in maps.items() if any(c in cut for c in ends.values())} - {*cut}
     for s, ends in maps.items():
         for k, c in ends.items():
-            if c in edges or (s in cut and c in cut):
+            if c in edges:
                 raise PassFailedException(
                     f"partition: the map {k} of {s} leads to rows of {c} that may be of another "
                     "rank"

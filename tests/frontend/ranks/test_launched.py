@@ -11,6 +11,8 @@ import gnnc
 from gnnc.tests.runtime.ranks.launching import launched, one_at_a_time  # noqa: F401
 
 from .cut_models import graph, net, trained
+from .test_lookups import Worded, assert_alike, sgd, worded
+from .test_lookups import trained as tables_trained
 
 pytest.importorskip("mpi4py")
 
@@ -45,3 +47,18 @@ def test_ranks_that_are_processes_train_as_one(tmp_path: Path, ranks: int) -> No
             torch.testing.assert_close(state[key], x, rtol=1e-9, atol=1e-9, msg=key)
         seen[nodes] = True
     assert seen.all()
+
+
+SHARDED = """
+import torch
+from gnnc.tests.frontend.ranks.test_lookups import Worded, sgd, trained, worded
+losses, state, nodes = trained(Worded(), worded(), sgd, 4)
+torch.save((losses, state, nodes), f"{sys.argv[1]}/{rank}.pt")
+"""
+
+
+def test_tables_are_sharded_over_processes(tmp_path: Path) -> None:
+    result = launched(tmp_path, 2, SHARDED, str(tmp_path), options=("--threads", "1"))
+    assert result.returncode == 0, result.stderr
+    every = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    assert_alike(every, tables_trained(Worded(), worded(), sgd, 4), 1e-11)

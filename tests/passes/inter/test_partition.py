@@ -188,6 +188,51 @@ def test_numbers_that_are_no_places_in_a_union(path: str, before: str) -> None:
         changed(parse_module(joined(path, before)), PartitionPass())
 
 
+def lookup(op: str = "") -> str:
+    """Nodes read rows of a table by an index, edges the rows that their ends read, some nodes alone
+    theirs; and there are edges from the table."""
+    return f"""
+    func.func @f(%R : !inter.set<R>, %T : !inter.set<T, kind: R>,
+        %N : !inter.set<N, word: T, next: N>,
+        %g : !inter.set<g, src: N, dst: N>, %h : !inter.set<h, src: T, dst: N>,
+        %x : !inter.rows<T, 3xf64> {{inter.needs_grad}}, %r : !inter.rows<R, 3xf64>
+        {{inter.needs_grad}}, %y : !inter.rows<N, f64>, %l : !inter.rows<unit, f64>,
+        %m : !inter.rows<N, i1>)
+        -> (!inter.rows<N, 3xf64>, !inter.rows<unit, 3xf64>) {{
+      {op}
+      %k = inter.mul %x, %x : !inter.rows<T, 3xf64>
+      %a = inter.at %N[word], %k : !inter.rows<N, 3xf64>
+      %b = inter.at %g[src.word], %x : !inter.rows<g, 3xf64>
+      %c = inter.reduce sum %b over %g along dst : !inter.rows<N, 3xf64>
+      %d = inter.at %h[src], %x : !inter.rows<h, 3xf64>
+      %e = inter.reduce max %d over %h along dst : !inter.rows<N, 3xf64>
+      %i = inter.at %N[next.word.kind], %r : !inter.rows<N, 3xf64>
+      %o = inter.index %N[word] : !inter.rows<N, i64>
+      %p = inter.index %N[next.word] : !inter.rows<N, i64>
+      %q = inter.lt %o, %p : !inter.rows<N, i1>
+      %j = inter.where %q, %y, %l : !inter.rows<N, f64>
+      %z = inter.reshape %j : !inter.rows<N, 1xf64>
+      %n = inter.mul %z, %i : !inter.rows<N, 3xf64>
+      %s = inter.mul %a, %c : !inter.rows<N, 3xf64>
+      %t = inter.add %s, %e : !inter.rows<N, 3xf64>
+      %u = inter.mul %t, %n : !inter.rows<N, 3xf64>
+      %f = inter.filter %N, %m : !inter.set<f, word: T, next: N, parent: N mono>
+      %v = inter.at %f[word], %x : !inter.rows<f, 3xf64>
+      %w = inter.reduce sum %v over %f along () : !inter.rows<unit, 3xf64>
+      func.return %u, %w : !inter.rows<N, 3xf64>, !inter.rows<unit, 3xf64>
+    }}"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_that_nodes_read_by_an_index(seed: int) -> None:
+    check(parse_module(lookup()), seed)
+    plain = parse_module(lookup())
+    cut, whole = changed(plain, *IN_CHUNKS), changed(plain, AutodiffPass())
+    assert_same(plain, plain, cut, seed, 3, chunks=3)
+    for_one = changed(cut, *OPTIMIZED, *APART)
+    assert_same(plain, whole, for_one, seed, 3, apart, chunks=3)
+
+
 def check_random(seeds: range) -> int:
     """How many of the programs that are drawn have a form over parts, and the same meaning."""
     done = 0
@@ -251,9 +296,12 @@ def test_messages_that_nobody_waits_for() -> None:
             "the map of of h leads to rows of g that may be of another rank",
         ),
         (
-            "func.func @f(%N : !inter.set<N, next: M>, %M : !inter.set<M>,"
-            " %g : !inter.set<g, src: N, dst: M>) {\n  func.return\n}",
-            "the map next of N leads to rows of M that may be of another rank",
+            lookup("%bad = inter.reduce sum %y over %N along word : !inter.rows<T, f64>"),
+            "inter.reduce of the map word of N, which leads to rows of T that may be of another",
+        ),
+        (
+            lookup("%bad = inter.count over %g along src.word : !inter.rows<T, f64>"),
+            "inter.count of the map word of N, which leads to rows of T that may be of another",
         ),
         (
             "func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,"
