@@ -13,6 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+PEER = "peer"
+"""The map of a row of messages to the rank at its other end, in sets that are made of messages."""
+
 
 class Carrier(Protocol):
     """One rank's part. All arrays are C-contiguous views of the phase's memory, `[rows, *row]` of
@@ -21,6 +24,12 @@ class Carrier(Protocol):
     first that raises none is called for the rest of the phase, which raises the same in its end:
     from then on the arrays are left alone.
     """
+
+    def know(self, messages: str, ranks: NDArray[Any]) -> None:
+        """Learn of a set of messages, by its name in plans, which rank is at the other end of each
+        of its rows, int [rows] ascending: one that the program makes of those that it is given.
+        Ranks learn of the same sets."""
+        ...
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """Begin to send the rows of `sent`, sorted by their readers, and to fill `received` with
@@ -61,6 +70,9 @@ class Alone:
     under_way: dict[str, tuple[NDArray[Any], NDArray[Any]]] = field(
         default_factory=dict[str, tuple[NDArray[Any], NDArray[Any]]]
     )
+
+    def know(self, messages: str, ranks: NDArray[Any]) -> None:
+        """There is nobody else."""
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """Raises ValueError where one rank cannot have sent what is received."""

@@ -30,6 +30,7 @@ from .ranks import cut_tensors
 from .ranks.among_ranks import among_ranks, compiling
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
+from .ranks.rows_of_all import note_rows_of_all
 from .report import Report, remember
 from .sparse.features import Features
 
@@ -129,9 +130,33 @@ def closing_blocks(run: Callable[..., Any]) -> Callable[..., Any]:
 def compile_somehow(
     graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
 ) -> Callable[..., Any]:
-    """A program for the whole graph, or for parts of it, or the graph in torch."""
+    """What runs a graph, which is compiled now, or with rows of one rank of several when it is
+    called."""
     if cut_tensors.kinds(examples):  # torch does not know the rows of other ranks
         options = replace(options, fullgraph=True)
+        return AtFirstCall(functools.partial(compiled_timed, graph, options=options, report=report))
+    return compiled_timed(graph, examples, options, report)
+
+
+class AtFirstCall:
+    """A program of one rank of several, compiled when it is called: ranks agree on which one, and
+    while Dynamo traces for one that is a thread the others wait for its lock."""
+
+    def __init__(self, made: Callable[[Sequence[Any]], Callable[..., Any]]) -> None:
+        self.made = made
+        self.run: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.run is None:
+            self.run = self.made(args)
+        return self.run(*args)
+
+
+def compiled_timed(
+    graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
+) -> Callable[..., Any]:
+    """A program for the whole graph, or for parts of it, or the graph in torch; the time that takes
+    is noted."""
     start = time.perf_counter()
     try:
         with compiling():
@@ -220,8 +245,10 @@ def imported_graph(
     )
     if sizes is None:
         sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
-    note_sizes(imported.function, sizes)
-    if not imported.cut:  # of one rank's rows these would be other shares on each
+    if imported.cut:
+        imported = note_rows_of_all(imported, examples, sizes)
+    else:
+        note_sizes(imported.function, sizes)
         note_subsets(imported.function, first_shares(imported, examples, sizes))
         note_masks(imported, examples)
     if constants:

@@ -44,7 +44,7 @@ def pipeline(training: bool, target: Target, ranks: bool = False) -> str:
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *FIRST,
-        *(() if ranks else RESTRICT),
+        *RESTRICT,
         *(() if training else expand),
         *REORDER,
         "infer-domains",

@@ -269,7 +269,10 @@ class Imported:
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
     has several. `device` is where the graph's tensors are, as torch spells it. `cut` are the
     placeholders that hold rows of one rank of several, and which (frontend/torch/ranks), and
-    `chunks` in how many runs such rows cross.
+    `chunks` in how many runs such rows cross. `of_all` are numbers of rows of all ranks together by
+    which the program is chosen, the same on each (frontend/torch/ranks/rows_of_all.py), and
+    `crossing` the sizes that follow for sets of edges, local ones and those that read the rows of
+    each chunk, and for nodes that ranks read of others, by chunks.
     """
 
     module: ModuleOp
@@ -289,6 +292,8 @@ class Imported:
     device: str = "cpu"
     cut: Mapping[int, str] = field(default_factory=dict)
     chunks: int = 1
+    of_all: tuple[int, ...] = ()
+    crossing: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def function(self) -> FuncOp:

@@ -114,6 +114,21 @@ def of(x: Any) -> CutTensor | None:
     return None if found is None or found[0]() is not x else found[1]
 
 
+def edges_of(x: Any, name: str) -> EdgePart:
+    """The edges whose ends a tensor holds.
+
+    Raises:
+        ValueError: they are not known.
+    """
+    found = of(x)
+    if found is None or found.kind != "index":
+        raise ValueError(
+            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
+            "the call that this was compiled for"
+        )
+    return found.edges
+
+
 @dataclass(frozen=True)
 class Shaped:
     """What has a shape."""

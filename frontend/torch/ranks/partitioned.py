@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
 from ....dialects.signature import arguments
+from ....passes.analysis.costs import note_size
 from ....passes.driver.pipelines import BEFORE_PARTITION, passes_of
 from ....passes.driver.runner import PassRunner
 from ....passes.inter.global_rows import GlobalRowsPass
@@ -70,7 +71,7 @@ def partitioned(imported: Imported) -> Ranked:
     )
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
-    edges, nodes = _edges(imported), dict.fromkeys(_nodes(imported, sets))
+    edges, nodes = edges_bound(imported), dict.fromkeys(nodes_bound(imported))
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     cut = Cut.of(env, types, nodes, imported.chunks)
@@ -78,6 +79,7 @@ def partitioned(imported: Imported) -> Ranked:
     for p in (PartitionPass(tuple(nodes), imported.chunks), GlobalRowsPass()):
         p.apply(Context(), imported.module)
     join_results(imported.function, cut)
+    _note_crossing(imported, cut)
     rows = [new for r in imported.rows for new in _on_parts(r, sets.get(r.name, UNIT), cut, edges)]
     known = {r.name for r in rows}
     for name in _rows(imported.function):
@@ -92,12 +94,22 @@ def partitioned(imported: Imported) -> Ranked:
     )
 
 
+def _note_crossing(imported: Imported, cut: Cut) -> None:
+    """Tells passes how large local and remote edges are, and messages."""
+    for s, sizes in imported.crossing.items():
+        nodes = cut.nodes.get(s)
+        parts = [cut.parts[s]] if nodes is None else [nodes.sent, nodes.ghost]
+        for names in parts:
+            for name, size in zip(names, sizes, strict=True):
+                note_size(imported.function, name, size)
+
+
 def _rows(func: FuncOp) -> dict[str, RowsType]:
     """The types of the rows that are arguments, by name."""
     return {name: a.type for name, a, _ in arguments(func) if isinstance(a.type, RowsType)}
 
 
-def _edges(imported: Imported) -> dict[str, int]:
+def edges_bound(imported: Imported) -> dict[str, int]:
     """The placeholders that hold the ends of sets of edges which are cut."""
     return {
         s.name: m.placeholder
@@ -107,9 +119,10 @@ def _edges(imported: Imported) -> dict[str, int]:
     }
 
 
-def _nodes(imported: Imported, sets: Mapping[str, str]) -> Sequence[str]:
+def nodes_bound(imported: Imported) -> Sequence[str]:
     """The sets of nodes which are cut: what such edges lead to, and what rows are known to be of
     nodes."""
+    sets = {name: t.dom.set for name, t in _rows(imported.function).items()}
     ends = [
         m.codomain
         for s in imported.sets

@@ -33,12 +33,12 @@ from ..importer.binding import (
 )
 from ..importer.emit.arguments import argument_name
 from . import cut_tensors
+from .call_start import LEAST, Begun, begun
 from .cut_tensors import EdgePart, NodePart
 from .partitioned import OfEdges, Ranked, WholeNumbers, with_whole_sizes
 
 PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles or prepares a graph."""
-LEAST = -(2**63)
 
 
 class RankedProgram(BoundProgram):
@@ -86,7 +86,7 @@ class RankedProgram(BoundProgram):
         x = super().rows_of(r, args)
         if not isinstance(source, OfEdges):
             return x
-        return x[edges_of(args[source.index], "edges").runs[source.part]]
+        return x[cut_tensors.edges_of(args[source.index], "edges").runs[source.part]]
 
     def whole(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as those with the sizes of the whole graph."""
@@ -109,13 +109,13 @@ class RankedProgram(BoundProgram):
         tensors, of_graph = self.graph_of(args)
         communicator, known = world(), self.memo.knows(tensors, of_graph)
         key = int(dropout_key()) if self.draws else 0
-        mine = [self.number, -self.number, not known, LEAST if communicator.rank else key]
-        most = communicator.all_reduce(np.array(mine, np.int64), "max").tolist()
-        if most[0] != -most[1]:
+        mine = Begun(self.number, -self.number, not known, LEAST if communicator.rank else key)
+        most = begun(communicator, mine, self.imported.of_all)
+        if most.number != -most.minus_number:
             communicator.agree("the program of a call", self.program.source)
-        if most[2]:
+        if most.unprepared:
             self.memo.drop_for(tensors, of_graph)
-        self.key = torch.tensor(most[3:], dtype=torch.int64)
+        self.key = torch.tensor([most.key], dtype=torch.int64)
         return self.memo.get_for(tensors, of_graph, lambda: self.make_graph(args, of_graph[0]))
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
@@ -159,27 +159,12 @@ class NoReplay(Replay):
         self.outputs()
 
 
-def edges_of(x: Any, name: str) -> EdgePart:
-    """The edges whose ends a tensor holds.
-
-    Raises:
-        ValueError: they are not known.
-    """
-    found = cut_tensors.of(x)
-    if found is None or found.kind != "index":
-        raise ValueError(
-            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
-            "the call that this was compiled for"
-        )
-    return found.edges
-
-
 class Parts:
     """How the graph of one call is cut, by the sets of the program that was partitioned."""
 
     def __init__(self, ranked: Ranked, args: Sequence[Any], names: Sequence[str]) -> None:
         self.ranked = ranked
-        self.edges = {s: edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
+        self.edges = {s: cut_tensors.edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
         self.nodes: dict[str, NodePart] = {}
         for s in ranked.imported.sets:
             if s.name in self.edges:
