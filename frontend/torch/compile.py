@@ -22,17 +22,17 @@ from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, device_of, runner_of
 from .constant_inputs import mark_constants
-from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
+from .importer import Imported, Unsupported, first_shares, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors
 from .ranks.among_ranks import among_ranks, compiling
+from .ranks.features_of_all import features_of
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
-from .ranks.rows_of_all import note_rows_of_all
+from .ranks.rows_of_all import note_rows_of_all, sizes_of_all
 from .report import Report, remember
-from .sparse.features import Features
 
 
 def compile(target: Any = None, /, **options: Any) -> Any:
@@ -100,7 +100,7 @@ def compiled_callable(
         backend,
         fullgraph=options.fullgraph,
         notice=functools.partial(report.warn, what=""),
-        features=Features(options.sparse_features, report.note),
+        features=features_of(options, report.note),
     )
 
 
@@ -244,7 +244,7 @@ def imported_graph(
         chunks=cut_tensors.chunks(examples),
     )
     if sizes is None:
-        sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
+        sizes = sizes_of_all(imported, examples)
     if imported.cut:
         imported = note_rows_of_all(imported, examples, sizes)
     else:

@@ -35,8 +35,8 @@ class Size:
     kind: type[int | float | bool] = int
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        if self._is_name:  # most are, and are asked for at every call
-            _, position, dim = self.names[0]
+        if self.place is not None:  # most have one, and are asked for at every call
+            position, dim = self.place
             return args[position] if dim is None else args[position].shape[dim]
         values = [
             args[position] if dim is None else args[position].shape[dim]
@@ -45,8 +45,10 @@ class Size:
         return self.kind(self._compute(*values))
 
     @functools.cached_property
-    def _is_name(self) -> bool:
-        return self.kind is int and len(self.names) == 1 and self.text == self.names[0][0]
+    def place(self) -> tuple[int, int | None] | None:
+        """The placeholder and the dimension that say it, where no more is computed."""
+        is_name = self.kind is int and len(self.names) == 1 and self.text == self.names[0][0]
+        return self.names[0][1:] if is_name else None
 
     @functools.cached_property
     def _compute(self) -> Callable[..., int | float]:

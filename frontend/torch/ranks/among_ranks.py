@@ -17,7 +17,7 @@ def among_ranks(options: Options) -> Options:
     and nothing runs in torch instead, which knows these alone."""
     if world().size == 1:
         return options
-    return replace(options, fullgraph=True, sparse_features=False)
+    return replace(options, fullgraph=True)
 
 
 def compiling() -> AbstractContextManager[None]:

@@ -20,8 +20,9 @@ from torch import Tensor
 
 from .chunks import chunk_of
 
-Kind = Literal["nodes", "edges", "index"]
-"""Rows of nodes, rows of edges, or both ends of edges (2 x edges)."""
+Kind = Literal["nodes", "edges", "index", "entries"]
+"""Rows of nodes, rows of edges, both ends of edges (2 x edges), or entries of nodes that are taken
+as a sparse matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +80,12 @@ class EdgePart:
 class CutTensor:
     """What rows a tensor holds of one of the `shape` that it has in the whole graph. Those of edges
     are local ones first; the ends of edges are places among the owned nodes, and behind these among
-    the ghosts."""
+    the ghosts. `sparse`: most of its numbers were 0 when it was cut, on all ranks together."""
 
     kind: Kind
     part: NodePart | EdgePart
     shape: tuple[int, ...]
+    sparse: bool = False
 
     @property
     def edges(self) -> EdgePart:

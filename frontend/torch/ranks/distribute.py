@@ -17,6 +17,7 @@ from ....runtime.ranks.world import world
 from ...compiler import Options
 from . import batch_sizes, cut_tensors, same_code
 from .cut_tensors import CutTensor
+from .features_of_all import with_shares
 from .partition_folder import PartitionFolder, index_of
 from .typed_parts import EdgesOfType, TypedParts, together
 
@@ -91,8 +92,9 @@ def distribute(
         stores = Stores(data)
         _start(model, communicator)
         mine, known = _data_of(stores, _part(stores, owner, chunks, communicator))
-    for x, cut in known if communicator.size > 1 else ():
-        cut_tensors.note(x, cut)
+    if communicator.size > 1:
+        for x, cut in with_shares(known, communicator):
+            cut_tensors.note(x, cut)
     return compile_target(model, chosen), mine
 
 

@@ -49,13 +49,14 @@ class Ranked:
         imported: with its rows as they are bound on a rank; the sets are those of before.
         cut: what each set of before is.
         edges: for each set of edges the placeholder that holds their ends.
-        totals: the placeholders and dimensions that count rows of such a set, by its name.
+        totals: the placeholders and dimensions (None: numbers) that count rows of such a set, by
+            its name.
     """
 
     imported: Imported
     cut: Cut
     edges: Mapping[str, int]
-    totals: Mapping[tuple[int, int], str]
+    totals: Mapping[tuple[int, int | None], str]
 
 
 def partitioned(imported: Imported) -> Ranked:
@@ -175,23 +176,30 @@ def _on_parts(r: RowsBinding, s: str, cut: Cut, edges: Mapping[str, int]) -> lis
 
 def _totals(
     imported: Imported, sets: Mapping[str, str], edges: Mapping[str, int], cut: Cut
-) -> dict[tuple[int, int], str]:
-    out: dict[tuple[int, int], str] = {}
+) -> dict[tuple[int, int | None], str]:
+    out: dict[tuple[int, int | None], str] = {}
     for r in imported.rows:
         s = sets.get(r.name, UNIT)
         if isinstance(r.source, FromTensor) and r.source.row_axis is not None:
             if s in cut.nodes or s in edges:
                 out[r.source.placeholder, r.source.row_axis] = s
     for s in imported.sets:
+        if s.size.place is not None and (s.name in edges or s.name in cut.nodes):
+            out[s.size.place] = s.name
         if s.name in edges:
             out |= {(m.placeholder, m.row_axis): s.name for m in s.maps}
     return out
 
 
-def with_whole_sizes(args: Sequence[Any], totals: Mapping[tuple[int, int], int]) -> Sequence[Any]:
+def with_whole_sizes(
+    args: Sequence[Any], totals: Mapping[tuple[int, int | None], int]
+) -> Sequence[Any]:
     """Stand-ins for arguments, whose shapes count the rows of all ranks."""
     out = list(args)
     for (position, dim), n in totals.items():
+        if dim is None:
+            out[position] = n
+            continue
         shape = list(out[position].shape)
         shape[dim] = n
         out[position] = Shaped(tuple(shape))

@@ -18,11 +18,11 @@ from ....dialects.inter.sets import SetEnv
 from ....passes.analysis.costs import Sizes, in_steps, note_sizes, note_subsets
 from ....runtime.ranks.world import world
 from ..calls.first_masks import Kept, Masks, kept_by
-from ..importer import Imported, first_shares
+from ..importer import Imported, first_shares, first_sizes
 from ..importer.emit.arguments import argument_name
 from . import cut_tensors
 from .call_start import chosen_by
-from .cut_tensors import NodePart
+from .cut_tensors import EdgePart, NodePart
 from .partitioned import edges_bound, nodes_bound
 
 
@@ -43,7 +43,8 @@ def note_rows_of_all(
     mine: list[int] = []
     for m in masks.values:
         mine += [*counted[m], 0] if m in counted else [0, 0, 1]
-    mine += [int(sizes[s]) for s in indices]
+    own = first_sizes(imported, examples)
+    mine += [own[s] for s in indices]
     here = dict(crossing(imported, examples))
     for counts in here.values():
         mine += counts
@@ -63,6 +64,15 @@ def note_rows_of_all(
     return replace(imported, of_all=of_all, crossing=parts)
 
 
+def sizes_of_all(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
+    """The rows of each set argument in the example arguments: of the whole graph where it is cut as
+    nodes and edges are."""
+    sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
+    for s, part, ends in _edge_parts(imported, examples):
+        sizes |= {s: part.total} | {name: nodes.total for name, nodes in ends.items()}
+    return sizes
+
+
 def indices_of(imported: Imported) -> list[str]:
     """The sets that are not cut as nodes and edges are, and lead to nodes that are: of indices of
     own nodes, as many as each rank likes."""
@@ -78,13 +88,21 @@ def crossing(imported: Imported, examples: Sequence[Any]) -> Iterator[tuple[str,
     """For each set of edges the numbers of its local and of its remote ones by chunks, for each set
     of nodes at their ends those that this rank reads of others, by chunks."""
     nodes: dict[str, NodePart] = {}
-    for s in imported.sets:
-        if (at := edges_bound(imported).get(s.name)) is None:
-            continue
-        part = cut_tensors.edges_of(examples[at], argument_name(imported.placeholders[at]))
-        yield s.name, [run.stop - run.start for run in part.runs]
-        for m in s.maps:
-            if m.placeholder == at:
-                nodes.setdefault(m.codomain, part.target if m.index[0] else part.source)
+    for s, part, ends in _edge_parts(imported, examples):
+        yield s, [run.stop - run.start for run in part.runs]
+        nodes = ends | nodes
     for name, part in nodes.items():
         yield name, np.bincount(part.ghost_chunk, minlength=part.chunks).tolist()
+
+
+def _edge_parts(
+    imported: Imported, examples: Sequence[Any]
+) -> Iterator[tuple[str, EdgePart, dict[str, NodePart]]]:
+    """The sets of edges that are cut, with how they are, and how the nodes are at their ends."""
+    edges = edges_bound(imported)
+    for s in imported.sets:
+        if (at := edges.get(s.name)) is not None:
+            part = cut_tensors.edges_of(examples[at], argument_name(imported.placeholders[at]))
+            own = [m for m in s.maps if m.placeholder == at]
+            ends = {m.codomain: part.target if m.index[0] else part.source for m in own}
+            yield s.name, part, ends

@@ -195,8 +195,8 @@ def test_calls_without_a_step(restricted: list[int]) -> None:
 
 
 def test_rows_that_nobody_needs_do_not_cross(monkeypatch: Any) -> None:
-    """On a ring whose odd nodes are of another rank: the node of the mask reads one row of the first
-    layer, and its gradient goes back; for that row and for its own one of the features crosses."""
+    """On a ring whose odd nodes are of another rank: the node of the mask reads a row of the first
+    layer, and its gradient goes back; for that row and for its own, one of the features crosses."""
     ring = torch.arange(NODES)
     data = Data(
         x=torch.randn(NODES, 6, dtype=torch.float64),
