@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD
 from torch_geometric.data import Data
@@ -90,6 +91,24 @@ def test_with_few_rows_in_the_loss_and_a_rank_without_entries(
     data.train_mask = torch.arange(NODES) % 20 == 19
     owner = (torch.arange(NODES) >= 50).long() * 2
     check(monkeypatch, of_width(name, monkeypatch), data, 3, sgd, 1e-11, owner=owner)
+    assert taken
+
+
+class Dropped(cut_models.Net):
+    """With dropout of the features too."""
+
+    def forward(self, x: Tensor, *edges: Tensor) -> Tensor:
+        return super().forward(F.dropout(x, 0.5, self.training), *edges)
+
+
+def test_features_are_dropped_as_on_one_rank(
+    monkeypatch: Any, taken: list[tuple[int, int]]
+) -> None:
+    """Each number draws what it draws in the whole graph."""
+    monkeypatch.setattr(cut_models, "WIDTH", COLUMNS)
+    torch.manual_seed(1)
+    model = Dropped("sage", False).double()
+    check(monkeypatch, model, with_words(), 2, sgd, 1e-11, steps=2)
     assert taken
 
 
