@@ -49,7 +49,8 @@ class Options:
         denormals: keep denormal numbers, which kernels take for 0 by default: they are slow on x86.
             Of exp, log and their kin they may be 0 all the same.
         sparse_features: take dense arguments that are mostly zeros as sparse matrices where no more
-            than products is computed with them, and these cost less so (frontend/torch/sparse).
+            than products is computed with them, and these cost less so (frontend/torch/sparse), on
+            all ranks or on none.
         hoist_inputs: compute what follows from large inputs and the graph alone (the aggregation of
             features) once, and again where these change, as their version counters tell; with
             features that are others in each of many calls this ends by itself.

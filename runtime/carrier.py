@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 BETWEEN = " to "
 """A plan names two sets of messages, `sent to ghost` (dialects/inter/ranks.py): the rows of one
 become those of the other."""
+PEER = "peer"
+"""The map of a row of messages to the rank at its other end, in sets that are made of messages."""
 
 
 def ends_of(plan: str) -> tuple[str, str]:
@@ -31,6 +33,12 @@ class Carrier(Protocol):
     first that raises none is called for the rest of the phase, which raises the same in its end:
     from then on the arrays are left alone.
     """
+
+    def know(self, messages: str, ranks: NDArray[Any]) -> None:
+        """Learn of a set of messages, by its name in plans, which rank is at the other end of each
+        of its rows, int [rows] ascending: one that the program makes of those that it is given.
+        Ranks learn of the same sets."""
+        ...
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """Begin to send the rows of `sent`, sorted by their readers, and to fill `received` with
@@ -99,6 +107,9 @@ class Alone:
         default_factory=dict[str, tuple[NDArray[Any], NDArray[Any]]]
     )
     ranks: int = 1
+
+    def know(self, messages: str, ranks: NDArray[Any]) -> None:
+        """There is nobody else."""
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """Raises ValueError where one rank cannot have sent what is received."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrier import Carrier, Sharing
+from .carrier import PEER, Carrier, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
 from .cpu.pool import SMALL
@@ -347,9 +347,14 @@ class Program:
         """
         memory = self.loaded.memory(device)
         kept = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
-        kept |= {*sets, *self.structure_rows.values()}
-        done = structure.run_plan(self.plan, {**sets, **rows}, kept)
+        given = set(sets)
+        kept |= {*given, *self.structure_rows.values()}
+        done = structure.run_plan(self.plan, {**sets, **rows}, kept, carrier)
         sets.clear()
+        if carrier is not None:
+            for name, s in done.items():
+                if isinstance(s, SetData) and name not in given and PEER in s.maps:
+                    carrier.know(name, s.map(PEER).array)
         read = self.sets_of_tables
         made = {
             k: v if k in read else v.outline() for k, v in done.items() if isinstance(v, SetData)

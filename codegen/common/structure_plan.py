@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.inter import pointwise, reduce, shapes, structure, values
+from ...dialects.inter import pointwise, ranks, reduce, shapes, structure, values
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import attach_type
 from ...dialects.inter.types import FLAGS, UNIT, Dom, SetType, rows, set_name, set_type
@@ -156,6 +156,10 @@ class StructurePlan:
                 attrs = {"along": list(op.along_keys), "over": over, "elem": str(t.elem)}
                 grouped = self.with_paths(op.over.set, op.over, Dom(op.over.set, op.along_keys))
                 self.step("count", [grouped], result, **attrs)
+            case ranks.MoveOp():
+                source, target = set_name(op.source), set_name(op.target)
+                inputs = [source, target, self.on(op.x, Dom(source))]
+                self.step("move", inputs, result, plan=op.plan)
             case _:
                 self.shape_op(op, result)
 

@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
+from ...runtime.carrier import Carrier
 from ..inter import structure
 from ..inter.base import StructureOp
 from ..inter.reduce import DropoutOp
@@ -73,10 +74,13 @@ def random_arguments(
     return [out[a] for a in func.body.block.args]
 
 
-def made_sets(func: FuncOp, known: Mapping[SSAValue, Any]) -> dict[str, SetVal]:
-    """The sets that follow from some of the arguments, the function's own included."""
+def made_sets(
+    func: FuncOp, known: Mapping[SSAValue, Any], carrier: Carrier | None = None
+) -> dict[str, SetVal]:
+    """The sets that follow from some of the arguments, the function's own included, on one rank of
+    several with its `carrier`."""
     values = dict(known)
-    it = interpreter(ModuleOp([]))
+    it = interpreter(ModuleOp([]), carrier)
     it.push_scope("sets")
     it.set_values(values.items())
     wanted: set[Operation] = set()

@@ -393,6 +393,8 @@ class InterFunctions(InterpreterFunctions):
         x = self.operand(w, op.x, args[0], Dom(source))
         y = np.empty((w.size(target), *x.shape[1:]), x.dtype)
         if self._carrier is not None:
+            for name in (source, target):
+                self._carrier.know(name, w.step(name, ranks.PEER))
             self._carrier.start(op.plan, np.ascontiguousarray(x), y)
             self._carrier.wait(op.plan)
             return (y,)

@@ -41,8 +41,11 @@ def lowered_phases(module: ModuleOp) -> list[FuncOp]:
     return [found[name] for name in PHASES if name in found]
 
 
-def structure(module: ModuleOp, values: Mapping[str, Any]) -> tuple[World, dict[str, Array]]:
-    """The sets of a lowered module, and the rows that @structure hands on, by name.
+def structure(
+    module: ModuleOp, values: Mapping[str, Any], carrier: Carrier | None = None
+) -> tuple[World, dict[str, Array]]:
+    """The sets of a lowered module, and the rows that @structure hands on, by name. What these are
+    made of on other ranks comes by the `carrier`.
 
     Raises KeyError where `values` lacks an argument, ValueError and IndexError for wrong ones.
     """
@@ -55,8 +58,8 @@ def structure(module: ModuleOp, values: Mapping[str, Any]) -> tuple[World, dict[
     given: dict[SSAValue, Any] = {
         a: as_argument(a.type, values[n], n) for a, n in zip(args, wanted, strict=True)
     }
-    results = run(module, STRUCTURE, *given.values())
-    sets = made_sets(func, given)
+    results = run(module, STRUCTURE, *given.values(), carrier=carrier)
+    sets = made_sets(func, given, carrier)
     rows = {
         n: x for n, x in zip(result_names(func), results, strict=True) if not isinstance(x, SetVal)
     }
@@ -78,7 +81,7 @@ def run_lowered(
     Raises KeyError where a buffer has no value, ValueError where one has another shape or a name
     is given twice, and IndexError where the program reads or writes out of bounds.
     """
-    world, rows = structure(module, values)
+    world, rows = structure(module, values, carrier)
     known: dict[str, Any] = {**values, **rows}
     results: dict[str, Array] = {}
     for func in lowered_phases(module):

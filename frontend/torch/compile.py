@@ -22,16 +22,17 @@ from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
 from .capture.effects import AnotherDevice, as_written, device_of, runner_of
 from .constant_inputs import mark_constants
-from .importer import Imported, Unsupported, first_shares, first_sizes, import_graph
+from .importer import Imported, Unsupported, first_shares, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors
 from .ranks.among_ranks import among_ranks, compiling
+from .ranks.features_of_all import features_of
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
+from .ranks.rows_of_all import note_rows_of_all, sizes_of_all
 from .report import Report, remember
-from .sparse.features import Features
 
 
 def compile(target: Any = None, /, **options: Any) -> Any:
@@ -99,7 +100,7 @@ def compiled_callable(
         backend,
         fullgraph=options.fullgraph,
         notice=functools.partial(report.warn, what=""),
-        features=Features(options.sparse_features, report.note),
+        features=features_of(options, report.note),
     )
 
 
@@ -129,9 +130,33 @@ def closing_blocks(run: Callable[..., Any]) -> Callable[..., Any]:
 def compile_somehow(
     graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
 ) -> Callable[..., Any]:
-    """A program for the whole graph, or for parts of it, or the graph in torch."""
+    """What runs a graph, which is compiled now, or with rows of one rank of several when it is
+    called."""
     if cut_tensors.kinds(examples):  # torch does not know the rows of other ranks
         options = replace(options, fullgraph=True)
+        return AtFirstCall(functools.partial(compiled_timed, graph, options=options, report=report))
+    return compiled_timed(graph, examples, options, report)
+
+
+class AtFirstCall:
+    """A program of one rank of several, compiled when it is called: ranks agree on which one, and
+    while Dynamo traces for one that is a thread the others wait for its lock."""
+
+    def __init__(self, made: Callable[[Sequence[Any]], Callable[..., Any]]) -> None:
+        self.made = made
+        self.run: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.run is None:
+            self.run = self.made(args)
+        return self.run(*args)
+
+
+def compiled_timed(
+    graph: fx.GraphModule, examples: Sequence[Any], options: Options, report: Report
+) -> Callable[..., Any]:
+    """A program for the whole graph, or for parts of it, or the graph in torch; the time that takes
+    is noted."""
     start = time.perf_counter()
     try:
         with compiling(examples):
@@ -219,9 +244,11 @@ def imported_graph(
         chunks=cut_tensors.chunks(examples),
     )
     if sizes is None:
-        sizes = first_sizes(imported, [cut_tensors.whole(x) for x in examples])
-    note_sizes(imported.function, sizes)
-    if not imported.cut:  # of one rank's rows these would be other shares on each
+        sizes = sizes_of_all(imported, examples)
+    if imported.cut:
+        imported = note_rows_of_all(imported, examples, sizes)
+    else:
+        note_sizes(imported.function, sizes)
         note_subsets(imported.function, first_shares(imported, examples, sizes))
         note_masks(imported, examples)
     if constants:

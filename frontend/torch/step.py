@@ -32,9 +32,9 @@ from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .ranks.among_ranks import among_ranks, compiling
+from .ranks.features_of_all import features_of
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
-from .sparse.features import Features
 from .step_function import Kept, Turn, trained, with_state
 
 OTHERS_WAIT = (
@@ -150,7 +150,7 @@ class TrainStep:
             fullgraph=True,
             eager_calls=not options.fullgraph,
             notice=self.report.warn,
-            features=Features(options.sparse_features, self.report.note),
+            features=features_of(options, self.report.note),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

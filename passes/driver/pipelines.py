@@ -51,7 +51,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *FIRST,
-        *(() if ranks else RESTRICT),
+        *RESTRICT,
         *(() if training else expand),
         *REORDER,
         "infer-domains",

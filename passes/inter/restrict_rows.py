@@ -22,6 +22,10 @@ Dropout draws by the numbers that rows have in the whole set, so its masks are t
 widen-domains, an op whose slope may be infinite is done for rows that nobody reads, whose gradient
 is then no number.
 
+In a program over the rows of ranks the needs go back through messages: `inter.move` brings the rows
+that are needed, and who sends them learns which by a mask that is moved the other way. Local and
+remote edges together, a union, are restricted part by part.
+
 Comes before autodiff, which makes the backward half of what is left, and before infer-domains: it
 looks at values that are stored on whole sets.
 """

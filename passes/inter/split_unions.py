@@ -42,22 +42,24 @@ MERGED = ("sum", "mean", "max", "min", "mul")
 def split_unions(func: FuncOp) -> int:
     """Splits the unions of `func` that can be; returns how many. Linear in ops for each."""
     env = verify_sets(func)
-    unions = [op for op in body_ops(func) if isinstance(op, UnionOp)]
     split = 0
-    for op in unions:
+    for op in mixed_unions(func, env):
         name = set_name(op.results[0])
-        if _is_mixed(env, op):
-            over = [x for x in body_ops(func) if _speaks_of(x, name)]
-            if all(_has_parts(x, name) for x in over):
-                _Split(env, op).rewrite(over)
-                split += 1
+        over = [x for x in body_ops(func) if _speaks_of(x, name)]
+        if all(_has_parts(x, name) for x in over):
+            _Split(env, op).rewrite(over)
+            split += 1
     return split
 
 
-def _is_mixed(env: SetEnv, op: UnionOp) -> bool:
-    """Whether some parts of a union read rows that arrive, and others do not."""
-    far = [_reads_messages(env, set_name(s)) for s in op.sets]
-    return any(far) and not all(far)
+def mixed_unions(func: FuncOp, env: SetEnv) -> list[UnionOp]:
+    """The unions of which some parts read rows that arrive, and others do not."""
+
+    def is_mixed(op: UnionOp) -> bool:
+        far = [_reads_messages(env, set_name(s)) for s in op.sets]
+        return any(far) and not all(far)
+
+    return [op for op in body_ops(func) if isinstance(op, UnionOp) and is_mixed(op)]
 
 
 def _reads_messages(env: SetEnv, name: str) -> bool:

@@ -4,7 +4,8 @@ Each rank runs the program on its own rows, so
 
 - a map leads from a row to one of the same rank: all paths from a set to ranks agree, by equations
   of its type (`eq src.rank = dst.rank`) or of how it is made. The rows of a union are those of its
-  parts. Maps that a program computes are of the numbers that rows have on their rank;
+  parts, those of a subset are rows of what it is of. Maps that a program computes are of the
+  numbers that rows have on their rank;
 - what a rank reduces over rows that are cut, without `inter.all_reduce`, is its own number: it
   reaches no result, and no row of a cut set, before it is reduced over all ranks.
 
@@ -24,7 +25,7 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.ranks import RANK, AllReduceOp, is_cut, stored_set
 from ...dialects.inter.reduce import OverAlong
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.structure import OLD, AttachOp, LoopsOp
+from ...dialects.inter.structure import OLD, AttachOp, FilterOp, IntervalOp, LoopsOp
 from ...dialects.inter.types import UNIT, Dom, set_name
 from ...dialects.inter.values import SizeOp
 from ...dialects.signature import body_ops, results
@@ -49,8 +50,8 @@ def verify_ranks(func: FuncOp) -> None:
 
 def _check_maps(env: SetEnv, name: str) -> None:
     info = env.info(name)
-    if info.type.part_names:
-        return
+    if info.type.part_names or isinstance(info.value.owner, FilterOp | IntervalOp | AttachOp):
+        return  # its rows are those of other sets, and lead where they do there
     paths = rank_paths(env, name)
     for path in paths[1:]:
         if path not in env.same(name, paths[0]):

@@ -24,11 +24,14 @@ class Exchanges:
 
     def __init__(self, communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> None:
         self.communicator = communicator
-        self.counts = {
-            name: _counts(name, np.asarray(ranks), communicator.size)
-            for name, ranks in peers.items()
-        }
+        self.counts: dict[str, list[int]] = {}
+        for name, ranks in peers.items():
+            self.know(name, ranks)
         self._under_way: dict[str, Exchange] = {}
+
+    def know(self, messages: str, ranks: NDArray[Any]) -> None:
+        """See Carrier. Raises ValueError as the class."""
+        self.counts[messages] = _counts(messages, np.asarray(ranks), self.communicator.size)
 
     def start(self, plan: str, sent: NDArray[Any], received: NDArray[Any]) -> None:
         """See Carrier."""

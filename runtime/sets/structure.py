@@ -14,11 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .row_steps import ROW_STEPS
-from .set_steps import SET_STEPS, Rule, Value
+import numpy as np
 
+from ..carrier import Carrier
+from .row_steps import ROW_STEPS
+from .set_steps import SET_STEPS, Rule, Value, on_rows
+
+MOVE = "move"
+"""The step that needs other ranks."""
 STEPS: dict[str, Rule] = {**SET_STEPS, **ROW_STEPS}
-"""Every step by name."""
+"""Every step that one rank does alone, by name."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,16 @@ class Step:
 
 
 def run_plan(
-    plan: Sequence[Step], env: Mapping[str, Value], keep: Iterable[str] | None = None
+    plan: Sequence[Step],
+    env: Mapping[str, Value],
+    keep: Iterable[str] | None = None,
+    carrier: Carrier | None = None,
 ) -> dict[str, Value]:
     """Run the steps in order and return the environment, or only the names in `keep` (other values
     are then freed after their last use).
 
-    `env` holds the inputs and is not changed. Errors of a step (``IndexError`` for an index out of
+    `env` holds the inputs and is not changed. Rows that ranks exchange go through a `carrier`,
+    which all of them run the plan with. Errors of a step (``IndexError`` for an index out of
     range, ``ValueError`` for sizes that do not fit) carry a note that names the step.
     """
     values = dict(env)
@@ -45,7 +54,7 @@ def run_plan(
     last_use = {name: i for i, step in enumerate(plan) for name in (*step.inputs, *step.outputs)}
     for i, step in enumerate(plan):
         try:
-            result = _run(step, values)
+            result = _run(step, values, carrier)
         except (IndexError, ValueError, TypeError, KeyError) as error:
             inputs = ", ".join(step.inputs)
             error.add_note(f"in structure step {i}: {step.outputs[0]} = {step.name}({inputs})")
@@ -63,10 +72,25 @@ def run_plan(
     return {name: values[name] for name in wanted}
 
 
-def _run(step: Step, values: Mapping[str, Value]) -> Value:
-    if step.name not in STEPS:
+def _run(step: Step, values: Mapping[str, Value], carrier: Carrier | None) -> Value:
+    if step.name != MOVE and step.name not in STEPS:
         raise ValueError(f"unknown structure step {step.name!r}")
     missing = [name for name in step.inputs if name not in values]
     if missing:
         raise KeyError(f"no value named {', '.join(missing)}")
-    return STEPS[step.name]([values[name] for name in step.inputs], step.attrs)
+    inputs = [values[name] for name in step.inputs]
+    if step.name == MOVE:
+        return _moved(inputs, step.attrs, carrier)
+    return STEPS[step.name](inputs, step.attrs)
+
+
+def _moved(inputs: Sequence[Any], attrs: Mapping[str, Any], carrier: Carrier | None) -> Value:
+    """move (S, H, x) {plan}: the rows of messages S as those of H, where they arrive."""
+    if carrier is None:
+        raise ValueError("sets are made of rows of other ranks: give a carrier")
+    source, target, x = inputs
+    sent = np.ascontiguousarray(on_rows(x, source.size))
+    received = np.empty((target.size, *sent.shape[1:]), sent.dtype)
+    carrier.start(attrs["plan"], sent, received)
+    carrier.wait(attrs["plan"])
+    return received

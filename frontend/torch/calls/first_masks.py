@@ -5,7 +5,8 @@ steps that make its sets later."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import SymInt
@@ -24,7 +25,7 @@ from ....dialects.inter.types import set_name, sets_of
 from ....dialects.signature import arguments, body_ops
 from ....passes.analysis.costs import in_steps, note_subsets
 from ....passes.analysis.dependence import ancestors, closure, invariant_arguments
-from ....passes.inter.restricting.choices import choices
+from ....passes.inter.restricting.choices import Choice, choices
 from ....runtime.sets.structure import Step, run_plan
 from ..importer import Imported
 from ..importer.emit.arguments import argument_name
@@ -32,30 +33,59 @@ from ..importer.values.size_hints import hinted_number
 from .bound_program import set_data, structure_rows
 
 
+class Kept(NamedTuple):
+    """In how many of its rows a mask is true."""
+
+    true: int
+    rows: int
+
+
 def note_masks(imported: Imported, examples: Sequence[Any]) -> None:
     """Writes down what shares of the rows are kept, in powers of 2, for restrict-rows: the sizes of
     filters, and `inter.kept` of choices."""
-    func = imported.function
-    fixed = closure(body_ops(func), invariant_arguments(func, inputs=False, units=True))
-    filters = {
-        set_name(op.results[0]): op.mask
-        for op in body_ops(func)
-        if isinstance(op, FilterOp) and op.mask is not None and op.mask in fixed
-    }
-    found = choices(func)
-    masks = dict.fromkeys([*filters.values(), *(c.mask for c in found)])
-    shares = _shares(imported, list(masks), examples)
-    note_subsets(func, {name: shares[m] for name, m in filters.items() if m in shares})
-    for c in found:
-        if c.mask in shares:
-            kept = 1 - shares[c.mask] if c.not_ else shares[c.mask]
-            c.op.attributes[KEPT] = FloatAttr(in_steps(kept), f64)
+    masks = Masks.of(imported.function)
+    masks.note(kept_by(imported, masks.values, examples))
 
 
-def _shares(
+@dataclass(frozen=True)
+class Masks:
+    """The masks of a function: of filters, by the names of the sets that these make, and of
+    choices."""
+
+    func: FuncOp
+    filters: Mapping[str, SSAValue]
+    choices: Sequence[Choice]
+
+    @staticmethod
+    def of(func: FuncOp) -> Masks:
+        """Those that are computed from sets and integers alone."""
+        fixed = closure(body_ops(func), invariant_arguments(func, inputs=False, units=True))
+        filters = {
+            set_name(op.results[0]): op.mask
+            for op in body_ops(func)
+            if isinstance(op, FilterOp) and op.mask is not None and op.mask in fixed
+        }
+        return Masks(func, filters, choices(func))
+
+    @property
+    def values(self) -> list[SSAValue]:
+        """Each of them once."""
+        return list(dict.fromkeys([*self.filters.values(), *(c.mask for c in self.choices)]))
+
+    def note(self, kept: Mapping[SSAValue, Kept]) -> None:
+        """Writes down the shares of those of which it is known what they keep."""
+        shares = {m: k.true / k.rows for m, k in kept.items() if k.rows}
+        note_subsets(self.func, {s: shares[m] for s, m in self.filters.items() if m in shares})
+        for c in self.choices:
+            if c.mask in shares:
+                share = 1 - shares[c.mask] if c.not_ else shares[c.mask]
+                c.op.attributes[KEPT] = FloatAttr(in_steps(share), f64)
+
+
+def kept_by(
     imported: Imported, masks: Sequence[SSAValue], examples: Sequence[Any]
-) -> dict[SSAValue, float]:
-    """The part of its rows where each mask is true; nothing where only a call would tell."""
+) -> dict[SSAValue, Kept]:
+    """What each mask keeps; nothing where only a call would tell."""
     if not masks or any(isinstance(x, FakeTensor) for x in examples):
         return {}
     examples = [hinted_number(x) if isinstance(x, SymInt) else x for x in examples]
@@ -72,7 +102,11 @@ def _shares(
     except (IndexError, ValueError):  # the call itself tells what is wrong with its arguments
         return {}
     found = {m: done[name] for m, name in made.items()}
-    return {m: float(np.mean(x)) for m, x in found.items() if isinstance(x, np.ndarray) and x.size}
+    return {
+        m: Kept(int(np.count_nonzero(x)), x.size)
+        for m, x in found.items()
+        if isinstance(x, np.ndarray)
+    }
 
 
 def _given(imported: Imported, examples: Sequence[Any], read: Collection[str]) -> dict[str, Any]:

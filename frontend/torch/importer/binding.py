@@ -35,8 +35,8 @@ class Size:
     kind: type[int | float | bool] = int
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        if self._is_name:  # most are, and are asked for at every call
-            _, position, dim = self.names[0]
+        if self.place is not None:  # most have one, and are asked for at every call
+            position, dim = self.place
             return args[position] if dim is None else args[position].shape[dim]
         values = [
             args[position] if dim is None else args[position].shape[dim]
@@ -45,8 +45,10 @@ class Size:
         return self.kind(self._compute(*values))
 
     @functools.cached_property
-    def _is_name(self) -> bool:
-        return self.kind is int and len(self.names) == 1 and self.text == self.names[0][0]
+    def place(self) -> tuple[int, int | None] | None:
+        """The placeholder and the dimension that say it, where no more is computed."""
+        is_name = self.kind is int and len(self.names) == 1 and self.text == self.names[0][0]
+        return self.names[0][1:] if is_name else None
 
     @functools.cached_property
     def _compute(self) -> Callable[..., int | float]:
@@ -269,7 +271,10 @@ class Imported:
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
     has several. `device` is where the graph's tensors are, as torch spells it. `cut` are the
     placeholders that hold rows of one rank of several, and which (frontend/torch/ranks), and
-    `chunks` in how many runs such rows cross.
+    `chunks` in how many runs such rows cross. `of_all` are numbers of rows of all ranks together by
+    which the program is chosen, the same on each (frontend/torch/ranks/rows_of_all.py), and
+    `crossing` the sizes that follow for sets of edges, local ones and those that read the rows of
+    each chunk, and for nodes that ranks read of others, by chunks.
     """
 
     module: ModuleOp
@@ -289,6 +294,8 @@ class Imported:
     device: str = "cpu"
     cut: Mapping[int, str] = field(default_factory=dict)
     chunks: int = 1
+    of_all: tuple[int, ...] = ()
+    crossing: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def function(self) -> FuncOp:

@@ -25,7 +25,7 @@ def among_ranks(options: Options) -> Options:
     if world().size == 1:
         return options
     remote = options.remote_reads and world().shares_memory
-    return replace(options, fullgraph=True, sparse_features=False, remote_reads=remote)
+    return replace(options, fullgraph=True, remote_reads=remote)
 
 
 @contextmanager

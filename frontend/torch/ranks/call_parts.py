@@ -13,23 +13,8 @@ from ....runtime.sets.sets import MapData
 from ..calls.bound_program import columns_of
 from ..importer.binding import MapBinding
 from . import cut_tensors, lookups
-from .cut_tensors import EdgePart, NodePart
+from .cut_tensors import NodePart
 from .partitioned import Ranked
-
-
-def edges_of(x: Any, name: str) -> EdgePart:
-    """The edges whose ends a tensor holds.
-
-    Raises:
-        ValueError: they are not known.
-    """
-    found = cut_tensors.of(x)
-    if found is None or found.kind != "index":
-        raise ValueError(
-            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
-            "the call that this was compiled for"
-        )
-    return found.edges
 
 
 class Parts:
@@ -44,7 +29,7 @@ class Parts:
         tables: Mapping[str, NodePart],
     ) -> None:
         self.ranked = ranked
-        self.edges = {s: edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
+        self.edges = {s: cut_tensors.edges_of(args[i], names[i]) for s, i in ranked.edges.items()}
         self.nodes: dict[str, NodePart] = {**tables}
         for s in ranked.imported.sets:
             if s.name in self.edges:

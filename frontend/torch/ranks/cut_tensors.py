@@ -20,8 +20,9 @@ from torch import Tensor
 
 from .chunks import chunk_of
 
-Kind = Literal["nodes", "edges", "index", "table"]
-"""Rows of nodes, rows of edges, both ends of edges (2 x edges), or rows of a parameter."""
+Kind = Literal["nodes", "edges", "index", "table", "entries"]
+"""Rows of nodes, rows of edges, both ends of edges (2 x edges), rows of a parameter, or entries of
+nodes that are taken as a sparse matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +80,14 @@ class EdgePart:
 class CutTensor:
     """What rows a tensor holds of one of the `shape` that it has in the whole graph. Those of edges
     are local ones first; the ends of edges are places among the owned nodes, and behind these among
-    the ghosts. `parameter` is the name of what is a table in the model, else empty."""
+    the ghosts. `parameter` is the name of what is a table in the model, else empty. `sparse`: most
+    of its numbers were 0 when it was cut, on all ranks together."""
 
     kind: Kind
     part: NodePart | EdgePart
     shape: tuple[int, ...]
     parameter: str = ""
+    sparse: bool = False
 
     @property
     def edges(self) -> EdgePart:
@@ -113,6 +116,21 @@ def of(x: Any) -> CutTensor | None:
     """What is known of a tensor."""
     found = _known.get(id(x))
     return None if found is None or found[0]() is not x else found[1]
+
+
+def edges_of(x: Any, name: str) -> EdgePart:
+    """The edges whose ends a tensor holds.
+
+    Raises:
+        ValueError: they are not known.
+    """
+    found = of(x)
+    if found is None or found.kind != "index":
+        raise ValueError(
+            f"{name} is not a tensor of ends of edges that gnnc.distribute returned, as it was in "
+            "the call that this was compiled for"
+        )
+    return found.edges
 
 
 @dataclass(frozen=True)

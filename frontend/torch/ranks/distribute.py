@@ -17,6 +17,7 @@ from ....runtime.ranks.world import world
 from ...compiler import Options
 from . import batch_sizes, cut_tensors, same_code
 from .cut_tensors import CutTensor
+from .features_of_all import with_shares
 from .partition_folder import PartitionFolder, index_of
 from .sharded import Table, shard, tables_of
 from .typed_parts import EdgesOfType, TypedParts, together
@@ -113,8 +114,9 @@ def distribute(
     by_id = {id(x): cut.part for x, cut in known}
     parts = {s._key: by_id[id(s.n_id)] for s in mine.node_stores}
     shard(model, tables, parts, chunks, communicator)
-    for x, cut in known if communicator.size > 1 else ():
-        cut_tensors.note(x, cut)
+    if communicator.size > 1:
+        for x, cut in with_shares(known, communicator):
+            cut_tensors.note(x, cut)
     return compile_target(model, chosen), mine
 
 

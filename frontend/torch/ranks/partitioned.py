@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
 from ....dialects.signature import arguments
+from ....passes.analysis.costs import note_size
 from ....passes.driver.pipelines import BEFORE_PARTITION, passes_of
 from ....passes.driver.runner import PassRunner
 from ....passes.inter.global_rows import GlobalRowsPass
@@ -56,14 +57,15 @@ class Ranked:
         imported: with its rows as they are bound on a rank; the sets are those of before.
         cut: what each set of before is.
         edges: for each set of edges the placeholder that holds their ends.
-        totals: the placeholders and dimensions that count rows of such a set, by its name.
+        totals: the placeholders and dimensions (None: numbers) that count rows of such a set, by
+            its name.
         lookups: the tables that nodes read by an index, by the sets of their rows.
     """
 
     imported: Imported
     cut: Cut
     edges: Mapping[str, int]
-    totals: Mapping[tuple[int, int], str]
+    totals: Mapping[tuple[int, int | None], str]
     lookups: Mapping[str, Lookups]
 
 
@@ -81,7 +83,7 @@ def partitioned(imported: Imported) -> Ranked:
     )
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
-    edges, nodes = _edges(imported), dict.fromkeys(_nodes(imported, sets))
+    edges, nodes = edges_bound(imported), dict.fromkeys(nodes_bound(imported))
     lookups = _lookups(imported, sets, nodes)
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
@@ -90,6 +92,7 @@ def partitioned(imported: Imported) -> Ranked:
     for p in (PartitionPass(tuple(nodes), imported.chunks), GlobalRowsPass()):
         p.apply(Context(), imported.module)
     join_results(imported.function, cut)
+    _note_crossing(imported, cut)
     rows = [new for r in imported.rows for new in _on_parts(r, sets.get(r.name, UNIT), cut, edges)]
     known = {r.name for r in rows}
     for name in _rows(imported.function):
@@ -105,12 +108,22 @@ def partitioned(imported: Imported) -> Ranked:
     )
 
 
+def _note_crossing(imported: Imported, cut: Cut) -> None:
+    """Tells passes how large local and remote edges are, and messages."""
+    for s, sizes in imported.crossing.items():
+        nodes = cut.nodes.get(s)
+        parts = [cut.parts[s]] if nodes is None else [nodes.sent, nodes.ghost]
+        for names in parts:
+            for name, size in zip(names, sizes, strict=True):
+                note_size(imported.function, name, size)
+
+
 def _rows(func: FuncOp) -> dict[str, RowsType]:
     """The types of the rows that are arguments, by name."""
     return {name: a.type for name, a, _ in arguments(func) if isinstance(a.type, RowsType)}
 
 
-def _edges(imported: Imported) -> dict[str, int]:
+def edges_bound(imported: Imported) -> dict[str, int]:
     """The placeholders that hold the ends of sets of edges which are cut."""
     return {
         s.name: m.placeholder
@@ -120,9 +133,10 @@ def _edges(imported: Imported) -> dict[str, int]:
     }
 
 
-def _nodes(imported: Imported, sets: Mapping[str, str]) -> Sequence[str]:
+def nodes_bound(imported: Imported) -> Sequence[str]:
     """The sets of nodes which are cut: what such edges lead to, and what rows are known to be of
     nodes."""
+    sets = {name: t.dom.set for name, t in _rows(imported.function).items()}
     ends = [
         m.codomain
         for s in imported.sets
@@ -215,23 +229,30 @@ def _on_parts(r: RowsBinding, s: str, cut: Cut, edges: Mapping[str, int]) -> lis
 
 def _totals(
     imported: Imported, sets: Mapping[str, str], edges: Mapping[str, int], cut: Cut
-) -> dict[tuple[int, int], str]:
-    out: dict[tuple[int, int], str] = {}
+) -> dict[tuple[int, int | None], str]:
+    out: dict[tuple[int, int | None], str] = {}
     for r in imported.rows:
         s = sets.get(r.name, UNIT)
         if isinstance(r.source, FromTensor) and r.source.row_axis is not None:
             if s in cut.nodes or s in edges:
                 out[r.source.placeholder, r.source.row_axis] = s
     for s in imported.sets:
+        if s.size.place is not None and (s.name in edges or s.name in cut.nodes):
+            out[s.size.place] = s.name
         if s.name in edges or s.name in cut.nodes:
             out |= {(m.placeholder, m.row_axis): s.name for m in s.maps}
     return out
 
 
-def with_whole_sizes(args: Sequence[Any], totals: Mapping[tuple[int, int], int]) -> Sequence[Any]:
+def with_whole_sizes(
+    args: Sequence[Any], totals: Mapping[tuple[int, int | None], int]
+) -> Sequence[Any]:
     """Stand-ins for arguments, whose shapes count the rows of all ranks."""
     out = list(args)
     for (position, dim), n in totals.items():
+        if dim is None:
+            out[position] = n
+            continue
         shape = list(out[position].shape)
         shape[dim] = n
         out[position] = Shaped(tuple(shape))

@@ -31,14 +31,15 @@ from ..importer.binding import (
     SetBinding,
 )
 from ..importer.emit.arguments import argument_name
-from .call_parts import Parts, edges_of, numbers_of, tables_read
+from . import cut_tensors
+from .call_parts import Parts, numbers_of, tables_read
+from .call_start import LEAST, Begun, begun
 from .cut_tensors import EdgePart, NodePart
 from .lookups import edges_read
 from .partitioned import OfEdges, Ranked, WholeNumbers, with_whole_sizes
 
 PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles or prepares a graph."""
-LEAST = -(2**63)
 
 
 class RankedProgram(BoundProgram):
@@ -87,7 +88,7 @@ class RankedProgram(BoundProgram):
         x = super().rows_of(r, args)
         if not isinstance(source, OfEdges):
             return x
-        return x[edges_of(args[source.index], "edges").runs[source.part]]
+        return x[cut_tensors.edges_of(args[source.index], "edges").runs[source.part]]
 
     def whole(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as those with the sizes of the whole graph."""
@@ -114,13 +115,13 @@ class RankedProgram(BoundProgram):
         tensors, of_graph = self.graph_of(args)
         communicator, known = world(), self.memo.knows(tensors, of_graph)
         key = int(dropout_key()) if self.draws else 0
-        mine = [self.number, -self.number, not known, LEAST if communicator.rank else key]
-        most = communicator.all_reduce(np.array(mine, np.int64), "max").tolist()
-        if most[0] != -most[1]:
+        mine = Begun(self.number, -self.number, not known, LEAST if communicator.rank else key)
+        most = begun(communicator, mine, self.imported.of_all)
+        if most.number != -most.minus_number:
             communicator.agree("the program of a call", self.program.source)
-        if most[2]:
+        if most.unprepared:
             self.memo.drop_for(tensors, of_graph)
-        self.key = torch.tensor(most[3:], dtype=torch.int64)
+        self.key = torch.tensor([most.key], dtype=torch.int64)
         graph = self.memo.get_for(tensors, of_graph, lambda: self.make_graph(args, of_graph[0]))
         self.tables = graph.noted
         return graph

@@ -24,7 +24,7 @@ from .operations import Entries
 
 log = logging.getLogger("gnnc")
 
-_SHARE = 0.5
+SHARE = 0.5
 """What is not 0 in features that may be worth it, whatever they are multiplied by."""
 _LOOKED_AT = 8
 """New states of tensors that a callable may come with before it is left alone."""
@@ -67,7 +67,9 @@ class NotWorth(Exception):
 
 class Features:
     """The dense arguments of one callable that are taken as sparse; `note` is told what is chosen,
-    and why."""
+    and why. `among_ranks`: all ranks choose together, in each call."""
+
+    among_ranks = False
 
     def __init__(self, wanted: bool = True, note: Callable[[str], None] = log.info) -> None:
         self.left = _LOOKED_AT if wanted else 0
@@ -91,12 +93,17 @@ class Features:
 
     def check(self, products: Sequence[Product]) -> None:
         """Raises NotWorth where the products of a graph cost less with dense features."""
+        products = self.weighed(products)
         share = max((p.entries / p.numbers for p in products if p.numbers), default=0.0)
         widths = ", ".join(map(str, sorted({p.width for p in products})))
         what = f"{share:.3g} of them are not 0, products with what is {widths} wide cost less so"
         if not pays(products):
             raise NotWorth(what)
         self.note(f"features are taken as sparse: {what}")
+
+    def weighed(self, products: Sequence[Product]) -> Sequence[Product]:
+        """The products by whose costs features are chosen."""
+        return products
 
     def _look(self, x: Tensor) -> Entries | None:
         known, seen = _known.get(id(x)), look(x)
@@ -120,14 +127,17 @@ def _sparse(x: Tensor) -> Entries | None:
     """A tensor as the numbers that are not 0, None where they are too many or not all finite: a
     product of infinity and 0 is NaN, which only a dense one finds."""
     share = int(torch.count_nonzero(x)) / x.numel()
-    if share > _SHARE:
+    if share > SHARE:
         return None
+    found = entries(x)
+    return found if bool(torch.isfinite(found.value).all()) else None
+
+
+def entries(x: Tensor) -> Entries:
+    """The numbers of a dense tensor that are not 0."""
     # in memory of their own: torch gives both as parts of one tensor
     row, col = (i.clone() for i in x.nonzero(as_tuple=True))
-    value = x[row, col]
-    if not bool(torch.isfinite(value).all()):
-        return None
-    return Entries(row, col, value, (x.shape[0], x.shape[1]), torch.strided)
+    return Entries(row, col, x[row, col], (x.shape[0], x.shape[1]), torch.strided)
 
 
 def pays(products: Sequence[Product]) -> bool:

@@ -15,6 +15,7 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 from torch.fx.proxy import GraphAppendingTracer
+from xdsl.utils.exceptions import DiagnosticException
 
 from ..importer.errors import Unsupported, node_name
 from ..importer.memory.effects import switches_mode, written
@@ -70,15 +71,28 @@ class _WithFeatures:
         self.features, self.places = features, places
         self.edited = _edited(graph)
         self.programs: dict[frozenset[int], _Run] = {}
-        self._program(examples, self._find(examples))
+        self.dense = False
+        """Whether all features stay dense."""
+        if not features.among_ranks:  # else ranks choose when all of them call
+            self._program(examples, self._find(examples))
 
     def __call__(self, *args: Any) -> Any:
         found = self._find(args)
-        return self._program(args, found)(args, found)
+        try:
+            return self._program(args, found)(args, found)
+        except (Unsupported, DiagnosticException) as reason:
+            # ranks compile when they call, before anything is done
+            if not found or not self.features.among_ranks:
+                raise
+            return self._stay_dense(args, reason)(args, {})
 
     def _find(self, args: Sequence[Any]) -> _Found:
         """Which arguments are taken as sparse: none in memory that the graph writes to."""
+        if self.dense and not self.features.among_ranks:
+            return {}
         found = self.features.of(args, self.places)
+        if self.dense:
+            return {}
         if not self.edited or not found:
             return found
         written_to = {storage(args[i]) for i in self.edited}
@@ -102,10 +116,13 @@ class _WithFeatures:
             self.features.check(copy.products)
             run = self.backend(made, _spread(_with(args, found)))
         except (Unsupported, NotWorth) as reason:
-            self.features.stay_dense(reason)
-            self.places = ()
-            return self._program(args, {})
+            return self._stay_dense(args, reason)
         return lambda args, found: run(*_spread(_with(args, found)))
+
+    def _stay_dense(self, args: Sequence[Any], reason: object) -> _Run:
+        self.features.stay_dense(reason)
+        self.dense = True
+        return self._program(args, {})
 
 
 def _edited(graph: fx.GraphModule) -> list[int]:
@@ -138,7 +155,9 @@ def _stand_in(node: fx.Node, features: Matrix) -> Entries:
         raise NotByEntries(node, "features of which the trace has no stand-in")
     some = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC])
     source = ConstantSource(f"entries_of_{node.name}")
-    row = x.fake_mode.from_tensor(features.row, symbolic_context=some, source=source)
+    # of no entries or one torch would make a constant
+    numbers = features.row if len(features.row) > 1 else features.row.new_empty(2)
+    row = x.fake_mode.from_tensor(numbers, symbolic_context=some, source=source)
     value = row.new_empty(row.shape, dtype=x.dtype)
     rows, columns = x.shape
     if TracingContext.try_get() is not None and not isinstance(columns, int):

@@ -35,6 +35,7 @@ from ....dialects.signature import (
     named_function,
     results,
 )
+from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
 from .lookups import split_reads
 from .places import place_in_union
@@ -79,7 +80,7 @@ class _Program:
     def made(self) -> FuncOp:
         self._arguments()
         ends: list[tuple[SSAValue, Attributes]] = []
-        attributes = {k: v for k, v in self.func.attributes.items() if k != STATS}  # of old sets
+        attributes = {k: v for k, v in self.func.attributes.items() if k != STATS}
         pairs = [(t, a) for _, _, t, a in self.given]
         out = named_function(self.func.sym_name.data, pairs, [], [], attributes)
         block = out.body.block
@@ -102,7 +103,15 @@ class _Program:
             res_attrs=array_of(a for _, a in ends),
         )
         result.attributes.update(attributes)
+        self._note_sizes(result)
         return result
+
+    def _note_sizes(self, func: FuncOp) -> None:
+        """What is known of the sizes of sets, of those that are one set as before."""
+        known = Sizes.of(self.func, self.old).stats
+        for s, size in known.items():
+            if len(parts := self.cut.parts.get(s, ())) == 1:
+                note_size(func, parts[0], size)
 
     # ------------------------------------------------------------ the signature
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -10,17 +11,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
+from ....dialects.inter.ranks import MoveOp
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.shapes import BroadcastOp
 from ....dialects.inter.structure import FilterOp, IntervalOp
-from ....dialects.inter.types import UNIT, Dom, RowsType, rows, set_name
-from ....dialects.inter.values import AtOp, StopOp
+from ....dialects.inter.types import UNIT, Dom, RowsType, rows, set_name, set_type
+from ....dialects.inter.values import AtOp, PartOp, StackOp, StopOp
 from ....dialects.signature import body_ops
 from ...analysis.costs import Sizes
 from ...analysis.dependence import closure, invariant_arguments, to_differentiate
 from ...analysis.value_facts import Facts
 from ..linear.function import ROW_WISE
+from ..split_unions import mixed_unions
 
 BY_ROW = (*ROW_WISE, BroadcastOp, StopOp, DropoutOp)
 """Ops that can be done on some rows alone."""
@@ -47,7 +50,16 @@ class Pull:
     need: Need
 
 
-Need = frozenset[Image | Pull]
+@dataclass(frozen=True)
+class Moved:
+    """The messages of a set that arrive as some rows of `of`, those of other ranks."""
+
+    of: str
+    need: Need
+
+
+Source = Image | Pull | Moved
+Need = frozenset[Source]
 """The rows of a set that are in any of these. Where it may be None, that means all rows."""
 
 
@@ -74,6 +86,8 @@ class Needs:
         self.fixed = closure(ops, invariant_arguments(self.func, False, True))
         self.differentiated = to_differentiate(self.func)
         self.facts = Facts()
+        self.joined = {set_name(u.results[0]) for u in mixed_unions(self.func, self.env)}
+        """The unions of local and remote edges, whose parts are restricted each."""
         self.deep: set[SSAValue] = set()
         for op in self.ops:
             if op.results[0] not in self.invariant and (
@@ -109,12 +123,20 @@ class Needs:
         if dom.set == UNIT or dom.keys or v in self.invariant or not self._is_fixed(dom.set):
             return False
         if isinstance(op, BY_ROW):
+            if isinstance(op, DropoutOp) and dom.set in self.joined:
+                return False  # the rows of unions have no numbers in the graph
             inside = (rows(x).dom for x in op.operands if isinstance(x.type, RowsType))
             spares = self.facts.spares_rows(op, self.differentiated)
             return spares and all(d in (dom, Dom(UNIT)) for d in inside)
         if isinstance(op, AtOp):
             x = rows(op.x).dom
             return op.otherwise is None and not x.keys and x.set != UNIT
+        if isinstance(op, MoveOp):
+            return rows(op.x).dom == Dom(set_name(op.source))
+        if isinstance(op, StackOp | PartOp):
+            return set_name(op.set) in self.joined and not any(
+                rows(x).dom.keys for x in op.operands if isinstance(x.type, RowsType)
+            )
         if isinstance(op, ReduceOp | SoftmaxOp):
             s, along = op.over.set, op.along_keys
             if op.over.keys or len(along) != 1 or not self._is_fixed(s):
@@ -132,11 +154,24 @@ class Needs:
         return self.env.value(name) in self.fixed
 
     def _fits(self, op: ValueOp, need: Need) -> bool:
-        """Whether the groups of a softmax are needed as a whole or not at all."""
+        """Whether the groups of a softmax are needed as a whole or not at all, and rows of local
+        and remote edges together by the row of nodes that they lead to."""
+        pull, over = only_pull(need), op.type.dom.set
+        if over in self.joined:
+            if pull is None or (isinstance(op, AtOp) and pull.path != op.path.data):
+                return False
+        if isinstance(op, PartOp):
+            union = set_name(op.set)
+            return pull is not None and self._lead_alike((over, union), pull.path)
         if not isinstance(op, SoftmaxOp):
             return True
-        pull = only_pull(need)
         return pull is not None and (pull.over, (pull.path,)) == (op.over.set, op.along_keys)
+
+    def _lead_alike(self, sets: Iterable[str], path: str) -> bool:
+        """Whether a path of maps is one of all these sets, to the same rows."""
+        first = path.split(".")[0]
+        ends = [self.env.info(s).maps.get(first) for s in sets]
+        return all(m is not None for m in ends) and len({m.codomain for m in ends if m}) == 1
 
     def _read_of(self, v: SSAValue) -> Need | None:
         """What the users of `v` read of it."""
@@ -159,6 +194,12 @@ class Needs:
             return None
         if isinstance(user, ReduceOp) and index == 0:
             return frozenset({Pull(user.over.set, user.along_keys[0], need)})
+        if isinstance(user, MoveOp):
+            return frozenset({Moved(set_name(user.target), need)})
+        if isinstance(user, StackOp):
+            return pulled_alike(need, set_type(user.set).part_names[index - 1])
+        if isinstance(user, PartOp):
+            return pulled_alike(need, set_name(user.set))
         return need
 
     def _read_at(self, read: AtOp, v: SSAValue, need: Need | None) -> Need | None:
@@ -201,7 +242,9 @@ class Needs:
             self._rows[name, need] = total * (1 - left)
         return self._rows[name, need]
 
-    def _source(self, total: float, source: Image | Pull) -> float:
+    def _source(self, total: float, source: Source) -> float:
+        if isinstance(source, Moved):
+            return self.rows(source.of, source.need)
         if isinstance(source, Pull):
             ends = self.env.codomain(source.over, source.path)
             return total * self.rows(ends, source.need) / max(1.0, self.sizes.set(ends))
@@ -215,14 +258,16 @@ class Needs:
         return ends if mono else total * -math.expm1(-ends / total)
 
 
-def sources(need: Need) -> list[Image | Pull]:
+def sources(need: Need) -> list[Source]:
     """The parts of a need in an order that is the same in every run."""
     return sorted(need, key=_text)
 
 
 @cache
-def _text(source: Image | Pull) -> str:
+def _text(source: Source) -> str:
     need = "" if source.need is None else ",".join(map(_text, sources(source.need)))
+    if isinstance(source, Moved):
+        return f"moved {source.of} ({need})"
     kind, name = ("image", source.of) if isinstance(source, Image) else ("pull", source.over)
     return f"{kind} {name} {source.path} {source.need is None} ({need})"
 
@@ -231,3 +276,10 @@ def only_pull(need: Need) -> Pull | None:
     """The one source of a need, where it is the rows that lead to others."""
     first = next(iter(need), None)
     return first if len(need) == 1 and isinstance(first, Pull) else None
+
+
+def pulled_alike(need: Need, over: str) -> Need:
+    """The rows of a union that lead to some rows, as those of a part, or the other way round."""
+    pull = only_pull(need)
+    assert pull is not None
+    return frozenset({Pull(over, pull.path, pull.need)})

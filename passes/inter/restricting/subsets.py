@@ -11,12 +11,24 @@ from xdsl.rewriter import Rewriter
 
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder, MapSpec
+from ....dialects.inter.ranks import MoveOp
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
 from ....dialects.inter.structure import PARENT, FilterOp
-from ....dialects.inter.types import UNIT, Dom, is_bool, rows, set_name
-from ....dialects.inter.values import AtOp
+from ....dialects.inter.types import UNIT, Dom, is_bool, rows, set_name, set_type
+from ....dialects.inter.values import AtOp, PartOp, StackOp
 from ...analysis.costs import note_size
-from .needs import BY_ROW, Image, Need, Needs, Pull, only_pull, sources
+from .needs import (
+    BY_ROW,
+    Image,
+    Moved,
+    Need,
+    Needs,
+    Pull,
+    Source,
+    only_pull,
+    pulled_alike,
+    sources,
+)
 
 Place = tuple[str, Need | None]
 """Some rows of a set."""
@@ -70,6 +82,15 @@ class Subsets:
             if op.otherwise is not None:
                 self._plan_operand(op.otherwise, place)
             return
+        if isinstance(op, MoveOp):
+            self._plan_operand(op.x, self.sent(op, place[1]))
+            return
+        if isinstance(op, StackOp):
+            for x, part in zip(op.xs, self.parts(place), strict=True):
+                self._plan_operand(x, part)
+            return
+        if isinstance(op, PartOp):
+            return  # exactly those rows of the union are there
         for x in op.operands[:1] if isinstance(op, SoftmaxOp) else op.operands:
             self._plan_operand(x, place)
 
@@ -93,6 +114,21 @@ class Subsets:
     def edges(self, op: ReduceOp, need: Need) -> Place:
         """The rows that a reduction to some rows visits."""
         return op.over.set, frozenset({Pull(op.over.set, op.along_keys[0], need)})
+
+    def sent(self, op: MoveOp, need: Need) -> Place:
+        """The messages that arrive as some rows."""
+        return set_name(op.source), frozenset({Moved(set_name(op.target), need)})
+
+    def is_joined(self, place: Place) -> bool:
+        """Whether these are some local and remote edges together."""
+        return place[1] is not None and place[0] in self.needs.joined
+
+    def parts(self, joined: Place) -> list[Place]:
+        """The local, and the remote edges."""
+        union, need = joined
+        assert need is not None
+        names = set_type(self.b.set(union)).part_names
+        return [(part, pulled_alike(need, part)) for part in names]
 
     def ends_of(self, op: AtOp, place: Place) -> Place | None:
         """The rows that a read finds, where it follows the map by which its own are chosen."""
@@ -121,6 +157,9 @@ class Subsets:
     def _base(self, name: str, need: Need | None) -> Subset:
         if need is None:
             return Subset(self.b.set(name), "")
+        if self.is_joined((name, need)):
+            parts = [self.subset(p).value for p in self.parts((name, need))]
+            return Subset(self.b.union(*parts, name=f"{name}_needed"), "")
         if (image := self._subset_of(need)) is not None:
             return Subset(self.b.set(image.of), PARENT)
         made = self.b.filter(name, self.mask((name, need)), name=f"{name}_needed")
@@ -143,6 +182,8 @@ class Subsets:
 
     def _with_maps(self, place: Place) -> Subset:
         base = self.base(place)
+        if self.is_joined(place):
+            return base  # with the maps that its parts share
         specs: dict[str, MapSpec] = {}
         pull = only_pull(place[1]) if place[1] is not None else None
         if pull is not None:
@@ -183,7 +224,9 @@ class Subsets:
             self._masks[place] = first
         return self._masks[place]
 
-    def _source_mask(self, name: str, source: Image | Pull) -> SSAValue:
+    def _source_mask(self, name: str, source: Source) -> SSAValue:
+        if isinstance(source, Moved):
+            return self.b.move(self.mask((source.of, source.need)), source.of, name)
         if isinstance(source, Pull):
             ends = self.b.env.codomain(*_start(source))
             return self.b.at(source.over, source.path, self.mask((ends, source.need)))
@@ -220,12 +263,21 @@ class Subsets:
         if (x, place) not in self._reads:
             at = self.subset(place)
             if need is None:
-                read = self._again(x, place) or self.b.at(at.value, at.path, x)
+                read = self._again(x, place) or self._some_of(x, place)
             else:
                 label = self.maps[place]["", (place[0], need)]
                 read = self.b.at(at.value, label, self.new[x])
             self._reads[x, place] = read
         return self._reads[x, place]
+
+    def _some_of(self, x: SSAValue, place: Place) -> SSAValue:
+        """Some rows of a value that there is on all."""
+        at = self.subset(place)
+        if not self.is_joined(place):
+            return self.b.at(at.value, at.path, x)
+        each = [(i, self.subset(p)) for i, p in enumerate(self.parts(place))]
+        some = [self.b.at(s.value, s.path, self.b.part(i, place[0], x)) for i, s in each]
+        return self.b.stack(at.value, *some)
 
     def _again(self, x: SSAValue, place: Place) -> SSAValue | None:
         """A value that edges have of their ends, made again at some edges, so that later passes see
@@ -265,6 +317,18 @@ class Subsets:
                 zero_ties, every = op.zero_ties is not None, op.every is not None
                 x = self.value(op.x, edges)
                 return self.b.reduce(op.kind.data, x, over, (ROW,), other, zero_ties, every)
+            case MoveOp():
+                assert place[1] is not None
+                sent = self.sent(op, place[1])
+                return self.b.move(self.value(op.x, sent), self.subset(sent).value, at.value)
+            case StackOp():
+                pairs = zip(op.xs, self.parts(place), strict=True)
+                return self.b.stack(at.value, *(self.value(x, p) for x, p in pairs))
+            case PartOp():
+                assert place[1] is not None
+                joined = set_name(op.set), pulled_alike(place[1], set_name(op.set))
+                whole = self.value(op.x, joined)
+                return self.b.part(op.index.data, self.subset(joined).value, whole)
             case SoftmaxOp():
                 return self.b.softmax(self.value(op.x, place), at.value, (ROW,))
             case DropoutOp():
