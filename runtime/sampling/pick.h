@@ -1,0 +1,282 @@
+/* Which of a node's incoming edges are taken. */
+enum { UNIFORM = 0, WEIGHTED = 1, LAST = 2, LABOR = 3 };
+
+/* The incoming edges of each node of `target` type: those at indptr[v] .. indptr[v + 1] come from `indices` and have the ids `ids`, or their
+ * positions where that is NULL. `weights` are positive, `sums` their running sums within a node; `times` ascend within a node. */
+typedef struct {
+    const int64_t *indptr;
+    const int32_t *indices, *ids;
+    const double *weights, *sums;
+    const int64_t *times;
+    int64_t source, target;
+} relation;
+
+/* What one worker needs at hand; kept from call to call. */
+typedef struct {
+    edges out;
+    uint32_t *counters, *words, *set;
+    double *keys;
+    int64_t counter_room, word_room, set_room, key_room;
+} worker;
+
+static void free_worker(worker *w) {
+    free(w->out.near);
+    free(w->out.edge);
+    free(w->counters);
+    free(w->words);
+    free(w->set);
+    free(w->keys);
+}
+
+/* How to pick from a relation at one hop, for nodes of the table `target`. In a batch whose graphs are kept `apart` each node has the number of
+ * its graph (roots), and each graph a name, which its random numbers go by, and where the relation has times, the latest time it may see. */
+typedef struct {
+    relation r;
+    int64_t fanout;
+    int method, replace, apart;
+    stream s;
+    const table *target;
+    const int32_t *names;
+    const int64_t *limits;
+} hop;
+
+enum { ROWS = 64, PIECE = 256, SCANNED = 48, AHEAD = 16 };
+
+/* A few nodes at a time: what is known of each. */
+typedef struct {
+    int64_t low[ROWS], degree[ROWS], taken[ROWS], block[ROWS];
+    uint32_t node[ROWS], root[ROWS];
+} rows;
+
+static int64_t upto(const int64_t *times, int64_t n, int64_t limit) {
+    int64_t low = 0;
+    while (n > 0) {
+        int64_t half = n / 2;
+        if (times[low + half] <= limit) low += half + 1, n -= half + 1;
+        else n = half;
+    }
+    return low;
+}
+
+/* The 32-bit draws a row takes. */
+static int64_t draws(const hop *h, int64_t degree) {
+    if (h->method == LAST || degree == 0) return 0;
+    int all = h->fanout < 0 || (!h->replace && degree <= h->fanout);
+    if (all || h->method == LABOR) return 0;
+    if (h->method == UNIFORM) return h->fanout;
+    return 2 * (h->replace ? h->fanout : degree);
+}
+
+/* Floyd's algorithm (J. Bentley, R. Floyd, "A sample of brilliance", 1987): k of n, each set of k equally likely. `set` has `slots` entries of
+ * 0, a power of two and at least 2 k, and has 0 again after; for few it is not needed. */
+static void floyd(const hop *h, const uint32_t *words, int64_t stride, uint32_t k, uint32_t n, uint32_t node, uint32_t root, uint32_t *set,
+                  uint32_t slots, int32_t *picked) {
+    for (uint32_t t = 0; t < k; t++) {
+        uint32_t last = n - k + t;
+        uint32_t x = below(last + 1, words[(t & 3) * stride + (t >> 2)], h->s, t, node, root);
+        int seen = 0;
+        if (k <= SCANNED) {
+            for (uint32_t i = 0; i < t; i++) seen |= picked[i] == (int32_t)x;
+            picked[t] = (int32_t)(seen ? last : x);
+            continue;
+        }
+        uint32_t slot = x * 0x9E3779B9u & (slots - 1);
+        while (set[slot] && set[slot] != x + 1) slot = (slot + 1) & (slots - 1);
+        if (set[slot]) {
+            x = last;
+            slot = x * 0x9E3779B9u & (slots - 1);
+            while (set[slot]) slot = (slot + 1) & (slots - 1);
+        }
+        set[slot] = x + 1;
+        picked[t] = (int32_t)x;
+    }
+    if (k > SCANNED) memset(set, 0, (size_t)slots * sizeof *set);
+}
+
+/* The k items with the least -log(u) / weight, u uniform (P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", 2006): as
+ * drawn one after the other without replacement, with probabilities in proportion to the weights. A heap has the greatest of them on top. */
+static void lightest(const double *weights, int64_t n, int64_t k, const uint32_t *words, int64_t stride, double *keys, int32_t *picked) {
+    int64_t size = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const uint32_t *two = words + (j & 1) * 2 * stride + (j >> 1);
+        double key = -log(unit(two[0], two[stride])) / weights[j];
+        if (size == k && key >= keys[0]) continue;
+        int64_t at;
+        if (size < k) { /* from the bottom up */
+            for (at = size++; at > 0 && keys[(at - 1) / 2] < key; at = (at - 1) / 2)
+                keys[at] = keys[(at - 1) / 2], picked[at] = picked[(at - 1) / 2];
+        } else { /* in the place of the top, and down */
+            at = 0;
+            for (int64_t child; (child = 2 * at + 1) < k; at = child) {
+                if (child + 1 < k && keys[child + 1] > keys[child]) child++;
+                if (keys[child] <= key) break;
+                keys[at] = keys[child], picked[at] = picked[child];
+            }
+        }
+        keys[at] = key, picked[at] = (int32_t)j;
+    }
+}
+
+/* k items with replacement, with probabilities in proportion to the weights whose running sums are given. */
+static void by_sums(const double *sums, int64_t n, int64_t k, const uint32_t *words, int64_t stride, int32_t *picked) {
+    for (int64_t t = 0; t < k; t++) {
+        const uint32_t *two = words + (t & 1) * 2 * stride + (t >> 1);
+        double x = unit(two[0], two[stride]) * sums[n - 1];
+        int64_t low = 0, high = n - 1; /* the first sum above x, the last where rounding left none */
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (sums[middle] > x) high = middle;
+            else low = middle + 1;
+        }
+        picked[t] = (int32_t)low;
+    }
+}
+
+/* Writes how far behind its first edge each of a row's picks lies, and returns their number. There is room for as many as the row `takes`. */
+static int64_t pick_row(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, int32_t *picked) {
+    int64_t n = at->degree[i], k = at->taken[i];
+    const uint32_t *words = w->words + at->block[i];
+    if (k == 0) return 0;
+    if (h->method == LAST) {
+        for (int64_t t = 0; t < k; t++) picked[t] = (int32_t)(n - k + t);
+    } else if (h->fanout < 0 || (!h->replace && n <= h->fanout)) {
+        for (int64_t t = 0; t < k; t++) picked[t] = (int32_t)t;
+    } else if (h->method == WEIGHTED && h->replace) {
+        by_sums(h->r.sums + at->low[i], n, k, words, blocks, picked);
+    } else if (h->method == WEIGHTED) {
+        lightest(h->r.weights + at->low[i], n, k, words, blocks, w->keys, picked);
+    } else if (h->replace) {
+        for (uint32_t t = 0; t < (uint32_t)k; t++)
+            picked[t] = (int32_t)below((uint32_t)n, words[(t & 3) * blocks + (t >> 2)], h->s, t, at->node[i], at->root[i]);
+    } else {
+        floyd(h, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, (uint32_t)slots, picked);
+    }
+    return k;
+}
+
+/* LABOR-0 (M. Balin, U. Catalyurek, "Layer-neighbor sampling: defusing neighborhood explosion in GNNs", NeurIPS 2023): a source has one number
+ * u in a layer, the same for all nodes it leads to; a node of degree d takes it where u < k / d. words[j] is that of its edge j. */
+static int64_t pick_labor(int64_t k, int64_t n, const uint32_t *words, int32_t *picked) {
+    uint64_t limit = (uint64_t)(((double)k / (double)n) * 0x1p32);
+    int64_t taken = 0;
+    for (int64_t j = 0; j < n; j++)
+        if (words[j] < limit) picked[taken++] = (int32_t)j;
+    return taken;
+}
+
+/* Reads where the edges of a few nodes lie, and asks for what will be read of them. */
+static void read_rows(const hop *h, int64_t first, int64_t count, rows *at) {
+    const int32_t *nodes = h->target->nodes.at + first;
+    const int32_t *graphs = h->apart ? h->target->roots.at + first : NULL;
+    for (int64_t i = 0; i < count; i++) __builtin_prefetch(&h->r.indptr[nodes[i]]);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t v = nodes[i], low = h->r.indptr[v], n = h->r.indptr[v + 1] - low;
+        int32_t graph = graphs ? graphs[i] : 0;
+        if (h->r.times) n = upto(h->r.times + low, n, h->limits[graph]);
+        at->low[i] = low;
+        at->degree[i] = n;
+        at->taken[i] = h->fanout < 0 || n == 0 ? n : h->replace ? h->fanout : least(n, h->fanout);
+        at->node[i] = (uint32_t)v;
+        at->root[i] = graphs ? 1 + (uint32_t)h->names[graph] : 0;
+        __builtin_prefetch(&h->r.indices[low]);
+    }
+}
+
+/* Makes the words of a few rows: draw t of row i is word t % 4 of the block at->block[i] + t / 4. Returns the number of blocks, or -1. */
+static int64_t draw_rows(const hop *h, worker *w, rows *at, int64_t count) {
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < count; i++) {
+        at->block[i] = blocks;
+        blocks += (draws(h, at->degree[i]) + 3) / 4;
+    }
+    if (!grow((void **)&w->counters, &w->counter_room, 3 * blocks, sizeof *w->counters)) return -1;
+    if (!grow((void **)&w->words, &w->word_room, 4 * blocks, sizeof *w->words)) return -1;
+    uint32_t *c0 = w->counters, *c1 = c0 + blocks, *c2 = c1 + blocks;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t end = i + 1 < count ? at->block[i + 1] : blocks;
+        for (int64_t b = at->block[i]; b < end; b++) {
+            c0[b] = (uint32_t)(b - at->block[i]);
+            c1[b] = at->node[i];
+            c2[b] = at->root[i];
+        }
+    }
+    philox_many(h->s, c0, c1, c2, blocks, w->words);
+    return blocks;
+}
+
+/* The same for LABOR, where a word belongs to the source of an edge. */
+static int64_t labor_words(const hop *h, worker *w, int64_t low, int64_t n, uint32_t root) {
+    if (!grow((void **)&w->counters, &w->counter_room, 3 * n, sizeof *w->counters)) return 0;
+    if (!grow((void **)&w->words, &w->word_room, 4 * n, sizeof *w->words)) return 0;
+    uint32_t *c0 = w->counters, *c1 = c0 + n, *c2 = c1 + n;
+    for (int64_t j = 0; j < n; j++) c0[j] = 0, c1[j] = (uint32_t)h->r.indices[low + j], c2[j] = root;
+    philox_many(h->s, c0, c1, c2, n, w->words);
+    return 1;
+}
+
+/* Room for a set of the fan-out, and for its keys. Returns the slots of the set, or -1. */
+static int64_t prepare_worker(const hop *h, worker *w) {
+    int64_t slots = 0;
+    if (h->fanout > SCANNED && !h->replace && h->method == UNIFORM) {
+        int64_t had = w->set_room;
+        for (slots = 64; slots < 2 * h->fanout;) slots *= 2;
+        if (!grow((void **)&w->set, &w->set_room, slots, sizeof *w->set)) return -1;
+        if (w->set_room > had) memset(w->set + had, 0, (size_t)(w->set_room - had) * sizeof *w->set);
+    }
+    if (h->method == WEIGHTED && h->fanout > 0 && !grow((void **)&w->keys, &w->key_room, h->fanout, sizeof *w->keys)) return -1;
+    return slots;
+}
+
+/* Appends the picks of nodes[first], .., nodes[first + count - 1] to `out`, the first ROWS at most, and writes how many each has. */
+static int pick_few(const hop *h, worker *w, int64_t slots, int64_t first, int64_t count, edges *out, int32_t *counts) {
+    rows at;
+    int64_t total = 0, start = out->size;
+    read_rows(h, first, count, &at);
+    for (int64_t i = 0; i < count; i++) total += h->method == LABOR ? at.degree[i] : at.taken[i];
+    if (!reserve_edges(out, total)) return 0;
+    int64_t blocks = draw_rows(h, w, &at, count);
+    if (blocks < 0) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t *picked = out->edge + out->size;
+        int64_t n = at.degree[i], taken;
+        if (h->method == LABOR && h->fanout >= 0 && n > h->fanout) {
+            if (!labor_words(h, w, at.low[i], n, at.root[i])) return 0;
+            taken = pick_labor(h->fanout, n, w->words, picked);
+        } else {
+            taken = pick_row(h, w, &at, i, blocks, slots, picked);
+        }
+        for (int64_t t = 0; t < taken; t++) picked[t] += (int32_t)at.low[i];
+        counts[i] = (int32_t)taken;
+        out->size += taken;
+    }
+    const int32_t *indices = h->r.indices, *ids = h->r.ids;
+    for (int64_t e = start, end = out->size; e < end; e++) {
+        int64_t later = out->edge[least(e + AHEAD, end - 1)];
+        __builtin_prefetch(&indices[later]);
+        if (ids) __builtin_prefetch(&ids[later]);
+        int32_t p = out->edge[e];
+        out->near[e] = indices[p];
+        if (ids) out->edge[e] = ids[p];
+    }
+    return 1;
+}
+
+/* The same for any number of nodes; a row with many draws comes alone, so that words stay in the caches. */
+static int pick_rows(const hop *h, worker *w, int64_t first, int64_t count, edges *out, int32_t *counts) {
+    int64_t slots = prepare_worker(h, w);
+    if (slots < 0) return 0;
+    int64_t most_draws = h->method == UNIFORM && h->fanout > 0 ? h->fanout : 1;
+    int64_t step = most(1, least(ROWS, 4 * PIECE / most_draws));
+    for (int64_t i = 0; i < count; i += step)
+        if (!pick_few(h, w, slots, first + i, least(step, count - i), out, counts + i)) return 0;
+    return 1;
+}
+
+/* sums[e] = the sum of the weights of a node's edges up to e, in their order. */
+void gnnc_running_sums(const int64_t *indptr, int64_t n, const double *weights, double *sums, int64_t threads) {
+#pragma omp parallel for num_threads((int)most(threads, 1)) schedule(static)
+    for (int64_t v = 0; v < n; v++) {
+        double sum = 0;
+        for (int64_t e = indptr[v]; e < indptr[v + 1]; e++) sums[e] = sum += weights[e];
+    }
+}

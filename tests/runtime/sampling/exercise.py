@@ -1,0 +1,51 @@
+"""Calls of every sampler on small graphs of many forms, for the sanitizers: `python -m` with the
+shared object that they are in."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from gnnc.runtime.sampling import kernels
+from gnnc.runtime.sampling.in_edges import in_edges
+from gnnc.runtime.sampling.sampler import Graph, Key, NeighborSampler, Seeds
+
+from .checks import random_edges
+
+
+def neighbours(nodes: int, edges: int) -> None:
+    src, dst = random_edges(edges, nodes, edges)
+    rng = np.random.default_rng(nodes)
+    weights, times = rng.integers(0, 3, edges), rng.integers(0, 9, edges)
+    plain = in_edges(src, dst, nodes, nodes)
+    full = in_edges(src, dst, nodes, nodes, weights=weights, times=times)
+    seeds = rng.integers(0, nodes, 9)
+    for blocks, threads, fanouts in itertools.product(
+        (False, True), (1, 3), ([2, 3], [0, -1, 60], [-1, 500])
+    ):
+        key = Key(nodes, edges, threads)
+        for pick, replace in (("uniform", False), ("uniform", True), ("labor", False)):
+            for graph in (plain, Graph((nodes,), (plain, plain), ((0, 0), (0, 0)))):
+                NeighborSampler(graph, fanouts, pick=pick, replace=replace, blocks=blocks).sample(
+                    seeds, key, threads=threads
+                )
+        for pick, replace in (("last", False), ("weighted", False), ("weighted", True)):
+            sampler = NeighborSampler(
+                full, fanouts, pick=pick, replace=replace, blocks=blocks, disjoint=True
+            )
+            sampler.sample(Seeds((seeds,), times=rng.integers(0, 9, 9)), key, threads=threads)
+
+
+def main(path: str) -> None:
+    library = kernels.bind(Path(path))
+    kernels.library = lambda: library
+    for nodes, edges in itertools.product((1, 2, 60), (0, 1, 9, 1500)):
+        neighbours(nodes, edges)
+    print("all samplers ran")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,107 @@
+"""What is drawn has the probabilities it should have, by chi-square tests over 50 seeds."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from gnnc.runtime.sampling.sampler import Key, NeighborSampler, Picks
+
+from .checks import check_frequencies, star, subsets
+
+
+def check_picks(
+    expected: dict[tuple[int, ...], float],
+    degree: int,
+    k: int,
+    draws: int = 2000,
+    weights: Sequence[float] | None = None,
+    replace: bool = False,
+    pick: Picks = "uniform",
+) -> None:
+    """What `draws` nodes with edges from the sources 0 .. degree - 1 take."""
+    sampler = NeighborSampler(star(draws, degree, weights), [k], replace=replace, pick=pick)
+
+    def draw(seed: int) -> dict[tuple[int, ...], int]:
+        batch = sampler.sample(np.arange(draws), Key(seed, 1, 2))
+        sources = batch.nodes[0].ids[batch.edges[0].index[0]]
+        return subsets(sources, batch.edges[0].ptr[: draws + 1])
+
+    check_frequencies(expected, draw)
+
+
+@pytest.mark.parametrize("degree, k", [(2, 1), (3, 1), (5, 2), (6, 5), (4, 3), (7, 3), (4, 4)])
+def test_uniform_without_replacement(degree: int, k: int):
+    sets = list(itertools.combinations(range(degree), k))
+    check_picks({s: 1 / len(sets) for s in sets}, degree, k)
+
+
+def test_uniform_without_replacement_of_many():
+    """Far more than are looked for one by one: which two of 52 are left out."""
+    everything = set(range(52))
+    sets = [tuple(sorted(everything - set(two))) for two in itertools.combinations(range(52), 2)]
+    check_picks({s: 1 / len(sets) for s in sets}, 52, 50, draws=8000)
+
+
+@pytest.mark.parametrize("degree, k", [(1, 3), (2, 1), (2, 2), (3, 2), (4, 3)])
+def test_uniform_with_replacement(degree: int, k: int):
+    check_picks(multinomial([1 / degree] * degree, k), degree, k, replace=True)
+
+
+WEIGHTS = (1.0, 2.0, 0.0, 4.0, 0.5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_weighted_without_replacement(k: int):
+    expected: dict[tuple[int, ...], float] = {}
+    for order in itertools.permutations(range(5), k):
+        p, left = 1.0, sum(WEIGHTS)
+        for item in order:
+            p *= WEIGHTS[item] / left
+            left -= WEIGHTS[item]
+        expected[tuple(sorted(order))] = expected.get(tuple(sorted(order)), 0) + p
+    check_picks(expected, 5, k, weights=WEIGHTS, pick="weighted")
+
+
+def test_what_has_no_weight_is_never_taken():
+    for k in (4, 5, -1):
+        check_picks({(0, 1, 3, 4): 1.0}, 5, k, 20, weights=WEIGHTS, pick="weighted")
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_weighted_with_replacement(k: int):
+    share = [w / sum(WEIGHTS) for w in WEIGHTS]
+    check_picks(multinomial(share, k), 5, k, weights=WEIGHTS, pick="weighted", replace=True)
+
+
+def multinomial(p: Sequence[float], k: int) -> dict[tuple[int, ...], float]:
+    found: dict[tuple[int, ...], float] = {}
+    for order in itertools.product(range(len(p)), repeat=k):
+        one = tuple(sorted(order))
+        found[one] = found.get(one, 0) + math.prod(p[i] for i in order)
+    return found
+
+
+@pytest.mark.parametrize("seed, epoch, step", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_steps_epochs_and_seeds_are_independent(seed: int, epoch: int, step: int):
+    """Neighbours in the key draw pairs as if thrown twice."""
+    sampler = NeighborSampler(star(3000, 3), [1])
+    pairs = {pair: 1 / 9 for pair in itertools.product(range(3), repeat=2)}
+
+    def draw(run: int) -> dict[tuple[int, ...], int]:
+        first = Key(10 * run, 3 * run, 7)
+        second = Key(first.seed + seed, first.epoch + epoch, first.step + step)
+        a, b = (sampler.sample(np.arange(3000), key) for key in (first, second))
+        both = [x.nodes[0].ids[x.edges[0].index[0]].tolist() for x in (a, b)]
+        return subsets_of_pairs(zip(*both, strict=True))
+
+    check_frequencies(pairs, draw)
+
+
+def subsets_of_pairs(pairs: object) -> dict[tuple[int, ...], int]:
+    found: dict[tuple[int, ...], int] = {}
+    for pair in pairs:
+        found[pair] = found.get(pair, 0) + 1
+    return found

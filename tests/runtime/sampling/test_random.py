@@ -1,0 +1,88 @@
+"""The generator against published vectors, and what is made of its words."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gnnc.runtime.cpu import toolchain
+from gnnc.runtime.sampling import kernels
+
+FACES = """
+void one(const uint32_t *key, uint32_t *c) { philox((stream){key[0], key[1]}, c); }
+void many(const uint32_t *key, const uint32_t *c0, const uint32_t *c1, const uint32_t *c2,
+          int64_t n, uint32_t *out) {
+    philox_many((stream){key[0], key[1]}, c0, c1, c2, n, out);
+}
+uint32_t bounded(uint32_t n, uint32_t word, uint32_t t) {
+    return below(n, word, (stream){1, 2}, t, 3, 4);
+}
+uint32_t again(uint32_t t, uint32_t attempt) { return redraw((stream){1, 2}, t, 3, 4, attempt); }
+double real(uint32_t high, uint32_t low) { return unit(high, low); }
+"""
+
+# known answers of Random123 1.09 for philox4x32 with 10 rounds: counter, key, output
+KNOWN = [
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    (
+        (0xFFFFFFFF,) * 4,
+        (0xFFFFFFFF,) * 2,
+        (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+    ),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def faces() -> ctypes.CDLL:
+    library = toolchain.load(toolchain.compile_source(kernels.source() + FACES))
+    library.bounded.argtypes = [ctypes.c_uint32] * 3
+    library.again.argtypes = library.real.argtypes = [ctypes.c_uint32] * 2
+    library.bounded.restype = library.again.restype = ctypes.c_uint32
+    library.real.restype = ctypes.c_double
+    return library
+
+
+def words(values: object) -> np.ndarray:
+    return np.array(values, np.uint32)
+
+
+@pytest.mark.parametrize("counter, key, output", KNOWN)
+def test_published_vectors(faces: ctypes.CDLL, counter, key, output):
+    c, k = words(counter), words(key)
+    faces.one(k.ctypes.data_as(ctypes.c_void_p), c.ctypes.data_as(ctypes.c_void_p))
+    assert tuple(c) == output
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 16, 37])
+def test_many_blocks_at_once(faces: ctypes.CDLL, count: int):
+    rng = np.random.default_rng(0)
+    counters = [words(rng.integers(0, 2**32, count)) for _ in range(3)]
+    key, out = words([5, 6]), np.zeros((4, count), np.uint32)
+    at = [ctypes.c_void_p(a.ctypes.data) for a in (key, *counters, out)]
+    faces.many(*at[:4], ctypes.c_int64(count), at[4])
+    for i in range(count):
+        c = words([*(a[i] for a in counters), 0])
+        faces.one(at[0], c.ctypes.data_as(ctypes.c_void_p))
+        assert np.array_equal(out[:, i], c)
+
+
+def test_words_that_would_favour_some_numbers_are_refused(faces: ctypes.CDLL):
+    """Of 2**32 words, 2**32 mod 3 = 1 is one too many for three numbers: 0."""
+    assert faces.bounded(3, 0, 5) == faces.again(5, 1) * 3 >> 32
+    assert [faces.bounded(3, w, 5) for w in (1, 2**31, 2**32 - 1)] == [0, 1, 2]
+    # of the words for 2**31 + 1 numbers nearly half are refused, some draws several times
+    low, words_ = 2**31 + 1, np.random.default_rng(0).integers(0, 2**32, 4000)
+    found = [faces.bounded(low, int(w), draw) for draw, w in enumerate(words_)]
+    assert stats.kstest(np.array(found) / low, "uniform").pvalue > 0.001
+
+
+def test_numbers_lie_within_the_unit_interval(faces: ctypes.CDLL):
+    assert 0 < faces.real(0, 0) < 2**-52
+    assert 1 - 2**-52 < faces.real(2**32 - 1, 2**32 - 1) < 1
+    assert faces.real(2**31, 0) == 0.5 + 2**-53
