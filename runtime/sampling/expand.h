@@ -81,6 +81,7 @@ static int number_apart(table *t, int32_t *near, const int32_t *counts, const ta
 }
 
 static int number_sources(const hop *h, table *t, int32_t *near, int64_t size, const int32_t *counts, int64_t first, int64_t nodes) {
+    if (h->method == INDUCED) return OK;
     if (t->nodes.size + size > INT32_MAX) return TOO_LARGE;
     int done = h->apart ? number_apart(t, near, counts, h->target, first, nodes) : number_dense(t, near, size);
     return done ? OK : NO_MEMORY;

@@ -50,6 +50,7 @@ class Request(ctypes.Structure):
         ("replace", _I32),
         ("again", _I32),
         ("apart", _I32),
+        ("induced", _I32),
         ("wide", _I32),
         ("seed", _U64),
         ("step", _U64),
@@ -60,6 +61,7 @@ class Request(ctypes.Structure):
         ("graphs", _PTR),
         ("names", _PTR),
         ("limits", _PTR),
+        ("graph_count", _I64),
     ]
 
 

@@ -1,5 +1,6 @@
 /* Which of a node's incoming edges are taken. */
-enum { UNIFORM = 0, WEIGHTED = 1, LAST = 2, LABOR = 3 };
+/* INDUCED takes those whose sources are in the batch. */
+enum { UNIFORM = 0, WEIGHTED = 1, LAST = 2, LABOR = 3, INDUCED = 4 };
 
 /* The incoming edges of each node of `target` type: those at indptr[v] .. indptr[v + 1] come from `indices` and have the ids `ids`, or their
  * positions where that is NULL. `weights` are positive, `sums` their running sums within a node; `times` ascend within a node. */
@@ -35,7 +36,7 @@ typedef struct {
     int64_t fanout;
     int method, replace, apart;
     stream s;
-    const table *target;
+    const table *source, *target;
     const int32_t *names;
     const int64_t *limits;
 } hop;
@@ -261,14 +262,39 @@ static int pick_few(const hop *h, worker *w, int64_t slots, int64_t first, int64
     return 1;
 }
 
+/* Appends the edges to the same nodes whose sources are in the batch, with the sources' numbers. */
+static int pick_induced(const hop *h, int64_t first, int64_t count, edges *out, int32_t *counts) {
+    rows at;
+    int64_t total = 0;
+    read_rows(h, first, count, &at);
+    for (int64_t i = 0; i < count; i++) total += at.degree[i];
+    if (!reserve_edges(out, total)) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t before = out->size;
+        int32_t graph = h->apart ? h->target->roots.at[first + i] : 0;
+        for (int64_t p = at.low[i], end = p + at.degree[i]; p < end; p++) {
+            int32_t v = h->r.indices[p], found = h->apart ? find(h->source, graph, v) : h->source->number[v];
+            out->near[out->size] = found;
+            out->edge[out->size] = h->r.ids ? h->r.ids[p] : (int32_t)p;
+            out->size += found >= 0;
+        }
+        counts[i] = (int32_t)(out->size - before);
+    }
+    return 1;
+}
+
 /* The same for any number of nodes; a row with many draws comes alone, so that words stay in the caches. */
 static int pick_rows(const hop *h, worker *w, int64_t first, int64_t count, edges *out, int32_t *counts) {
     int64_t slots = prepare_worker(h, w);
     if (slots < 0) return 0;
     int64_t most_draws = h->method == UNIFORM && h->fanout > 0 ? h->fanout : 1;
     int64_t step = most(1, least(ROWS, 4 * PIECE / most_draws));
-    for (int64_t i = 0; i < count; i += step)
-        if (!pick_few(h, w, slots, first + i, least(step, count - i), out, counts + i)) return 0;
+    for (int64_t i = 0; i < count; i += step) {
+        int64_t few = least(step, count - i);
+        int done = h->method == INDUCED ? pick_induced(h, first + i, few, out, counts + i)
+                                        : pick_few(h, w, slots, first + i, few, out, counts + i);
+        if (!done) return 0;
+    }
     return 1;
 }
 

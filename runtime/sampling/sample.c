@@ -7,6 +7,7 @@ typedef struct {
     int32_t method, replace;
     int32_t again; /* whether every node is expanded at every hop (message-flow blocks), else once, at the hop after it was met */
     int32_t apart; /* whether each seed has a graph of its own */
+    int32_t induced; /* whether the edges are in the end all those between the nodes that were met; graphs then lie one behind the other */
     int32_t wide;  /* whether numbers are written as int64, else int32 */
     uint64_t seed, step;
     uint32_t epoch, tied; /* tied: whether the layers of LABOR share their numbers */
@@ -15,6 +16,7 @@ typedef struct {
     const int32_t *const *graphs; /* of each seed the number of its graph, where they are kept apart */
     const int32_t *names;
     const int64_t *limits;
+    int64_t graph_count;
 } request;
 
 /* What a call made: one block of memory, which `free` takes back, and where in it what lies; offsets in bytes. Of a type: nodes, graphs. Of a
@@ -180,6 +182,7 @@ static hop hop_of(const sampler *s, const request *q, int64_t l, int64_t r) {
         .replace = q->replace,
         .apart = q->apart,
         .s = stream_of(q->seed, q->epoch, q->step, layer, use),
+        .source = &s->tables[q->relations[r].source],
         .target = &s->tables[q->relations[r].target],
         .names = q->names,
         .limits = q->limits,
@@ -206,6 +209,45 @@ static int sample_hops(sampler *s, const request *q, const batch *out, int64_t t
     return OK;
 }
 
+/* Puts the nodes of each graph together, in their order. */
+static int group_graphs(table *t, int64_t graphs) {
+    int64_t n = t->nodes.size;
+    int64_t *next = calloc((size_t)graphs + 1, sizeof *next);
+    ints nodes = {0}, roots = {0};
+    int enough = next && reserve(&nodes, most(n, 1)) && reserve(&roots, most(n, 1)) && set_slots(t, most(t->slots, FIRST_SLOTS));
+    if (enough) {
+        for (int64_t i = 0; i < n; i++) next[t->roots.at[i] + 1]++;
+        for (int64_t g = 0; g < graphs; g++) next[g + 1] += next[g];
+        for (int64_t i = 0; i < n; i++) {
+            int64_t to = next[t->roots.at[i]]++;
+            nodes.at[to] = t->nodes.at[i], roots.at[to] = t->roots.at[i];
+        }
+        if (n) memcpy(t->nodes.at, nodes.at, (size_t)n * sizeof *nodes.at);
+        if (n) memcpy(t->roots.at, roots.at, (size_t)n * sizeof *roots.at);
+        enter(t, 0);
+    }
+    free(next);
+    free(nodes.at);
+    free(roots.at);
+    return enough;
+}
+
+/* Takes the edges between the nodes that were met in the place of those they were met by. */
+static int induce(sampler *s, const request *q, const batch *out, int64_t threads) {
+    if (q->apart)
+        for (int64_t t = 0; t < s->types; t++)
+            if (!group_graphs(&s->tables[t], q->graph_count)) return NO_MEMORY;
+    for (int64_t r = 0; r < s->relations; r++) {
+        hop h = {.r = q->relations[r], .fanout = -1, .method = INDUCED, .apart = q->apart, .names = q->names, .limits = q->limits};
+        h.source = &s->tables[h.r.source], h.target = &s->tables[h.r.target];
+        s->taken[r].size = s->counts[r].size = 0;
+        int status = expand(s, &h, r, 0, h.target->nodes.size, threads);
+        if (status != OK) return status;
+        for (int64_t l = 0; l <= q->hops; l++) out->found[r * (q->hops + 1) + l] = l == q->hops ? s->taken[r].size : 0;
+    }
+    return OK;
+}
+
 /* One batch. `out` has room for its sizes; its block is NULL where nothing was made. Returns OK, NO_MEMORY or TOO_LARGE. */
 int64_t gnnc_sample(sampler *s, const request *q, batch *out, int64_t threads) {
     int status = OK;
@@ -213,9 +255,11 @@ int64_t gnnc_sample(sampler *s, const request *q, batch *out, int64_t threads) {
     for (int64_t r = 0; r < s->relations; r++) s->taken[r].size = s->counts[r].size = 0;
     for (int64_t t = 0; t < s->types && status == OK; t++) {
         if (!q->apart && !make_number(&s->tables[t])) status = NO_MEMORY;
-        else if (!enter_seeds(&s->tables[t], q->seeds[t], q->apart ? q->graphs[t] : NULL, q->seed_counts[t], q->apart)) status = NO_MEMORY;
+        else if (!enter_seeds(&s->tables[t], q->seeds[t], q->apart ? q->graphs[t] : NULL, q->seed_counts[t], q->apart))
+            status = NO_MEMORY;
     }
     if (status == OK) status = sample_hops(s, q, out, threads);
+    if (status == OK && q->induced) status = induce(s, q, out, threads);
     if (status == OK) status = put_batch(s, q, out, threads);
     for (int64_t t = 0; t < s->types; t++) empty_table(&s->tables[t], q->apart);
     return status;

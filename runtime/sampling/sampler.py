@@ -103,6 +103,9 @@ class NeighborSampler:
         blocks: whether each node is expanded at every hop from that on where it is met, as message
             flow in DGL has it; else it is expanded once, at the hop after, as PyG has it.
         disjoint: whether each seed has a graph of its own. Needed for times.
+        induced: whether a batch has all edges between its nodes, instead of those that it was met
+            by (ShaDow; with no hop, the subgraph of the seeds). Graphs of a disjoint batch then lie
+            one behind the other, each with its seed first; `met` has counts only, `found` the end.
         tied: whether the hops of LABOR share their random numbers.
         wide: whether ids and places are int64, else int32.
 
@@ -120,6 +123,7 @@ class NeighborSampler:
         pick: Picks = "uniform",
         blocks: bool = False,
         disjoint: bool = False,
+        induced: bool = False,
         tied: bool = False,
         wide: bool = True,
     ) -> None:
@@ -127,6 +131,9 @@ class NeighborSampler:
         self.disjoint, self.wide, self.blocks = disjoint, wide, blocks
         self._fanouts = _fanouts(fanouts, len(self.graph.relations))
         self._method, self._replace, self._tied = _METHODS[pick], replace, tied
+        self._induced = induced
+        if blocks and induced:
+            raise ValueError("a batch has blocks or is an induced subgraph, not both")
         _check_pick(self.graph, pick, replace, disjoint)
         self._relations = _structures(self.graph)
         self._lock = threading.Lock()
@@ -165,6 +172,7 @@ class NeighborSampler:
             self._replace,
             self.blocks,
             self.disjoint,
+            self._induced,
             self.wide,
             key.seed,
             key.step,
@@ -271,6 +279,7 @@ class _Start:
             self._tables[1].ctypes.data,
             kernels.address(self.names),
             kernels.address(self.times),
+            0 if self.names is None else self.names.size,
         )
 
 

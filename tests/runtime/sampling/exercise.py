@@ -37,6 +37,9 @@ def neighbours(nodes: int, edges: int) -> None:
                 full, fanouts, pick=pick, replace=replace, blocks=blocks, disjoint=True
             )
             sampler.sample(Seeds((seeds,), times=rng.integers(0, 9, 9)), key, threads=threads)
+    for fanouts, disjoint, threads in itertools.product(([], [2, 3], [-1]), (False, True), (1, 3)):
+        sampler = NeighborSampler(plain, fanouts, induced=True, disjoint=disjoint)
+        sampler.sample(seeds, Key(nodes), threads=threads)
 
 
 def main(path: str) -> None:

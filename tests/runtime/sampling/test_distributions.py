@@ -25,7 +25,7 @@ def check_picks(
     sampler = NeighborSampler(star(draws, degree, weights), [k], replace=replace, pick=pick)
 
     def draw(seed: int) -> dict[tuple[int, ...], int]:
-        batch = sampler.sample(np.arange(draws), Key(seed, 1, 2))
+        batch = sampler.sample(np.arange(draws), Key(seed, 1, 2), threads=1)
         sources = batch.nodes[0].ids[batch.edges[0].index[0]]
         return subsets(sources, batch.edges[0].ptr[: draws + 1])
 
@@ -93,7 +93,7 @@ def test_steps_epochs_and_seeds_are_independent(seed: int, epoch: int, step: int
     def draw(run: int) -> dict[tuple[int, ...], int]:
         first = Key(10 * run, 3 * run, 7)
         second = Key(first.seed + seed, first.epoch + epoch, first.step + step)
-        a, b = (sampler.sample(np.arange(3000), key) for key in (first, second))
+        a, b = (sampler.sample(np.arange(3000), key, threads=1) for key in (first, second))
         both = [x.nodes[0].ids[x.edges[0].index[0]].tolist() for x in (a, b)]
         return subsets_of_pairs(zip(*both, strict=True))
 
