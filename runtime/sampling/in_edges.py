@@ -146,6 +146,21 @@ def checked(
     return _made(sources, indptr.size - 1, indptr, indices, ids, heavy, when)
 
 
+def relation(edges: InEdges, source: int, target: int) -> kernels.Relation:
+    """The edges as C reads them, between types of these numbers; not to outlive `edges`."""
+    at = kernels.address
+    return kernels.Relation(
+        at(edges.indptr),
+        at(edges.indices),
+        at(edges.ids),
+        at(edges.weights),
+        at(edges.sums),
+        at(edges.times),
+        source,
+        target,
+    )
+
+
 def _made(
     sources: int,
     targets: int,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..cpu import toolchain
 
-FILES = ("random.h", "memory.h", "pick.h", "expand.h", "sample.c")
+FILES = ("random.h", "memory.h", "pick.h", "expand.h", "sample.c", "walks.c")
 """In the order in which they build on each other."""
 
 OK, NO_MEMORY, TOO_LARGE = -1, -2, -3
@@ -77,11 +77,46 @@ class Batch(ctypes.Structure):
     ]
 
 
+class Walks(ctypes.Structure):
+    """`walk_request` of walks.c."""
+
+    _fields_ = [
+        ("r", Relation),
+        ("k0", _U32),
+        ("k1", _U32),
+        ("starts", _PTR),
+        ("count", _I64),
+        ("length", _I64),
+        ("first", _I64),
+        ("back", _U64),
+        ("weighted", _I32),
+        ("ends", _I32),
+        ("nodes", _PTR),
+        ("ids", _PTR),
+    ]
+
+
+class NonEdges(ctypes.Structure):
+    """`non_edges` of walks.c."""
+
+    _fields_ = [
+        ("ptr", _PTR),
+        ("free_before", _PTR),
+        ("sources", _PTR),
+        ("count", _I64),
+        ("targets", _I64),
+    ]
+
+
+_KEY: list[Any] = [_U64, _U32, _U64]
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "gnnc_running_sums": (None, [_PTR, _I64, _PTR, _PTR, _I64]),
     "gnnc_sampler_new": (_PTR, [_I64, _I64, _PTR]),
     "gnnc_sampler_free": (None, [_PTR]),
     "gnnc_sample": (_I64, [_PTR, _PTR, _PTR, _I64]),
+    "gnnc_walk": (None, [_PTR, *_KEY, _I64]),
+    "gnnc_free_pairs": (None, [_PTR, _I64, _I64, *_KEY, _PTR, _PTR, _I64]),
+    "gnnc_free_sources": (None, [_PTR, _PTR, _I64, _I64, _I64, *_KEY, _PTR, _I64]),
 }
 
 

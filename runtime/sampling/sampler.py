@@ -21,7 +21,7 @@ from ..sets import kernels as sets
 from ..sets.kernels import Int32s, Int64s
 from . import kernels
 from .batch import Batch, BatchEdges, BatchNodes
-from .in_edges import InEdges
+from .in_edges import InEdges, relation
 
 Picks: TypeAlias = Literal["uniform", "weighted", "last", "labor"]
 _METHODS: dict[str, int] = {"uniform": 0, "weighted": 1, "last": 2, "labor": 3}
@@ -334,22 +334,8 @@ class _Within(pool.Memory):
 
 
 def _structures(graph: Graph) -> ctypes.Array[kernels.Relation]:
-    at = kernels.address
-    return (kernels.Relation * len(graph.relations))(
-        *(
-            kernels.Relation(
-                at(r.indptr),
-                at(r.indices),
-                at(r.ids),
-                at(r.weights),
-                at(r.sums),
-                at(r.times),
-                source,
-                target,
-            )
-            for r, (source, target) in zip(graph.relations, graph.ends, strict=True)
-        )
-    )
+    made = [relation(r, *ends) for r, ends in zip(graph.relations, graph.ends, strict=True)]
+    return (kernels.Relation * len(made))(*made)
 
 
 def _fanouts(fanouts: Sequence[int | Sequence[int]], relations: int) -> Int64s:

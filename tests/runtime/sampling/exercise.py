@@ -11,7 +11,9 @@ import numpy as np
 
 from gnnc.runtime.sampling import kernels
 from gnnc.runtime.sampling.in_edges import in_edges
+from gnnc.runtime.sampling.non_edges import NonEdges
 from gnnc.runtime.sampling.sampler import Graph, Key, NeighborSampler, Seeds
+from gnnc.runtime.sampling.walks import walk
 
 from .checks import random_edges
 
@@ -40,6 +42,13 @@ def neighbours(nodes: int, edges: int) -> None:
     for fanouts, disjoint, threads in itertools.product(([], [2, 3], [-1]), (False, True), (1, 3)):
         sampler = NeighborSampler(plain, fanouts, induced=True, disjoint=disjoint)
         sampler.sample(seeds, Key(nodes), threads=threads)
+    starts = rng.integers(0, nodes, 100)
+    reach = in_edges(src, dst, nodes, nodes, weights=weights)
+    for ends, weighted, threads in itertools.product((False, True), (False, True), (1, 3)):
+        walk(reach, starts, 5, back=0.2, ends=ends, weighted=weighted, threads=threads)
+        non_edges = NonEdges(src, dst, nodes, nodes, loops=ends)
+        non_edges.pairs(50 if non_edges.count else 0, threads=threads)
+        non_edges.sources_for(starts, 3, threads=threads)
 
 
 def main(path: str) -> None:

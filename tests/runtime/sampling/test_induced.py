@@ -84,8 +84,8 @@ def test_types():
     for disjoint in (False, True):
         sampler = NeighborSampler(graph, [2, 2], induced=True, disjoint=disjoint)
         batch = sampler.sample(Seeds((np.array([1, 2]), np.zeros(0, int))))
-        for (src, dst), (a, b), edges in zip(pairs, ends, batch.edges, strict=True):
-            sources, targets = batch.nodes[a], batch.nodes[b]
+        for (src, dst), (source, target), edges in zip(pairs, ends, batch.edges, strict=True):
+            sources, targets = batch.nodes[source], batch.nodes[target]
             groups = (0, 1) if disjoint else (0,)
             wanted = 0
             for g in groups:
