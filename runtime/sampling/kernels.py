@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..cpu import toolchain
 
-FILES = ("random.h", "memory.h", "pick.h", "expand.h", "sample.c", "walks.c")
+FILES = ("random.h", "memory.h", "pick.h", "expand.h", "sample.c", "walks.c", "rows.c")
 """In the order in which they build on each other."""
 
 OK, NO_MEMORY, TOO_LARGE = -1, -2, -3
@@ -116,6 +116,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "gnnc_sample": (_I64, [_PTR, _PTR, _PTR, _I64]),
     "gnnc_walk": (None, [_PTR, *_KEY, _I64]),
     "gnnc_free_pairs": (None, [_PTR, _I64, _I64, *_KEY, _PTR, _PTR, _I64]),
+    "gnnc_gather_rows": (_I64, [_PTR, _I64, _I64, _PTR, _I64, _PTR, _I64]),
     "gnnc_free_sources": (None, [_PTR, _PTR, _I64, _I64, _I64, *_KEY, _PTR, _I64]),
 }
 
