@@ -57,6 +57,16 @@ def drawn_seed(generator: torch.Generator | None) -> int:
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator))
 
 
+ORDER, STARTS = 0, 1
+"""What a generator is for."""
+
+
+def generator(seed: int, epoch: int, step: int, use: int) -> np.random.Generator:
+    """NumPy's random numbers by these alone. The generator counts up from a block that is so far
+    from that of any other that no two share one."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, epoch]))
+
+
 class Order:
     """The places of seeds, batch by batch.
 
@@ -114,5 +124,4 @@ class Order:
             return places
         if not self._shuffle:
             return np.arange(self._count)
-        random = np.random.Generator(np.random.Philox(key=seed % 2**64, counter=epoch))
-        return random.permutation(self._count)
+        return generator(seed, epoch, 0, ORDER).permutation(self._count)
