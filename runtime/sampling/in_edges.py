@@ -125,6 +125,7 @@ def checked(
     sets.check_rows(sources, "the number of source nodes")
     _plain(indptr, np.int64, "indptr")
     _plain(indices, np.int32, "indices")
+    sets.check_rows(indices.size, "the number of edges")
     if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != indices.size:
         raise ValueError(f"indptr must lead from 0 to the number of edges, {indices.size}")
     if (indptr[1:] < indptr[:-1]).any():

@@ -26,6 +26,7 @@ from .in_edges import InEdges, relation
 Picks: TypeAlias = Literal["uniform", "weighted", "last", "labor"]
 _METHODS: dict[str, int] = {"uniform": 0, "weighted": 1, "last": 2, "labor": 3}
 _MOST = 2**31 - 1
+_MOST_HOPS, _MOST_RELATIONS = 2**12 - 1, 2**20 - 17  # what a stream's number has room for, random.h
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,6 +341,8 @@ def _structures(graph: Graph) -> ctypes.Array[kernels.Relation]:
 
 def _fanouts(fanouts: Sequence[int | Sequence[int]], relations: int) -> Int64s:
     """Hops x relations, int64."""
+    if len(fanouts) > _MOST_HOPS or relations > _MOST_RELATIONS:
+        raise ValueError(f"there are at most {_MOST_HOPS} hops and {_MOST_RELATIONS} relations")
     lines: list[list[int]] = []
     for hop, given in enumerate(fanouts):
         line = [given] * relations if isinstance(given, int | np.integer) else list(given)

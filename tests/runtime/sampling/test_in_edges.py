@@ -1,12 +1,16 @@
 """Edges by the node they lead to."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from gnnc.runtime import mapped
 from gnnc.runtime.sampling.in_edges import checked, in_edges
+from gnnc.runtime.sampling.sampler import NeighborSampler
 
-from .checks import random_edges
+from .checks import equal_batches, random_edges
 
 
 @pytest.mark.parametrize("nodes, edges", [(1, 0), (1, 5), (300, 4000)])
@@ -101,3 +105,18 @@ def test_given_edges_are_not_copied():
 def test_bad_given_edges(change: dict, error: type, message: str):
     with pytest.raises(error, match=message):
         checked(**(dict(indptr=INDPTR, indices=INDICES, sources=3) | change))
+
+
+def test_edges_in_files(tmp_path: Path):
+    """A graph that is mapped, not read, gives the same batches."""
+    src, dst = random_edges(4, 60, 800)
+    made = in_edges(src, dst, 60, 60)
+    for name in ("indptr", "indices", "ids"):
+        np.save(tmp_path / f"{name}.npy", getattr(made, name))
+    indptr, indices, ids = (
+        mapped.load(tmp_path / f"{n}.npy") for n in ("indptr", "indices", "ids")
+    )
+    filed = checked(indptr, indices, 60, ids=ids)
+    assert filed.indices is indices
+    a, b = (NeighborSampler(g, [3, 3]).sample(np.arange(9)) for g in (made, filed))
+    assert equal_batches(a, b)
