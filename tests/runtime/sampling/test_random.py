@@ -1,10 +1,11 @@
 """The generator against published vectors, and what is made of its words."""
 
 import ctypes
+import itertools
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from gnnc.runtime.cpu import toolchain
 from gnnc.runtime.sampling import kernels
@@ -19,6 +20,7 @@ uint32_t bounded(uint32_t n, uint32_t word, uint32_t t) {
     return below(n, word, (stream){1, 2}, t, 3, 4);
 }
 uint32_t again(uint32_t t, uint32_t attempt) { return redraw((stream){1, 2}, t, 3, 4, attempt); }
+int64_t bounded_long(uint64_t n, uint32_t a) { return below_long(n, (stream){1, 2}, a, 7); }
 double real(uint32_t high, uint32_t low) { return unit(high, low); }
 """
 
@@ -44,6 +46,8 @@ def faces() -> ctypes.CDLL:
     library.bounded.argtypes = [ctypes.c_uint32] * 3
     library.again.argtypes = library.real.argtypes = [ctypes.c_uint32] * 2
     library.bounded.restype = library.again.restype = ctypes.c_uint32
+    library.bounded_long.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
+    library.bounded_long.restype = ctypes.c_int64
     library.real.restype = ctypes.c_double
     return library
 
@@ -72,14 +76,32 @@ def test_many_blocks_at_once(faces: ctypes.CDLL, count: int):
         assert np.array_equal(out[:, i], c)
 
 
-def test_words_that_would_favour_some_numbers_are_refused(faces: ctypes.CDLL):
-    """Of 2**32 words, 2**32 mod 3 = 1 is one too many for three numbers: 0."""
-    assert faces.bounded(3, 0, 5) == faces.again(5, 1) * 3 >> 32
-    assert [faces.bounded(3, w, 5) for w in (1, 2**31, 2**32 - 1)] == [0, 1, 2]
-    # of the words for 2**31 + 1 numbers nearly half are refused, some draws several times
-    low, words_ = 2**31 + 1, np.random.default_rng(0).integers(0, 2**32, 4000)
-    found = [faces.bounded(low, int(w), draw) for draw, w in enumerate(words_)]
-    assert stats.kstest(np.array(found) / low, "uniform").pvalue > 0.001
+def refusing(n: int, bits: int, words: Iterable[int]) -> int:
+    """Lemire's rule: of the words that come one after the other the first is taken whose product
+    has a lower half of 2**bits mod n or more."""
+    products = (word * n for word in words)
+    return next(p >> bits for p in products if p % 2**bits >= 2**bits % n)
+
+
+@pytest.mark.parametrize("n", [1, 3, 2**31 - 1, 2**31 + 1])
+def test_words_that_would_favour_some_numbers_are_refused(faces: ctypes.CDLL, n: int):
+    """Of 2**32 words for 2**31 + 1 numbers nearly half are, some several times."""
+    low = [0, 1, 2, 2**32 - 1, *np.random.default_rng(0).integers(0, 2**32, 300).tolist()]
+    for draw, word in enumerate(low):
+        later = (faces.again(draw, attempt) for attempt in itertools.count(1))
+        assert faces.bounded(n, word, draw) == refusing(n, 32, itertools.chain([word], later))
+
+
+@pytest.mark.parametrize("n", [1, 5, 2**63 + 1])
+def test_the_same_with_64_bits(faces: ctypes.CDLL, n: int):
+    def block(draw: int, attempt: int) -> int:
+        c, key = words([draw, 7, 0, attempt]), words([1, 2])
+        faces.one(ctypes.c_void_p(key.ctypes.data), ctypes.c_void_p(c.ctypes.data))
+        return int(c[0]) << 32 | int(c[1])
+
+    for draw in range(200):
+        wanted = refusing(n, 64, (block(draw, attempt) for attempt in itertools.count()))
+        assert faces.bounded_long(n, draw) == wanted
 
 
 def test_numbers_lie_within_the_unit_interval(faces: ctypes.CDLL):

@@ -105,6 +105,33 @@ def test_a_repeated_seed_has_the_same_neighbours():
     assert per_row[0] == per_row[2] != per_row[1]
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_edges_lead_from_the_first_of_equal_seeds(blocks: bool):
+    graph = in_edges(np.array([0]), np.array([1]), 2, 2)
+    batch = NeighborSampler(graph, [1], blocks=blocks).sample(np.array([0, 1, 0, 1]))
+    assert batch.nodes[0].ids.tolist() == [0, 1, 0, 1]
+    assert batch.edges[0].index.tolist() == [[0, 0], [1, 3]]
+
+
+def test_graphs_that_are_kept_apart_draw_independently():
+    """A hub has neighbours of its own in the graph of each seed, which do not depend on others."""
+    leaves, hub = np.arange(1, 101), 0
+    src = np.concatenate([leaves, np.full(100, hub)])
+    graph = in_edges(src, np.concatenate([np.full(100, hub), leaves]), 101, 101)
+    sampler = NeighborSampler(graph, [1, 3], disjoint=True)
+
+    def of_hub(seeds: np.ndarray) -> list[list[int]]:
+        batch = sampler.sample(seeds, Key(1))
+        nodes, edges = batch.nodes[0], batch.edges[0]
+        at = np.flatnonzero(nodes.ids == hub)
+        assert np.array_equal(nodes.graphs[at], np.arange(seeds.size))
+        return [edges.ids[edges.ptr[i] : edges.ptr[i + 1]].tolist() for i in at]
+
+    together = of_hub(leaves[:20])
+    assert len({tuple(one) for one in together}) == 20
+    assert [of_hub(leaves[i : i + 1])[0] for i in range(20)] == together
+
+
 def test_draws_depend_on_key_and_node_alone():
     """Of one hop: another batch, another key, another hop."""
     graph, _ = homogeneous()
