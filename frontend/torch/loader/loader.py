@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ....runtime.prefetch import Prefetched
 from ....runtime.sampling.sampler import Key
-from .prefetch import Prefetched
 from .seeds import Int64s, Order, drawn_seed
 
 CALLED = 2**32 - 1

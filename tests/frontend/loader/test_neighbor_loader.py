@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.nn import SAGEConv, to_hetero
+from torch_geometric.nn import SAGEConv, Sequential, to_hetero
+from torch_geometric.sampler import NumNeighbors
 from torch_geometric.utils import trim_to_layer
 
+import gnnc
 from gnnc.frontend.torch.loader import NeighborLoader
 
 from .graphs import plain, typed
@@ -184,6 +186,28 @@ def test_types(seeds: object):
             assert sum(batch[kind].num_sampled_nodes) == batch[kind].num_nodes
         assert batch["venue", "prints", "paper"].num_sampled_edges[0] == 0
         assert torch.equal(batch["paper"].x, data["paper"].x[batch["paper"].n_id])
+
+
+def test_fan_outs_of_pyg():
+    data = typed()
+    kind = ("paper", "by", "author")
+    fans = NumNeighbors({kind: [0, 1]}, default=[2, 2])
+    (batch,) = NeighborLoader(data, fans, ("paper", torch.arange(20)), batch_size=20)
+    assert batch[kind].num_sampled_edges[0] == 0 < batch[kind].num_sampled_edges[1]
+    assert sum(batch["paper", "cites", "paper"].num_sampled_edges) > 0
+    (batch,) = NeighborLoader(plain(), NumNeighbors([2]), [1], batch_size=1)
+    assert batch.e_id.numel() == 2
+
+
+def test_a_compiled_model_has_the_same_numbers_on_all_batches():
+    data = plain()
+    first, second = ((SAGEConv(a, b), "x, edge_index -> x") for a, b in ((5, 8), (8, 3)))
+    layers = Sequential("x, edge_index", [first, torch.nn.ReLU(), second])
+    compiled = gnnc.compile(layers)
+    for batch in NeighborLoader(data, [3, 2], batch_size=50, seed=0):
+        wanted = layers(batch.x, batch.edge_index)[: batch.batch_size]
+        got = compiled(batch.x, batch.edge_index)[: batch.batch_size]
+        assert torch.allclose(got, wanted, atol=1e-5)
 
 
 def test_all_neighbours_of_all_types_give_the_numbers_of_the_whole_graph():

@@ -12,6 +12,7 @@ import numpy as np
 from gnnc.runtime.sampling import kernels
 from gnnc.runtime.sampling.in_edges import in_edges
 from gnnc.runtime.sampling.non_edges import NonEdges
+from gnnc.runtime.sampling.rows import gather
 from gnnc.runtime.sampling.sampler import Graph, Key, NeighborSampler, Seeds
 from gnnc.runtime.sampling.walks import walk
 
@@ -49,6 +50,12 @@ def neighbours(nodes: int, edges: int) -> None:
         non_edges = NonEdges(src, dst, nodes, nodes, loops=ends)
         non_edges.pairs(50 if non_edges.count else 0, threads=threads)
         non_edges.sources_for(starts, 3, threads=threads)
+
+    x, ids = rng.random((nodes, 3)), rng.integers(0, nodes, 70)
+    for columns, threads in itertools.product((0, 1, 3), (1, 3)):
+        rows = np.ascontiguousarray(x[:, :columns])
+        made = np.empty((70, columns))
+        gather(rows.ctypes.data, nodes, 8 * columns, ids, made.ctypes.data, threads=threads)
 
 
 def main(path: str) -> None:
