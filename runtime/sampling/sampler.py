@@ -7,6 +7,7 @@ threads, nor on what else is in the batch.
 from __future__ import annotations
 
 import ctypes
+import operator
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,8 +70,10 @@ class Key:
 
     def __post_init__(self) -> None:
         for name, bits in (("seed", 64), ("epoch", 32), ("step", 64)):
-            if not 0 <= getattr(self, name) < 2**bits:
-                raise ValueError(f"{name} is {getattr(self, name)}, not from 0 to below 2**{bits}")
+            value = operator.index(getattr(self, name))  # C takes no integers of NumPy
+            if not 0 <= value < 2**bits:
+                raise ValueError(f"{name} is {value}, not from 0 to below 2**{bits}")
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False)

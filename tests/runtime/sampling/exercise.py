@@ -18,6 +18,9 @@ from gnnc.runtime.sampling.walks import walk
 
 from .checks import random_edges
 
+SIZES = ((3, 5), (5, 3))
+"""Targets and sources of the relations of a graph of two types."""
+
 
 def neighbours(nodes: int, edges: int) -> None:
     src, dst = random_edges(edges, nodes, edges)
@@ -43,6 +46,17 @@ def neighbours(nodes: int, edges: int) -> None:
     for fanouts, disjoint, threads in itertools.product(([], [2, 3], [-1]), (False, True), (1, 3)):
         sampler = NeighborSampler(plain, fanouts, induced=True, disjoint=disjoint)
         sampler.sample(seeds, Key(nodes), threads=threads)
+    both = [random_edges(edges + i, count, edges, other) for i, (count, other) in enumerate(SIZES)]
+    relations = tuple(in_edges(*b, *reversed(s)) for b, s in zip(both, SIZES, strict=True))
+    graph = Graph((5, 3), relations, ((0, 1), (1, 0)))
+    for blocks, disjoint, induced, threads in itertools.product((False, True), repeat=4):
+        if not (blocks and induced):
+            sampler = NeighborSampler(
+                graph, [[2, 3], [-1, 1]], blocks=blocks, disjoint=disjoint, induced=induced
+            )
+            for seeds_of in (([0, 1], []), ([], [2]), ([4, 4], [0, 1])):
+                given = tuple(np.array(s, int) for s in seeds_of)
+                sampler.sample(Seeds(given), threads=1 + 2 * threads)
     starts = rng.integers(0, nodes, 100)
     reach = in_edges(src, dst, nodes, nodes, weights=weights)
     for ends, weighted, threads in itertools.product((False, True), (False, True), (1, 3)):

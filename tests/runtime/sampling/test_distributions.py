@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gnnc.runtime.sampling.sampler import Key, NeighborSampler, Picks
+from gnnc.runtime.sampling.in_edges import in_edges
+from gnnc.runtime.sampling.sampler import Graph, Key, NeighborSampler, Picks
 
 from .checks import check_frequencies, star, subsets
 
@@ -95,6 +96,48 @@ def test_steps_epochs_and_seeds_are_independent(seed: int, epoch: int, step: int
         a, b = (sampler.sample(np.arange(3000), key, threads=1) for key in (first, second))
         both = [x.nodes[0].ids[x.edges[0].index[0]].tolist() for x in (a, b)]
         return subsets_of_pairs(zip(*both, strict=True))
+
+    check_frequencies(pairs, draw)
+
+
+def test_hops_are_independent():
+    """A node that is expanded at two hops draws each time anew."""
+    sampler = NeighborSampler(star(3000, 3), [1, 1], blocks=True)
+
+    def draw(seed: int) -> dict[tuple[int, ...], int]:
+        batch = sampler.sample(np.arange(3000), Key(seed), threads=1)
+        both = [batch.nodes[0].ids[batch.block(hop).index[0, :3000]].tolist() for hop in (0, 1)]
+        return subsets_of_pairs(zip(*both, strict=True))
+
+    check_frequencies({p: 1 / 9 for p in itertools.product(range(3), repeat=2)}, draw)
+
+
+def test_relations_are_independent():
+    relation = star(3000, 3)
+    sampler = NeighborSampler(Graph((3000,), (relation, relation), ((0, 0), (0, 0))), [1])
+
+    def draw(seed: int) -> dict[tuple[int, ...], int]:
+        batch = sampler.sample(np.arange(3000), Key(seed), threads=1)
+        both = [batch.nodes[0].ids[edges.index[0]].tolist() for edges in batch.edges]
+        return subsets_of_pairs(zip(*both, strict=True))
+
+    check_frequencies({p: 1 / 9 for p in itertools.product(range(3), repeat=2)}, draw)
+
+
+@pytest.mark.parametrize("induced", [False, True])
+def test_graphs_that_are_kept_apart(induced: bool):
+    """Each seed has 2 of 4 around the hub that all lead from: of ShaDow's graphs what is met."""
+    targets, hub = 2000, 2000
+    src = np.concatenate([np.full(targets, hub), np.arange(4) + hub + 1])
+    graph = in_edges(src, np.concatenate([np.arange(targets), np.full(4, hub)]), 2005, 2005)
+    sampler = NeighborSampler(graph, [1, 2], disjoint=True, induced=induced)
+    pairs = {pair: 1 / 6 for pair in itertools.combinations(range(2001, 2005), 2)}
+
+    def draw(seed: int) -> dict[tuple[int, ...], int]:
+        nodes = sampler.sample(np.arange(targets), Key(seed), threads=1).nodes[0]
+        outer = nodes.ids > hub
+        order = np.argsort(nodes.graphs[outer], kind="stable")
+        return subsets(nodes.ids[outer][order], np.arange(0, 2 * targets + 1, 2))
 
     check_frequencies(pairs, draw)
 

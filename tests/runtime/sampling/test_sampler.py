@@ -218,6 +218,15 @@ def test_bad_graphs():
         Graph((3,), (relation,), ())
 
 
+def test_keys_are_integers_of_any_kind():
+    graph, _ = homogeneous()
+    sampler = NeighborSampler(graph, [np.int64(3)])
+    numbers = Key(np.uint64(2**63), np.int32(2), np.int64(3))
+    assert equal_batches(*(sampler.sample(SEEDS, k) for k in (numbers, Key(2**63, 2, 3))))
+    with pytest.raises(TypeError):
+        Key(0.5)
+
+
 @pytest.mark.parametrize("field, value", [("seed", -1), ("epoch", 2**32), ("step", 2**64)])
 def test_bad_keys(field: str, value: int):
     with pytest.raises(ValueError, match=field):
