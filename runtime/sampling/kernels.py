@@ -70,6 +70,8 @@ class Batch(ctypes.Structure):
 
     _fields_ = [
         ("block", _PTR),
+        ("room", _I64),
+        ("size", _I64),
         ("met", _PTR),
         ("found", _PTR),
         ("type_offsets", _PTR),

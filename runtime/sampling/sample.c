@@ -19,10 +19,12 @@ typedef struct {
     int64_t graph_count;
 } request;
 
-/* What a call made: one block of memory, which `free` takes back, and where in it what lies; offsets in bytes. Of a type: nodes, graphs. Of a
+/* What a call made: `size` bytes in one block of memory, and where in it what lies; offsets in bytes. The block is the caller's where its `room`
+ * is enough, else a new one, which `free` takes back. Of a type: nodes, graphs. Of a
  * relation: sources, targets (right behind the sources), ids, ptr, and then the entries of ptr. */
 typedef struct {
     char *block;
+    int64_t room, size;
     int64_t *met;   /* types x (hops + 1): the nodes of a type after each hop */
     int64_t *found; /* relations x (hops + 1): the edges of a relation after each hop */
     int64_t *type_offsets, *relation_offsets;
@@ -132,11 +134,13 @@ static void put_relation(const sampler *s, const request *q, const batch *out, i
 }
 
 static int put_batch(const sampler *s, const request *q, batch *out, int64_t threads) {
-    int64_t end = 0;
-    lay_out(s, q, out, &end);
-    void *block = NULL;
-    if (posix_memalign(&block, 64, (size_t)most(end, 64))) return NO_MEMORY;
-    out->block = block;
+    out->size = 0;
+    lay_out(s, q, out, &out->size);
+    if (!out->block || out->size > out->room) {
+        void *block = NULL;
+        if (posix_memalign(&block, 64, (size_t)most(out->size, 64))) return NO_MEMORY;
+        out->block = block;
+    }
     for (int64_t t = 0; t < s->types; t++) {
         const table *nodes = &s->tables[t];
         int T = team(nodes->nodes.size / 16, threads);
@@ -248,10 +252,9 @@ static int induce(sampler *s, const request *q, const batch *out, int64_t thread
     return OK;
 }
 
-/* One batch. `out` has room for its sizes; its block is NULL where nothing was made. Returns OK, NO_MEMORY or TOO_LARGE. */
+/* One batch; `out` has room for what it says of it. Returns OK, NO_MEMORY or TOO_LARGE. */
 int64_t gnnc_sample(sampler *s, const request *q, batch *out, int64_t threads) {
     int status = OK;
-    out->block = NULL;
     for (int64_t r = 0; r < s->relations; r++) s->taken[r].size = s->counts[r].size = 0;
     for (int64_t t = 0; t < s->types && status == OK; t++) {
         if (!q->apart && !make_number(&s->tables[t])) status = NO_MEMORY;

@@ -142,6 +142,7 @@ class NeighborSampler:
         self._relations = _structures(self.graph)
         self._lock = threading.Lock()
         self._idle: list[_State] = []
+        self._bytes = 0  # about as long as the next batch
 
     @property
     def hops(self) -> int:
@@ -184,7 +185,9 @@ class NeighborSampler:
             self._tied,
             *start.addresses(),
         )
-        made = sizes.structure()
+        room = self._bytes
+        memory = pool.take(room) if room >= pool.SMALL else None  # memory that was used before
+        made = sizes.structure(memory, room)
         state = self._take()
         count = num_threads() if threads is None else threads
         call = kernels.library().gnnc_sample
@@ -194,7 +197,10 @@ class NeighborSampler:
             raise MemoryError("a batch has more than 2**31 - 1 nodes; take smaller fan-outs")
         if status != kernels.OK:
             raise MemoryError(f"no memory for a batch of {start.size} seeds")
-        return sizes.batch(pool.Block(made.block), self.graph.ends, self.disjoint, self.wide)
+        if memory is None or made.block != memory.address:
+            memory = pool.Block(made.block)
+        self._bytes = made.size + made.size // 16
+        return sizes.batch(memory, self.graph.ends, self.disjoint, self.wide)
 
     def _take(self) -> _State:
         with self._lock:
@@ -296,12 +302,13 @@ class _Sizes:
         self.type_offsets = np.zeros((types, 2), np.int64)
         self.relation_offsets = np.zeros((relations, 5), np.int64)
 
-    def structure(self) -> kernels.Batch:
+    def structure(self, memory: pool.Memory | None, room: int) -> kernels.Batch:
         arrays = (self.met, self.found, self.type_offsets, self.relation_offsets)
-        return kernels.Batch(None, *(a.ctypes.data for a in arrays))
+        block = None if memory is None else memory.address
+        return kernels.Batch(block, room, 0, *(a.ctypes.data for a in arrays))
 
     def batch(
-        self, block: pool.Block, ends: tuple[tuple[int, int], ...], disjoint: bool, wide: bool
+        self, block: pool.Memory, ends: tuple[tuple[int, int], ...], disjoint: bool, wide: bool
     ) -> Batch:
         width = "<i8" if wide else "<i4"
         at = _Views(block)
@@ -324,7 +331,7 @@ class _Sizes:
 class _Views:
     """Arrays in one block, which lives as long as any of them."""
 
-    def __init__(self, block: pool.Block) -> None:
+    def __init__(self, block: pool.Memory) -> None:
         self._block = block
 
     def __call__(self, offset: int, shape: tuple[int, ...], typestr: str) -> NDArray[Any]:
@@ -332,7 +339,7 @@ class _Views:
 
 
 class _Within(pool.Memory):
-    def __init__(self, block: pool.Block, offset: int) -> None:
+    def __init__(self, block: pool.Memory, offset: int) -> None:
         super().__init__(block.address + offset)
         self._block = block
 

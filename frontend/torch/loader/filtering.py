@@ -9,9 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ....runtime.autograd import CPU, TORCH, empty
 from ....runtime.sampling.batch import Batch, counts
 from ....runtime.sampling.rows import gather
 from .graphs import NamedGraph, store
+
+_NAMES = {dtype: name for name, dtype in TORCH.items()}
 
 
 def filtered(data: Any, names: NamedGraph, batch: Batch, hops: bool = True) -> Any:
@@ -45,6 +48,14 @@ def filtered(data: Any, names: NamedGraph, batch: Batch, hops: bool = True) -> A
     return made
 
 
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """A tensor of undefined content, in memory that was used before: the system clears fresh pages
+    one by one, which takes longer than to fill them."""
+    if dtype in _NAMES:
+        return empty(shape, _NAMES[dtype])
+    return torch.empty(shape, dtype=dtype, device=CPU)
+
+
 def _dimension(attributes: Any, key: str, value: Any) -> int:
     return attributes._parent().__cat_dim__(key, value, attributes)
 
@@ -65,7 +76,7 @@ def at_rows(value: Any, ids: Tensor, dimension: int = 0) -> Any:
     plain = value.layout == torch.strided and value.device.type == "cpu" and not value.requires_grad
     if dimension != 0 or not plain or not value.is_contiguous() or type(value) is not Tensor:
         return value.index_select(dimension, ids.to(value.device))
-    made = torch.empty((ids.numel(), *value.shape[1:]), dtype=value.dtype)
+    made = _empty((ids.numel(), *value.shape[1:]), value.dtype)
     row = value[:1].numel() * value.element_size()
     gather(value.data_ptr(), value.size(0), row, ids.numpy(), made.data_ptr())
     return made

@@ -176,6 +176,19 @@ def test_batches_outlive_the_sampler_and_each_other():
     assert np.array_equal(ids, copy)
 
 
+def test_memory_of_long_batches_is_used_again_but_not_while_they_live():
+    src, dst = random_edges(3, 20_000, 100_000)
+    graph = in_edges(src, dst, 20_000, 20_000)
+    used, lengths = NeighborSampler(graph, [10, 10]), [3000, 5, 6000, 2900, 3000, 1, 3100]
+    assert NeighborSampler(graph, [10, 10]).sample(np.arange(3000)).edges[0].index.nbytes > 2**18
+    held = [used.sample(np.arange(n), Key(n)) for n in lengths]
+    for n, batch in zip(lengths, held, strict=True):
+        fresh = NeighborSampler(graph, [10, 10])
+        assert equal_batches(batch, fresh.sample(np.arange(n), Key(n)))
+    places = {batch.nodes[0].ids.ctypes.data for batch in held}
+    assert len(places) == len(lengths)
+
+
 @pytest.mark.parametrize(
     "seeds, error, message",
     [
