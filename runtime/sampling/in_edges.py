@@ -14,11 +14,21 @@ from ..sets.kernels import Int32s, Int64s
 from . import kernels
 
 Floats = NDArray[np.float64]
+_DTYPES = {
+    "indices": np.int32,
+    "ids": np.int32,
+    "weights": np.float64,
+    "sums": np.float64,
+    "times": np.int64,
+}
 
 
 @dataclass(frozen=True, eq=False)
 class InEdges:
-    """The edges of one relation by the node they lead to; made by `in_edges` or `checked`.
+    """The edges of one relation by the node they lead to.
+
+    Made by `in_edges` or `checked`, which see to it that every number is in range; the arrays must
+    not change from then on.
 
     Attributes:
         sources: nodes that edges come from; `targets`: nodes that they lead to.
@@ -40,6 +50,18 @@ class InEdges:
     weights: Floats | None = None
     sums: Floats | None = None
     times: Int64s | None = None
+
+    def __post_init__(self) -> None:
+        _plain(self.indptr, np.int64, "indptr")
+        if self.indptr.size != self.targets + 1:
+            raise ValueError(f"indptr has {self.indptr.size} entries for {self.targets} targets")
+        for name, dtype in _DTYPES.items():
+            array: NDArray[Any] | None = getattr(self, name)
+            if array is not None:
+                _plain(array, dtype, name)
+                _same_length(array, name, self.indices, "indices")
+        if (self.weights is None) != (self.sums is None):
+            raise ValueError("edges have weights and their sums, or neither")
 
     @property
     def edges(self) -> int:

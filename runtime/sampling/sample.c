@@ -64,24 +64,34 @@ sampler *gnnc_sampler_new(int64_t types, int64_t relations, const int64_t *count
 
 /* ---- the output ---------------------------------------------------------------------------------------------------------------------- */
 
+/* These are called by all threads of a team, and wait for none. */
+
 /* Copies ids, the width of int64 or of int32. */
-static void put(const int32_t *from, int64_t n, int wide, char *to, int threads) {
-    if (!wide) {
-        if (n) memcpy(to, from, (size_t)n * sizeof *from);
-        return;
+static void put(const int32_t *from, int64_t n, int wide, char *to) {
+    if (wide) {
+        int64_t *out = (int64_t *)to;
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < n; i++) out[i] = from[i];
+    } else {
+        int32_t *out = (int32_t *)to;
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < n; i++) out[i] = from[i];
     }
-    int64_t *out = (int64_t *)to;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) out[i] = from[i];
 }
 
-static void put_targets(const int64_t *ptr, int64_t nodes, int wide, char *to, int64_t first, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < nodes; i++)
-        for (int64_t e = ptr[i]; e < ptr[i + 1]; e++) {
-            if (wide) ((int64_t *)to)[first + e] = i;
-            else ((int32_t *)to)[first + e] = (int32_t)i;
-        }
+/* The targets of the edges that begin at `first`, by their ptr. */
+static void put_targets(const int64_t *ptr, int64_t nodes, int wide, char *to, int64_t first) {
+    if (wide) {
+        int64_t *out = (int64_t *)to + first;
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < nodes; i++)
+            for (int64_t e = ptr[i]; e < ptr[i + 1]; e++) out[e] = i;
+    } else {
+        int32_t *out = (int32_t *)to + first;
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < nodes; i++)
+            for (int64_t e = ptr[i]; e < ptr[i + 1]; e++) out[e] = (int32_t)i;
+    }
 }
 
 static int64_t claim(int64_t *end, int64_t items, int64_t bytes) {
@@ -114,13 +124,8 @@ static void lay_out(const sampler *s, const request *q, batch *out, int64_t *end
     }
 }
 
-static void put_relation(const sampler *s, const request *q, const batch *out, int64_t r, int threads) {
-    const int64_t *to = out->relation_offsets + 5 * r;
-    const edges *taken = &s->taken[r];
-    int T = team(taken->size / 16, threads);
-    put(taken->near, taken->size, q->wide, out->block + to[0], T);
-    put(taken->edge, taken->size, q->wide, out->block + to[2], T);
-    int64_t *ptr = (int64_t *)(out->block + to[3]), done = 0, first = 0;
+static void put_ptr(const sampler *s, const request *q, const batch *out, int64_t r) {
+    int64_t *ptr = (int64_t *)(out->block + out->relation_offsets[5 * r + 3]), done = 0;
     for (int64_t l = 0; l < layers(q); l++) {
         int64_t nodes = layer_nodes(q, out, q->relations[r].target, l), sum = 0;
         int64_t counted = q->again ? nodes : s->counts[r].size; /* nodes met at the last hop are not expanded */
@@ -128,8 +133,20 @@ static void put_relation(const sampler *s, const request *q, const batch *out, i
             ptr[i] = sum;
             if (i < counted) sum += s->counts[r].at[done + i];
         }
-        put_targets(ptr, nodes, q->wide, out->block + to[1], first, T);
-        ptr += nodes + 1, done += nodes, first += sum;
+        ptr += nodes + 1, done += nodes;
+    }
+}
+
+static void put_relation(const sampler *s, const request *q, const batch *out, int64_t r) {
+    const int64_t *to = out->relation_offsets + 5 * r;
+    put(s->taken[r].near, s->taken[r].size, q->wide, out->block + to[0]);
+    put(s->taken[r].edge, s->taken[r].size, q->wide, out->block + to[2]);
+    const int64_t *ptr = (const int64_t *)(out->block + to[3]);
+    int64_t first = 0;
+    for (int64_t l = 0; l < layers(q); l++) {
+        int64_t nodes = layer_nodes(q, out, q->relations[r].target, l);
+        put_targets(ptr, nodes, q->wide, out->block + to[1], first);
+        first += ptr[nodes], ptr += nodes + 1;
     }
 }
 
@@ -141,13 +158,20 @@ static int put_batch(const sampler *s, const request *q, batch *out, int64_t thr
         if (posix_memalign(&block, 64, (size_t)most(out->size, 64))) return NO_MEMORY;
         out->block = block;
     }
-    for (int64_t t = 0; t < s->types; t++) {
-        const table *nodes = &s->tables[t];
-        int T = team(nodes->nodes.size / 16, threads);
-        put(nodes->nodes.at, nodes->nodes.size, q->wide, out->block + out->type_offsets[2 * t], T);
-        if (q->apart) put(nodes->roots.at, nodes->roots.size, q->wide, out->block + out->type_offsets[2 * t + 1], T);
+    int64_t items = 0;
+    for (int64_t r = 0; r < s->relations; r++) {
+        put_ptr(s, q, out, r);
+        items += s->taken[r].size;
     }
-    for (int64_t r = 0; r < s->relations; r++) put_relation(s, q, out, r, (int)threads);
+#pragma omp parallel num_threads(team(items / 16, threads))
+    {
+        for (int64_t t = 0; t < s->types; t++) {
+            const table *nodes = &s->tables[t];
+            put(nodes->nodes.at, nodes->nodes.size, q->wide, out->block + out->type_offsets[2 * t]);
+            if (q->apart) put(nodes->roots.at, nodes->roots.size, q->wide, out->block + out->type_offsets[2 * t + 1]);
+        }
+        for (int64_t r = 0; r < s->relations; r++) put_relation(s, q, out, r);
+    }
     return OK;
 }
 

@@ -183,5 +183,5 @@ def _labels(given: Tensor | None, links: int, negatives: NegativeSampling | None
             raise ValueError("triplets have no labels: leave out edge_label")
         return None
     if given is None:
-        return torch.ones(links)
+        return torch.ones(links, device="cpu")
     return given + 1 if given.numel() and given.min() == 0 else given

@@ -30,7 +30,7 @@ def input_nodes(data: Any, given: Any) -> tuple[str | None, Int64s, Int64s]:
         if name not in data.node_types:
             raise ValueError(f"input_nodes names {name!r}, but the types are {data.node_types}")
     count = int((data if name is None else data[name]).num_nodes)
-    nodes = torch.arange(count) if given is None else torch.as_tensor(given)
+    nodes = torch.arange(count, device="cpu") if given is None else torch.as_tensor(given)
     if nodes.dim() != 1 or nodes.is_floating_point():
         raise TypeError("input_nodes must be node numbers or a mask, of one dimension")
     if nodes.dtype == torch.bool:
@@ -54,7 +54,7 @@ def _pair(given: Any) -> tuple[str, Any]:
 
 def drawn_seed(generator: torch.Generator | None) -> int:
     """A seed out of torch's random numbers: after `torch.manual_seed` always the same."""
-    return int(torch.empty((), dtype=torch.int64).random_(generator=generator))
+    return int(torch.empty((), dtype=torch.int64, device="cpu").random_(generator=generator))
 
 
 ORDER, STARTS = 0, 1

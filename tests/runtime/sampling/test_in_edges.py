@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from gnnc.runtime import mapped
-from gnnc.runtime.sampling.in_edges import checked, in_edges
+from gnnc.runtime.sampling.in_edges import InEdges, checked, in_edges
 from gnnc.runtime.sampling.sampler import NeighborSampler
 
 from .checks import equal_batches, random_edges
@@ -105,6 +105,23 @@ def test_given_edges_are_not_copied():
 def test_bad_given_edges(change: dict, error: type, message: str):
     with pytest.raises(error, match=message):
         checked(**(dict(indptr=INDPTR, indices=INDICES, sources=3) | change))
+
+
+@pytest.mark.parametrize(
+    "change, error, message",
+    [
+        (dict(indptr=INDPTR.astype(np.int32)), TypeError, "indptr must be int64"),
+        (dict(indptr=np.array([0, 9, 2, 9, 3])[::2]), ValueError, "indptr must .* be contiguous"),
+        (dict(indptr=INDPTR[:2]), ValueError, "indptr has 2 entries for 2 targets"),
+        (dict(indices=INDICES.astype(np.int64)), TypeError, "indices must be int32"),
+        (dict(ids=INDICES[:1]), ValueError, "ids has 1 entries"),
+        (dict(times=INDICES), TypeError, "times must be int64"),
+        (dict(weights=np.ones(3)), ValueError, "weights and their sums, or neither"),
+    ],
+)
+def test_arrays_that_c_could_not_read(change: dict, error: type, message: str):
+    with pytest.raises(error, match=message):
+        InEdges(**(dict(sources=3, targets=2, indptr=INDPTR, indices=INDICES) | change))
 
 
 def test_edges_in_files(tmp_path: Path):
