@@ -43,16 +43,18 @@ static int more_workers(sampler *s, int64_t count) {
 
 /* Exchanges nodes of the graph for their numbers in the batch; new ones come last, in order of first occurrence. */
 static int number_dense(table *t, int32_t *near, int64_t size) {
-    if (!reserve(&t->nodes, least(size, t->count))) return 0;
+    if (!reserve(&t->nodes, least(size, t->count) + 1)) return 0;
     int32_t *number = t->number, *nodes = t->nodes.at;
     int64_t n = t->nodes.size;
     for (int64_t e = 0; e < size; e++) {
         __builtin_prefetch(&number[near[least(e + AHEAD, size - 1)]], 1);
         int32_t v = near[e], found = number[v];
-        if (found < 0) {
-            number[v] = found = (int32_t)n;
-            nodes[n++] = v;
-        }
+        /* Without a branch, for which way it went nobody could foresee. */
+        int32_t is_new = found >> 31; /* all ones, or none */
+        found = ((int32_t)n & is_new) | (found & ~is_new);
+        number[v] = found;
+        nodes[n] = v;
+        n -= is_new;
         near[e] = found;
     }
     t->nodes.size = n;

@@ -41,11 +41,11 @@ typedef struct {
     const int64_t *limits;
 } hop;
 
-enum { ROWS = 64, PIECE = 256, SCANNED = 48, AHEAD = 16 };
+enum { ROWS = 64, PIECE = 256, SCANNED = 48, AHEAD = 16, LAG = 4 };
 
 /* A few nodes at a time: what is known of each. */
 typedef struct {
-    int64_t low[ROWS], degree[ROWS], taken[ROWS], block[ROWS];
+    int64_t low[ROWS], degree[ROWS], taken[ROWS], block[ROWS], start[ROWS];
     uint32_t node[ROWS], root[ROWS];
 } rows;
 
@@ -59,11 +59,14 @@ static int64_t upto(const int64_t *times, int64_t n, int64_t limit) {
     return low;
 }
 
+/* Whether a node of this degree has nothing drawn: the last of its edges are taken, or all. */
+static int is_whole(const hop *h, int64_t degree) {
+    return h->method == LAST || h->fanout <= 0 || degree == 0 || (!h->replace && degree <= h->fanout);
+}
+
 /* The 32-bit draws a row takes. */
 static int64_t draws(const hop *h, int64_t degree) {
-    if (h->method == LAST || degree == 0) return 0;
-    int all = h->fanout < 0 || (!h->replace && degree <= h->fanout);
-    if (all || h->method == LABOR) return 0;
+    if (is_whole(h, degree) || h->method == LABOR) return 0;
     if (h->method == UNIFORM) return h->fanout;
     return 2 * (h->replace ? h->fanout : degree);
 }
@@ -133,16 +136,11 @@ static void by_sums(const double *sums, int64_t n, int64_t k, const uint32_t *wo
     }
 }
 
-/* Writes how far behind its first edge each of a row's picks lies, and returns their number. There is room for as many as the row `takes`. */
-static int64_t pick_row(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, int32_t *picked) {
+/* Writes how far behind its first edge each of a row's picks lies. */
+static void pick_row(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, int32_t *picked) {
     int64_t n = at->degree[i], k = at->taken[i];
     const uint32_t *words = w->words + at->block[i];
-    if (k == 0) return 0;
-    if (h->method == LAST) {
-        for (int64_t t = 0; t < k; t++) picked[t] = (int32_t)(n - k + t);
-    } else if (h->fanout < 0 || (!h->replace && n <= h->fanout)) {
-        for (int64_t t = 0; t < k; t++) picked[t] = (int32_t)t;
-    } else if (h->method == WEIGHTED && h->replace) {
+    if (h->method == WEIGHTED && h->replace) {
         by_sums(h->r.sums + at->low[i], n, k, words, blocks, picked);
     } else if (h->method == WEIGHTED) {
         lightest(h->r.weights + at->low[i], n, k, words, blocks, w->keys, picked);
@@ -152,7 +150,6 @@ static int64_t pick_row(const hop *h, worker *w, const rows *at, int64_t i, int6
     } else {
         floyd(h, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, (uint32_t)slots, picked);
     }
-    return k;
 }
 
 /* LABOR-0 (M. Balin, U. Catalyurek, "Layer-neighbor sampling: defusing neighborhood explosion in GNNs", NeurIPS 2023): a source has one number
@@ -179,7 +176,11 @@ static void read_rows(const hop *h, int64_t first, int64_t count, rows *at) {
         at->taken[i] = h->fanout < 0 || n == 0 ? n : h->replace ? h->fanout : least(n, h->fanout);
         at->node[i] = (uint32_t)v;
         at->root[i] = graphs ? 1 + (uint32_t)h->names[graph] : 0;
+        int64_t last = low + least(n, at->taken[i]); /* where all are taken they lie in two lines mostly */
         __builtin_prefetch(&h->r.indices[low]);
+        __builtin_prefetch(&h->r.indices[last]);
+        if (h->r.ids) __builtin_prefetch(&h->r.ids[low]);
+        if (h->r.ids) __builtin_prefetch(&h->r.ids[last]);
     }
 }
 
@@ -228,36 +229,64 @@ static int64_t prepare_worker(const hop *h, worker *w) {
     return slots;
 }
 
-/* Appends the picks of nodes[first], .., nodes[first + count - 1] to `out`, the first ROWS at most, and writes how many each has. */
+/* Takes the last edges of a row, as many as are to be taken, to `to` and on. */
+static void copy_row(const hop *h, const rows *at, int64_t i, edges *out, int64_t to) {
+    int64_t k = at->taken[i], from = at->low[i] + at->degree[i] - k;
+    const int32_t *indices = h->r.indices + from, *ids = h->r.ids ? h->r.ids + from : NULL;
+    for (int64_t t = 0; t < k; t++) out->near[to + t] = indices[t];
+    for (int64_t t = 0; t < k; t++) out->edge[to + t] = ids ? ids[t] : (int32_t)(from + t);
+}
+
+/* Exchanges the positions of picked edges for what lies there, which has been asked for. */
+static void read_picks(const hop *h, edges *out, int64_t from, int64_t count) {
+    const int32_t *indices = h->r.indices, *ids = h->r.ids;
+    for (int64_t e = from; e < from + count; e++) {
+        int32_t p = out->edge[e];
+        out->near[e] = indices[p];
+        if (ids) out->edge[e] = ids[p];
+    }
+}
+
+/* Picks from a row where something is drawn; their positions go to `picked`. Returns their number, or -1. */
+static int64_t draw_picks(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, int32_t *picked) {
+    int64_t low = at->low[i], taken = at->taken[i];
+    if (h->method == LABOR) {
+        if (!labor_words(h, w, low, at->degree[i], at->root[i])) return -1;
+        taken = pick_labor(h->fanout, at->degree[i], w->words, picked);
+    } else {
+        pick_row(h, w, at, i, blocks, slots, picked);
+    }
+    for (int64_t t = 0; t < taken; t++) {
+        picked[t] += (int32_t)low;
+        __builtin_prefetch(&h->r.indices[picked[t]]);
+        if (h->r.ids) __builtin_prefetch(&h->r.ids[picked[t]]);
+    }
+    return taken;
+}
+
+/* Appends the picks of nodes[first], .., nodes[first + count - 1] to `out`, ROWS nodes at most, and writes how many each has. What a row has
+ * picked is read some rows later. */
 static int pick_few(const hop *h, worker *w, int64_t slots, int64_t first, int64_t count, edges *out, int32_t *counts) {
     rows at;
-    int64_t total = 0, start = out->size;
+    int64_t total = 0;
     read_rows(h, first, count, &at);
     for (int64_t i = 0; i < count; i++) total += h->method == LABOR ? at.degree[i] : at.taken[i];
     if (!reserve_edges(out, total)) return 0;
     int64_t blocks = draw_rows(h, w, &at, count);
     if (blocks < 0) return 0;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t *picked = out->edge + out->size;
-        int64_t n = at.degree[i], taken;
-        if (h->method == LABOR && h->fanout >= 0 && n > h->fanout) {
-            if (!labor_words(h, w, at.low[i], n, at.root[i])) return 0;
-            taken = pick_labor(h->fanout, n, w->words, picked);
+    for (int64_t i = 0; i < count + LAG; i++) {
+        if (i >= LAG && !is_whole(h, at.degree[i - LAG])) read_picks(h, out, at.start[i - LAG], counts[i - LAG]);
+        if (i >= count) continue;
+        at.start[i] = out->size;
+        counts[i] = (int32_t)at.taken[i];
+        if (is_whole(h, at.degree[i])) {
+            copy_row(h, &at, i, out, out->size);
         } else {
-            taken = pick_row(h, w, &at, i, blocks, slots, picked);
+            int64_t taken = draw_picks(h, w, &at, i, blocks, slots, out->edge + out->size);
+            if (taken < 0) return 0;
+            counts[i] = (int32_t)taken;
         }
-        for (int64_t t = 0; t < taken; t++) picked[t] += (int32_t)at.low[i];
-        counts[i] = (int32_t)taken;
-        out->size += taken;
-    }
-    const int32_t *indices = h->r.indices, *ids = h->r.ids;
-    for (int64_t e = start, end = out->size; e < end; e++) {
-        int64_t later = out->edge[least(e + AHEAD, end - 1)];
-        __builtin_prefetch(&indices[later]);
-        if (ids) __builtin_prefetch(&ids[later]);
-        int32_t p = out->edge[e];
-        out->near[e] = indices[p];
-        if (ids) out->edge[e] = ids[p];
+        out->size += counts[i];
     }
     return 1;
 }
