@@ -41,7 +41,12 @@ typedef struct {
     const int64_t *limits;
 } hop;
 
-enum { ROWS = 64, PIECE = 256, SCANNED = 48, AHEAD = 16, LAG = 4 };
+enum { ROWS = 64, PIECE = 256, FEW = 48, AHEAD = 16, LAG = 4 };
+
+/* Whether each row picks by itself; tests set it to 1. */
+#ifndef BY_ROW
+#define BY_ROW 0
+#endif
 
 /* A few nodes at a time: what is known of each. */
 typedef struct {
@@ -71,19 +76,55 @@ static int64_t draws(const hop *h, int64_t degree) {
     return 2 * (h->replace ? h->fanout : degree);
 }
 
-/* Floyd's algorithm (J. Bentley, R. Floyd, "A sample of brilliance", 1987): k of n, each set of k equally likely. `set` has `slots` entries of
- * 0, a power of two and at least 2 k, and has 0 again after; for few it is not needed. */
-static void floyd(const hop *h, const uint32_t *words, int64_t stride, uint32_t k, uint32_t n, uint32_t node, uint32_t root, uint32_t *set,
-                  uint32_t slots, int32_t *picked) {
+/* Floyd's algorithm (J. Bentley, R. Floyd, "A sample of brilliance", 1987): k of n, each set of k equally likely. For each of the numbers last =
+ * n - k .. n - 1 one of 0 .. last is drawn, and `last` taken where that has come before. */
+
+/* For few. Word t lies at words[t % 4 * stride + t / 4 * step]. */
+static void floyd_few(stream s, const uint32_t *words, int64_t stride, int64_t step, uint32_t k, uint32_t n, uint32_t node, uint32_t root,
+                      int32_t *picked, int64_t apart) {
     for (uint32_t t = 0; t < k; t++) {
-        uint32_t last = n - k + t;
-        uint32_t x = below(last + 1, words[(t & 3) * stride + (t >> 2)], h->s, t, node, root);
-        int seen = 0;
-        if (k <= SCANNED) {
-            for (uint32_t i = 0; i < t; i++) seen |= picked[i] == (int32_t)x;
-            picked[t] = (int32_t)(seen ? last : x);
-            continue;
+        uint32_t last = n - k + t, x = below(last + 1, words[(t & 3) * stride + (t >> 2) * step], s, t, node, root);
+        for (uint32_t i = 0; i < t; i++)
+            if (picked[i * apart] == (int32_t)x) {
+                x = last;
+                break;
+            }
+        picked[t * apart] = (int32_t)x;
+    }
+}
+
+/* For few, of several rows at once, `lanes` of them: all compare with all that came before, which takes less than to foresee where it is worth
+ * the while. Word t of row r lies at words[t % 4 * stride + t / 4 * lanes + r], its pick t goes to picks[t * ROWS + r]. Returns whether no word
+ * had to be drawn again; else the picks are of no use. */
+static int floyd_together(const uint32_t *words, int64_t stride, int64_t lanes, uint32_t k, const uint32_t *n, int32_t *picks) {
+    uint32_t refused = 0;
+    for (uint32_t t = 0; t < k; t++) {
+        const uint32_t *word = words + (t & 3) * stride + (t >> 2) * lanes;
+        int32_t *mine = picks + t * ROWS;
+        int32_t seen[ROWS] = {0};
+#pragma omp simd reduction(| : refused)
+        for (int64_t r = 0; r < lanes; r++) {
+            uint32_t bound = n[r] - k + t + 1;
+            uint64_t product = (uint64_t)word[r] * bound;
+            refused |= (uint32_t)product < bound;
+            mine[r] = (int32_t)(product >> 32);
         }
+        for (uint32_t i = 0; i < t; i++) {
+            const int32_t *other = picks + i * ROWS;
+#pragma omp simd
+            for (int64_t r = 0; r < lanes; r++) seen[r] |= -(int32_t)(other[r] == mine[r]); /* all ones, or none */
+        }
+#pragma omp simd
+        for (int64_t r = 0; r < lanes; r++) mine[r] ^= (mine[r] ^ (int32_t)(n[r] - k + t)) & seen[r];
+    }
+    return !refused;
+}
+
+/* For many. `set` has `slots` entries of 0, a power of two and at least 2 k, and has 0 again after. */
+static void floyd_many(stream s, const uint32_t *words, int64_t stride, uint32_t k, uint32_t n, uint32_t node, uint32_t root, uint32_t *set,
+                       uint32_t slots, int32_t *picked) {
+    for (uint32_t t = 0; t < k; t++) {
+        uint32_t last = n - k + t, x = below(last + 1, words[(t & 3) * stride + (t >> 2)], s, t, node, root);
         uint32_t slot = x * 0x9E3779B9u & (slots - 1);
         while (set[slot] && set[slot] != x + 1) slot = (slot + 1) & (slots - 1);
         if (set[slot]) {
@@ -94,7 +135,7 @@ static void floyd(const hop *h, const uint32_t *words, int64_t stride, uint32_t 
         set[slot] = x + 1;
         picked[t] = (int32_t)x;
     }
-    if (k > SCANNED) memset(set, 0, (size_t)slots * sizeof *set);
+    memset(set, 0, (size_t)slots * sizeof *set);
 }
 
 /* The k items with the least -log(u) / weight, u uniform (P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", 2006): as
@@ -148,7 +189,7 @@ static void pick_row(const hop *h, worker *w, const rows *at, int64_t i, int64_t
         for (uint32_t t = 0; t < (uint32_t)k; t++)
             picked[t] = (int32_t)below((uint32_t)n, words[(t & 3) * blocks + (t >> 2)], h->s, t, at->node[i], at->root[i]);
     } else {
-        floyd(h, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, (uint32_t)slots, picked);
+        floyd_many(h->s, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, (uint32_t)slots, picked);
     }
 }
 
@@ -206,6 +247,31 @@ static int64_t draw_rows(const hop *h, worker *w, rows *at, int64_t count) {
     return blocks;
 }
 
+/* Picks a few edges of each row where something is drawn, of all such rows at once: pick t of row i is picks[t * ROWS + at->block[i]]. */
+static int pick_together(const hop *h, worker *w, rows *at, int64_t count, int32_t *picks) {
+    uint32_t n[ROWS], node[ROWS] = {0}, root[ROWS] = {0}, k = (uint32_t)h->fanout;
+    int64_t drawn = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (is_whole(h, at->degree[i])) continue;
+        n[drawn] = (uint32_t)at->degree[i], node[drawn] = at->node[i], root[drawn] = at->root[i];
+        at->block[i] = drawn++;
+    }
+    int64_t lanes = (drawn + 15) / 16 * 16, blocks = lanes * ((k + 3) / 4);
+    for (int64_t r = drawn; r < lanes; r++) n[r] = k;
+    if (!grow((void **)&w->counters, &w->counter_room, 3 * blocks, sizeof *w->counters)) return 0;
+    if (!grow((void **)&w->words, &w->word_room, 4 * blocks, sizeof *w->words)) return 0;
+    for (int64_t b = 0; b < blocks; b += lanes)
+        for (int64_t r = 0; r < lanes; r++) {
+            w->counters[b + r] = (uint32_t)(b / lanes);
+            w->counters[blocks + b + r] = node[r];
+            w->counters[2 * blocks + b + r] = root[r];
+        }
+    philox_many(h->s, w->counters, w->counters + blocks, w->counters + 2 * blocks, blocks, w->words);
+    if (!BY_ROW && floyd_together(w->words, blocks, lanes, k, n, picks)) return 1;
+    for (int64_t r = 0; r < drawn; r++) floyd_few(h->s, w->words + r, blocks, lanes, k, n[r], node[r], root[r], picks + r, ROWS);
+    return 1;
+}
+
 /* The same for LABOR, where a word belongs to the source of an edge. */
 static int64_t labor_words(const hop *h, worker *w, int64_t low, int64_t n, uint32_t root) {
     if (!grow((void **)&w->counters, &w->counter_room, 3 * n, sizeof *w->counters)) return 0;
@@ -219,7 +285,7 @@ static int64_t labor_words(const hop *h, worker *w, int64_t low, int64_t n, uint
 /* Room for a set of the fan-out, and for its keys. Returns the slots of the set, or -1. */
 static int64_t prepare_worker(const hop *h, worker *w) {
     int64_t slots = 0;
-    if (h->fanout > SCANNED && !h->replace && h->method == UNIFORM) {
+    if (h->fanout > FEW && !h->replace && h->method == UNIFORM) {
         int64_t had = w->set_room;
         for (slots = 64; slots < 2 * h->fanout;) slots *= 2;
         if (!grow((void **)&w->set, &w->set_room, slots, sizeof *w->set)) return -1;
@@ -247,10 +313,13 @@ static void read_picks(const hop *h, edges *out, int64_t from, int64_t count) {
     }
 }
 
-/* Picks from a row where something is drawn; their positions go to `picked`. Returns their number, or -1. */
-static int64_t draw_picks(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, int32_t *picked) {
+/* Picks from a row where something is drawn, where it was not done `together`; their positions go to `picked`. Returns their number, or -1. */
+static int64_t draw_picks(const hop *h, worker *w, const rows *at, int64_t i, int64_t blocks, int64_t slots, const int32_t *together,
+                          int32_t *picked) {
     int64_t low = at->low[i], taken = at->taken[i];
-    if (h->method == LABOR) {
+    if (together) {
+        for (int64_t t = 0; t < taken; t++) picked[t] = together[t * ROWS + at->block[i]];
+    } else if (h->method == LABOR) {
         if (!labor_words(h, w, low, at->degree[i], at->root[i])) return -1;
         taken = pick_labor(h->fanout, at->degree[i], w->words, picked);
     } else {
@@ -268,12 +337,12 @@ static int64_t draw_picks(const hop *h, worker *w, const rows *at, int64_t i, in
  * picked is read some rows later. */
 static int pick_few(const hop *h, worker *w, int64_t slots, int64_t first, int64_t count, edges *out, int32_t *counts) {
     rows at;
-    int64_t total = 0;
+    int32_t picks[FEW * ROWS], *together = h->method == UNIFORM && !h->replace && h->fanout > 0 && h->fanout <= FEW ? picks : NULL;
+    int64_t total = 0, blocks = 0;
     read_rows(h, first, count, &at);
     for (int64_t i = 0; i < count; i++) total += h->method == LABOR ? at.degree[i] : at.taken[i];
     if (!reserve_edges(out, total)) return 0;
-    int64_t blocks = draw_rows(h, w, &at, count);
-    if (blocks < 0) return 0;
+    if (together ? !pick_together(h, w, &at, count, picks) : (blocks = draw_rows(h, w, &at, count)) < 0) return 0;
     for (int64_t i = 0; i < count + LAG; i++) {
         if (i >= LAG && !is_whole(h, at.degree[i - LAG])) read_picks(h, out, at.start[i - LAG], counts[i - LAG]);
         if (i >= count) continue;
@@ -282,7 +351,7 @@ static int pick_few(const hop *h, worker *w, int64_t slots, int64_t first, int64
         if (is_whole(h, at.degree[i])) {
             copy_row(h, &at, i, out, out->size);
         } else {
-            int64_t taken = draw_picks(h, w, &at, i, blocks, slots, out->edge + out->size);
+            int64_t taken = draw_picks(h, w, &at, i, blocks, slots, together, out->edge + out->size);
             if (taken < 0) return 0;
             counts[i] = (int32_t)taken;
         }

@@ -30,8 +30,10 @@ def mean_of(h: Values, src: NDArray, dst: NDArray, count: int) -> Values:
 
 
 def check_equal_spread(a: Values, b: Values) -> None:
-    assert stats.ttest_ind(a, b, equal_var=False).pvalue > 0.001
-    assert stats.levene(a, b).pvalue > 0.001
+    """What DGL draws depends on how its threads are scheduled, so right numbers may fail: once in
+    50,000 runs."""
+    assert stats.ttest_ind(a, b, equal_var=False).pvalue > 1e-5
+    assert stats.levene(a, b).pvalue > 1e-5
     assert a.std() > 0.01
 
 

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from gnnc.runtime.cpu import toolchain
+from gnnc.runtime.sampling import kernels
 from gnnc.runtime.sampling.in_edges import in_edges
 from gnnc.runtime.sampling.sampler import Graph, Key, NeighborSampler, Seeds, graph_of
 
@@ -130,6 +132,21 @@ def test_graphs_that_are_kept_apart_draw_independently():
     together = of_hub(leaves[:20])
     assert len({tuple(one) for one in together}) == 20
     assert [of_hub(leaves[i : i + 1])[0] for i in range(20)] == together
+
+
+@pytest.mark.parametrize("k", [1, 4, 5, 17, 48, 49])
+def test_rows_that_are_drawn_together_are_as_each_by_itself(
+    monkeypatch: pytest.MonkeyPatch, k: int
+):
+    """Also with more rows than are taken together, and with some that nothing is drawn for."""
+    src, dst = random_edges(8, 300, 12_000)
+    graph = in_edges(src, dst, 300, 300)
+    together = NeighborSampler(graph, [k], disjoint=True).sample(np.arange(300), Key(2, 3, 4))
+    path = toolchain.compile_source("#define BY_ROW 1\n" + kernels.source())
+    library = kernels.bind(path)
+    monkeypatch.setattr(kernels, "library", lambda: library)
+    by_row = NeighborSampler(graph, [k], disjoint=True).sample(np.arange(300), Key(2, 3, 4))
+    assert equal_batches(together, by_row)
 
 
 def test_draws_depend_on_key_and_node_alone():
