@@ -75,6 +75,7 @@ WALK = (
                 "frontend.plan",
                 "runtime.emulator",
                 "runtime.partition",
+                "runtime.sampling",
                 "runtime.sets",
             )
         ),

@@ -1,0 +1,126 @@
+"""What loaders share: epochs, batches made ahead, random numbers that are fixed by a seed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ....runtime.prefetch import Prefetched
+from ....runtime.sampling.sampler import Key
+from .seeds import Int64s, Order, drawn_seed
+
+CALLED = 2**32 - 1
+"""The epoch of batches that are asked for one by one."""
+
+
+def cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Loader:
+    """Batches of seeds, epoch by epoch; a subclass says what a batch is.
+
+    Args:
+        count: how many seeds there are.
+        batch_size: seeds a batch.
+        shuffle: whether each epoch has an order of its own.
+        drop_last: whether a last batch that is too short is left out.
+        sampler: places of seeds, in the order in which they are taken each epoch.
+        num_workers: threads that make batches ahead, no more than there are cores; 0: each batch is
+            made when it is asked for.
+        prefetch_factor: how many batches a thread has finished, or under way, at most.
+        seed: what all random numbers go by, with epoch and step; by default drawn from torch's.
+        generator: what it is drawn from.
+        persistent_workers: has no effect: threads cost nothing to start.
+        transform: is given each batch, by the thread that makes it, and gives one.
+
+    Raises:
+        ValueError: a number that is too small.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        sampler: Iterable[int] | None = None,
+        num_workers: int = 1,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        seed: int | None = None,
+        generator: torch.Generator | None = None,
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        ahead = 2 if prefetch_factor is None else prefetch_factor
+        if num_workers < 0 or ahead < 1:
+            raise ValueError(
+                f"num_workers must be at least 0 and prefetch_factor at least 1, got {num_workers} "
+                f"and {ahead}"
+            )
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.num_workers, self.prefetch_factor = min(num_workers, cores()), ahead
+        self.seed = drawn_seed(generator) if seed is None else seed
+        Key(self.seed)
+        self.transform = transform
+        self._order = Order(count, batch_size, shuffle, drop_last, sampler)
+        self._count = count
+        self._lock = threading.Lock()
+        self._epoch = self._called = 0
+
+    @property
+    def epoch(self) -> int:
+        """The number of the next epoch: how often the loader has been iterated over."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes on with this epoch, as after a checkpoint."""
+        Key(self.seed, epoch)
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lock:
+            epoch, self._epoch = self._epoch, self._epoch + 1
+        batches = self._order.batches(self.seed, epoch)
+
+        def make(step: int) -> Any:
+            return self._batch(batches[step], Key(self.seed, epoch, step), self._threads())
+
+        if self.num_workers == 0:
+            return map(make, range(len(batches)))
+        ahead = self.num_workers * self.prefetch_factor
+        return Prefetched(make, len(batches), self.num_workers, ahead)
+
+    def __call__(self, index: Tensor | Sequence[int]) -> Any:
+        """The batch of the seeds at these places."""
+        places = np.asarray(torch.as_tensor(index, dtype=torch.int64).cpu()).reshape(-1)
+        if ((places < 0) | (places >= self._count)).any():
+            raise IndexError(f"index has a place that is none of {self._count} seeds")
+        with self._lock:
+            called, self._called = self._called, self._called + 1
+        return self._batch(places, Key(self.seed, CALLED, called), None)
+
+    def _threads(self) -> int | None:
+        """Threads of the sampler: those that make batches ahead are one each, beside training."""
+        return None if self.num_workers == 0 else 1
+
+    def _batch(self, places: Int64s, key: Key, threads: int | None) -> Any:
+        made = self.make(places, key, threads)
+        return made if self.transform is None else self.transform(made)
+
+    def make(self, places: Int64s, key: Key, threads: int | None) -> Any:
+        """The batch of the seeds at these places, by random numbers of this key."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Mini-batches drawn from a graph in C: neighbours, subgraphs, walks, pairs without an edge."""
