@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GCNConv, HeteroConv, SAGEConv
 
 import gnnc
 from gnnc.frontend.torch.importer import Unsupported
@@ -28,10 +28,12 @@ from gnnc.runtime.ranks.virtual import Virtual
 from gnnc.runtime.ranks.waiting import Pending
 
 from .cut_models import CLASSES, WIDTH, graph
+from .test_sharded import BUYS, SOLD, shop
 
 LONG = pytest.mark.long
 NODES, EDGES, WORDS, HIDDEN = 30, 110, 13, 8
 TABLES = ["embedding.weight", "words.weight"]
+COUNTS = {"user": 12, "item": 17}
 
 
 class Worded(nn.Module):
@@ -235,6 +237,51 @@ def test_a_part_from_files(tmp_path: Path) -> None:
     wanted = model(*given(data))[0]
     for nodes, found in virtual.run(3, work):
         torch.testing.assert_close(found, wanted[nodes], rtol=1e-11, atol=1e-11)
+
+
+class Shop(nn.Module):
+    """Nodes of two types that read tables of their own, and one of words together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.tables = nn.ModuleDict({t: nn.Embedding(n, WIDTH) for t, n in COUNTS.items()})
+        self.words = nn.Embedding(40, WIDTH)
+        self.layer = HeteroConv({t: SAGEConv((WIDTH, WIDTH), CLASSES) for t in (BUYS, SOLD)})
+        self.double()
+
+    def forward(self, n_id: dict[str, Tensor], word: dict[str, Tensor], edges: Any) -> Tensor:
+        x = {t: self.tables[t](n_id[t]) * self.words(word[t]) for t in COUNTS}
+        return self.layer(x, edges)["item"]
+
+
+def test_types_of_nodes() -> None:
+    """Two calls make a step."""
+    model, data = Shop(), shop()
+    for t, n in COUNTS.items():
+        data[t].n_id, data[t].word = torch.arange(n), torch.randint(0, 40, (n,))
+    names = ["tables.user.weight", "tables.item.weight", "words.weight"]
+
+    def work(_: Any) -> tuple[list[float], Any, dict[str, Tensor]]:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=names)
+        step = gnnc.train_step(
+            lambda: F.cross_entropy(
+                mine(part.n_id_dict, part.word_dict, part.edge_index_dict), part["item"].y
+            ),
+            adam(mine.parameters()),
+            accumulate=2,
+        )
+        return [step().item() for _ in range(6)], part, dict(mine.state_dict())
+
+    ((losses, _, wanted),) = virtual.run(1, work)
+    every = virtual.run(3, work)
+    words = torch.cat([state["words.weight"] for _, _, state in every])
+    torch.testing.assert_close(words, wanted["words.weight"], rtol=1e-9, atol=1e-9)
+    for found, part, state in every:
+        torch.testing.assert_close(found, losses, rtol=0, atol=1e-9)
+        for t in COUNTS:
+            x, y = (s[f"tables.{t}.weight"] for s in (state, wanted))
+            torch.testing.assert_close(x, y[part[t].n_id], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

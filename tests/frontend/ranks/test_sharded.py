@@ -96,7 +96,7 @@ def assert_trains_alike(found: Trained, wanted: Trained, tolerance: float, cut: 
     ("name", "ranks"),
     [
         ("sgd", 3),
-        ("adam", 2),
+        pytest.param("adam", 2, marks=LONG),
         *(pytest.param(n, k, marks=LONG) for n in OPTIMIZERS for k in (1, 4)),
     ],
 )
