@@ -30,6 +30,7 @@ from .ranks import cut_tensors
 from .ranks.among_ranks import among_ranks, compiling
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
+from .ranks.whole_graph import note_ends
 from .report import Report, remember
 from .sparse.features import Features
 
@@ -212,6 +213,7 @@ def imported_graph(
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
+    note_ends(imported, examples)
     imported = replace(
         imported,
         device=device,

@@ -49,12 +49,14 @@ class Ranked:
         cut: what each set of before is.
         edges: for each set of edges the placeholder that holds their ends.
         totals: the placeholders and dimensions that count rows of such a set, by its name.
+        row_sets: the set of before of each argument of rows, by its name of before.
     """
 
     imported: Imported
     cut: Cut
     edges: Mapping[str, int]
     totals: Mapping[tuple[int, int], str]
+    row_sets: Mapping[str, str]
 
 
 def partitioned(imported: Imported) -> Ranked:
@@ -89,6 +91,7 @@ def partitioned(imported: Imported) -> Ranked:
         cut,
         edges,
         _totals(imported, sets, edges, cut),
+        sets,
     )
 
 
