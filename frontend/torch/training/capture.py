@@ -174,7 +174,8 @@ def _arguments(
         return Arguments(call, bound.imported, seen.names, seen.begun)
     if not isinstance(bound, RankedProgram):
         raise NoProgram(
-            "the step reads no edges of a graph (a tensor of 2 x edges) that ranks could divide"
+            "the step reads no edges (a tensor of 2 x edges) of a graph that ranks could divide; "
+            "those between rows of a parameter are none, for all ranks have all of its rows"
         )
     read = {b.name for phase in bound.program.phases.values() for b in phase.inputs}
     read |= set(bound.program.structure_inputs)

@@ -19,7 +19,6 @@ from ....runtime.ranks.communicator import Communicator
 from ....runtime.sets.sets import MapData, SetData
 from ..calls.bound_program import columns_of, rows_of
 from ..importer.binding import FromTensor, MapBinding, RowsBinding, SetBinding
-from ..importer.emit.arguments import argument_name
 from ..ranks import cut_tensors
 from ..ranks.cut_tensors import CutTensor, EdgePart
 from ..ranks.partition_folder import index_of
@@ -32,7 +31,8 @@ Int64 = NDArray[np.int64]
 
 
 class CutGraph:
-    """The parts of a graph for `ranks` ranks, of the arguments `given` to a program.
+    """The parts of a graph for `ranks` ranks, of the arguments `given` to a program, which messages
+    call by `names`.
 
     Attributes:
         sets: for each rank the sets of the partitioned program by name.
@@ -43,10 +43,11 @@ class CutGraph:
             cut.
     """
 
-    def __init__(self, ranked: Ranked, given: Sequence[Any], ranks: int) -> None:
-        self.ranked, self.given, self.ranks = ranked, given, ranks
+    def __init__(
+        self, ranked: Ranked, given: Sequence[Any], names: Sequence[str], ranks: int
+    ) -> None:
+        self.ranked, self.given, self.names, self.ranks = ranked, given, names, ranks
         self.bound = {s.name: s for s in ranked.imported.sets}
-        self.names = [argument_name(p) for p in ranked.imported.placeholders]
         self.nodes = list(ranked.cut.nodes)
         self.totals = [self._total(s) for s in self.nodes]
         self.edges = list(ranked.edges)

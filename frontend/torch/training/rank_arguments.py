@@ -53,7 +53,8 @@ class RankArguments(Arguments):
         ranks: int,
         read: frozenset[str],
     ) -> None:
-        self.cut = CutGraph(ranked, call.given, ranks)
+        pairs = zip(call.given, ranked.imported.placeholders, strict=True)
+        self.cut = CutGraph(ranked, call.given, [names.shown(x, p) for x, p in pairs], ranks)
         imported = _read(ranked.imported, read)
         self.set_of_rows = {r.name: self.cut.set_of(r) for r in imported.rows}
         self.whole = {

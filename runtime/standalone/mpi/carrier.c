@@ -9,7 +9,10 @@
 
 #include "ranks.h"
 
-enum { ITEMS = 1024, TAG = 0, PIECE = 1 << 28, WORD = 8 };
+#ifndef PIECE
+#define PIECE (1 << 28) /* bytes: longer messages go in pieces, whose lengths MPI counts in ints */
+#endif
+enum { ITEMS = 1024, TAG = 0, WORD = 8 };
 
 typedef struct {
     int64_t *sends, *receives; /* bytes for and from each rank */
