@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.inter.partition import ENDS
 from ..importer.binding import Imported, MapBinding, SetBinding
 from . import cut_tensors
 from .cut_tensors import CutTensor, EdgePart, NodePart
-
-ENDS = ("src", "dst")
 
 
 class _Here(threading.local):

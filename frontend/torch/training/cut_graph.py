@@ -23,7 +23,7 @@ from ..ranks import cut_tensors
 from ..ranks.cut_tensors import CutTensor, EdgePart
 from ..ranks.partition_folder import index_of
 from ..ranks.partitioned import OfEdges, Ranked, WholeNumbers
-from ..ranks.ranked_program import Parts, RankSets
+from ..ranks.ranked_program import PATIENCE, Parts, RankSets
 from ..ranks.typed_parts import EdgesOfType, TypedParts, together
 from ..ranks.whole_graph import ends_of
 
@@ -39,8 +39,7 @@ class CutGraph:
         number: a number that tells this graph, cut in this way, from others.
 
     Raises:
-        NoProgram: a tensor holds rows of the graph in two ways, or the graph in a way that is not
-            cut.
+        NoProgram: a tensor holds maps of two sets that are cut.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class CutGraph:
             for r, part in enumerate(make_parts(ranks, owner, graph))
         ]
         self.sets: list[dict[str, SetData]] = virtual.run(
-            ranks, lambda c: self.parts[c.rank].sets(c)
+            ranks, lambda c: self.parts[c.rank].sets(c), patience=PATIENCE
         )
 
     def _total(self, s: str) -> int:
@@ -117,7 +116,14 @@ class CutGraph:
 
 
 class RankOfGraph:
-    """What one rank has of a graph."""
+    """What one rank has of a graph.
+
+    Attributes:
+        nodes: for each set of nodes the rank's, and edges: for each set of edges these and their
+            ends, as places among nodes and ghosts.
+        chosen: of each other set whose rows lie with nodes, the numbers of the rank's rows.
+        args: the arguments of the program, of which those with maps are the rank's.
+    """
 
     def __init__(self, graph: CutGraph, rank: int, parts: TypedParts) -> None:
         self.graph, self.rank = graph, rank
@@ -166,6 +172,7 @@ class RankOfGraph:
         return self.of_graph().numbers(s)
 
     def of_graph(self) -> Parts:
+        """How the graph is cut, as a rank that runs in Python knows it."""
         return Parts(self.graph.ranked, self.args, self.graph.names)
 
     def sets(self, communicator: Communicator) -> dict[str, SetData]:
