@@ -46,6 +46,15 @@ static void share_cores(void)
     omp_set_num_threads(share > 1 ? share : 1);
 }
 
+/* A line is one write, and stays whole among those of others. MPICH leaves stdout with a buffer of one
+ * byte, which stays where none is given. */
+static void buffer_lines(void)
+{
+    static char out[BUFSIZ], err[BUFSIZ];
+    setvbuf(stdout, out, _IOLBF, sizeof out);
+    setvbuf(stderr, err, _IOLBF, sizeof err);
+}
+
 void begin_ranks(int *count, char ***words, int ranks)
 {
     int level;
@@ -54,8 +63,7 @@ void begin_ranks(int *count, char ***words, int ranks)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     before_message = name_rank;
     before_end = end_all;
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* a message is one write, and stays whole among others */
+    buffer_lines();
     if (size != ranks)
         fail("the program is made for %d ranks, and MPI has started %d: mpiexec -n %d %s", ranks, size, ranks,
              (*words)[0]);
