@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..codegen.common.artifact import build_artifact
-from ..passes.driver.pipelines import passes_of, pipeline
+from ..passes.driver.pipelines import Between, passes_of, pipeline
 from ..passes.driver.runner import VERIFY_VARIABLE, Dump, PassCrash, PassRunner, module_text
 from ..passes.targets import Target, target_named
 from ..runtime import cache
@@ -107,9 +107,10 @@ def source_hash(folders: tuple[str, ...] = (*_COMPILER_FOLDERS, "runtime")) -> s
 
 
 def compile_module(
-    module: ModuleOp, training: bool, options: Options, ranks: bool = False
+    module: ModuleOp, training: bool, options: Options, ranks: Between | None = None
 ) -> Program:
-    """Compile an imported module (it is consumed), with `ranks` one that is partitioned.
+    """Compile an imported module (it is consumed), with `ranks` one that is partitioned, whose rows
+    cross so.
 
     Raises:
         DiagnosticException: a pass refused the program, with the reason.
@@ -118,8 +119,7 @@ def compile_module(
     """
     found = toolchain.compiler(options.march)
     target = target_named(options.target).on(found.vector_bytes)
-    between = None if not ranks else "reads" if options.remote_reads else "messages"
-    specification = options.passes or pipeline(training, target, between)
+    specification = options.passes or pipeline(training, target, ranks)
     parts = (module_text(module), specification, target.name, found.target, own_hash())
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     dumps = Dump.from_environment("training" if training else "inference")

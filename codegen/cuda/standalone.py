@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from ..standalone.description import Standalone
 from ..standalone.makefile import makefile
 from ..standalone.names import literal
+from ..standalone.placement import OneProcess
 from ..standalone.program import print_program
 
 LAUNCHES, IMAGE, MAIN = "launches.c", "image.c", "main.c"
@@ -17,7 +18,7 @@ KERNELS = "kernels.cu"
 _COLUMNS = 24
 
 
-class OnDevice:
+class OnDevice(OneProcess):
     """The kernels run in the memory of a device, with copies of the host's blocks
     (runtime/standalone/cuda/device.h)."""
 

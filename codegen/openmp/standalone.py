@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from ..standalone.description import Standalone
 from ..standalone.makefile import makefile
+from ..standalone.placement import OneProcess
 from ..standalone.program import print_program
 
 KERNELS = "kernels.c"
 
 
-class OnHost:
+class OnHost(OneProcess):
     """The kernels run in the memory of the host: every block is where it is."""
 
     headers: Sequence[str] = ()

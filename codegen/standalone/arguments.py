@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .description import (
+    PART,
     Array,
     Fixed,
     Key,
@@ -71,7 +72,10 @@ class ArgumentCode:
             self.read.append(f"{variable} = {made};")
         else:
             fixed = numbers([n if isinstance(n, int) else -1 for n in a.dims])
-            given = f"command->{a.folder}, {literal(a.name)}, {TYPES[a.elem]}, {len(a.dims)}"
+            folder = f"command->{a.folder}"
+            if a.folder == PART:
+                folder = self.placement.part("command->data")
+            given = f"{folder}, {literal(a.name)}, {TYPES[a.elem]}, {len(a.dims)}"
             self.read.append(f"{variable} = read_array({given}, {fixed});")
         for d, size in enumerate(a.dims):
             if isinstance(size, str):

@@ -22,6 +22,12 @@ class NonZeros:
     part: str
 
 
+PART = "part"
+"""The folder of arrays that each rank has of its own: `part-0` and so on beside those of `data`."""
+LISTED = "part"
+"""The array there that says whose it is: the rank, of how many, and the number of the cut."""
+
+
 @dataclass(frozen=True)
 class Array:
     """An array in a file `folder`/`name`.npy, or one that is `made` from another. `dims` has a

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .description import NoProgram
 from .names import BYTES, C_TYPES, CNames, literal, number
 from .placement import Placement
 from .tables import TableCode
@@ -23,7 +22,7 @@ class PhaseCode:
     variables, `ready` the lines that make the phase ready for a graph, `call` those that run it.
 
     Raises:
-        NoProgram: the phase exchanges rows with other ranks.
+        NoProgram: the phase exchanges rows with other ranks, and the program is for one process.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class PhaseCode:
                 size = f"{share}.count * INT64_C({SHARES[kind]})"
                 self.ready.append(f"{target} = {self.placement.given(f'{share}.at', size)};")
             case "comm":
-                raise NoProgram("a program without Python exchanges no rows with other ranks")
+                self.ready += self.placement.carried(target, b, self.tables)
             case _:
                 array, size = self.tables.table(b)
                 self.ready.append(f"{target} = {self.placement.given(array, size)};")

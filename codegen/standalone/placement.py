@@ -5,8 +5,11 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from .description import NoProgram
+from .tables import TableCode
 
 
 class Placement(Protocol):
@@ -16,8 +19,38 @@ class Placement(Protocol):
 
     headers: Sequence[str]
 
+    def starts(self) -> list[str]:
+        """At the start of the program, whose words are `count` and `words`."""
+        ...
+
     def begins(self) -> list[str]:
-        """At the start of the program."""
+        """Once `command` is known."""
+        ...
+
+    def ends(self) -> list[str]:
+        """At the end of the program."""
+        ...
+
+    def once(self) -> list[str]:
+        """At the start of a function that one of several processes calls for all."""
+        ...
+
+    def part(self, data: str) -> str:
+        """The folder of what this process has for itself, in that of the data.
+
+        Raises:
+            NoProgram: the program is for one process.
+        """
+        ...
+
+    def carried(self, target: str, entry: Mapping[str, Any], tables: TableCode) -> list[str]:
+        """The lines that make a phase's messages, described by `entry`, ready for a graph, and put
+        what carries them there.
+
+        Raises:
+            NoProgram: the program is for one process, or numbers are reduced in a way that ranks
+                do not know.
+        """
         ...
 
     def section(self, what: str) -> list[str]:
@@ -55,3 +88,22 @@ class Placement(Protocol):
     def copied(self, to: str, source: str, size: str) -> str:
         """The line that copies between two buffers of kernels."""
         ...
+
+
+class OneProcess:
+    """What a program does that is for one process."""
+
+    def starts(self) -> list[str]:
+        return []
+
+    def ends(self) -> list[str]:
+        return []
+
+    def once(self) -> list[str]:
+        return []
+
+    def part(self, data: str) -> str:
+        raise NoProgram("a program for one process has no part of its data")
+
+    def carried(self, target: str, entry: Mapping[str, Any], tables: TableCode) -> list[str]:
+        raise NoProgram("a program for one process exchanges no rows with others")

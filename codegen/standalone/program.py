@@ -40,7 +40,7 @@ __attribute__((unused)) static void want_size(const char *set, int64_t found, in
 MAIN = """\
 int main(int count, char **words)
 {{
-    const Command command = command_of(count, words, {epochs});
+{starts}    const Command command = command_of(count, words, {epochs});
 {begins}    double *seconds = reserve_items(command.epochs, sizeof *seconds);
     read_arrays(&command);
     check_sizes();
@@ -53,8 +53,8 @@ int main(int count, char **words)
         report({start} + i * {step});
     }}
     write_arrays(&command);
-    if (command.times) fprintf(stderr, "%.6f seconds a step\\n", median(seconds, command.epochs));
-    return 0;
+    if (command.times) show_time(median(seconds, command.epochs));
+{ends}    return 0;
 }}
 """
 
@@ -85,8 +85,13 @@ class _Printer:
         epochs = what.epochs
         number = max(0, len(range(epochs.start, epochs.stop, epochs.step)))
         headers = "".join(f'#include "{h}"\n' for h in self.placement.headers)
-        begins = "".join(f"    {line}\n" for line in self.placement.begins())
-        write = [*self.placement.section("the end of the training"), *self.arguments.write]
+        starts, begins, ends = (
+            "".join(f"    {line}\n" for line in lines)
+            for lines in (self.placement.starts(), self.placement.begins(), self.placement.ends())
+        )
+        once = self.placement.once()
+        write = [*self.placement.section("the end of the training"), *once, *self.arguments.write]
+        show = [*once, 'fprintf(stderr, "%.6f seconds a step\\n", seconds);']
         shown = report(what.lines, self.values, self.placement)
         parts = [
             HEAD.format(name=what.name, headers=headers),
@@ -97,9 +102,17 @@ class _Printer:
             function("make_graph(void)", graph),
             function("prepare(void)", self._prepare(phases)),
             function("step(void)", self._step(phases)),
-            function("report(int64_t epoch)", ["(void)epoch;", *shown]),
+            function("report(int64_t epoch)", ["(void)epoch;", *once, *shown]),
             function("write_arrays(const Command *command)", write),
-            MAIN.format(epochs=number, start=epochs.start, step=epochs.step, begins=begins),
+            function("show_time(double seconds)", show),
+            MAIN.format(
+                epochs=number,
+                start=epochs.start,
+                step=epochs.step,
+                starts=starts,
+                begins=begins,
+                ends=ends,
+            ),
         ]
         return "\n".join(parts)
 

@@ -1,5 +1,5 @@
-"""`gnnc build`: a training in a file as a program in C, with kernels for the CPU or for a GPU, that
-trains without Python.
+"""`gnnc build`: a training in a file as a program in C, with kernels for the CPU or for a GPU, or
+for several ranks by MPI, that trains without Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .children import Refused
 
 MODULE = "gnnc_program"
 """The name of the user's file as a module, so that what is guarded by `__main__` does not run."""
-TARGETS = ("openmp", "reference", "cuda")
+TARGETS = ("openmp", "reference", "cuda", "mpi")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TARGETS,
         default=TARGETS[0],
         help="cuda: for NVIDIA GPUs, which the machine that builds need not have; it needs nvcc or "
-        "NVRTC",
+        "NVRTC. mpi: for several ranks, processes that MPI starts and that divide the graph",
+    )
+    parser.add_argument(
+        "-n",
+        "--ranks",
+        type=int,
+        default=None,
+        help="how many ranks a program for mpi has; the graph is cut for them here",
     )
     parser.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="where the program is written"
@@ -58,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Builds, says what to do next, and returns the exit status."""
     from ...codegen.standalone.description import NoProgram
     from ...runtime.cuda.errors import CudaError
+    from ...runtime.ranks.launch import CannotLaunch
     from ..torch.training.build import build
     from ..torch.training.data import load
 
@@ -66,8 +74,18 @@ def run(args: argparse.Namespace) -> int:
         given = [] if args.data is None else [load(args.data, args.root)]
         options = dict(map(_argument, args.set))
         folder = Path(args.output)
-        made = build(training, given, options, folder, target=args.target, seed=args.seed)
-    except (Refused, NoProgram, CudaError, FileNotFoundError, ValueError, TypeError) as error:
+        made = build(
+            training,
+            given,
+            options,
+            folder,
+            target=args.target,
+            seed=args.seed,
+            ranks=args.ranks,
+        )
+    except (
+        *(Refused, NoProgram, CannotLaunch, CudaError, FileNotFoundError, ValueError, TypeError),
+    ) as error:
         print(f"gnnc build: {error}", file=sys.stderr)
         return 1
     except ProgramError as error:

@@ -27,11 +27,12 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors
-from .ranks.among_ranks import among_ranks, compiling
+from .ranks.among_ranks import among_ranks, between, compiling
 from .ranks.features_of_all import features_of
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
 from .ranks.rows_of_all import note_rows_of_all, sizes_of_all
+from .ranks.whole_graph import note_ends
 from .report import Report, remember
 
 
@@ -237,6 +238,7 @@ def imported_graph(
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
     imported = import_graph(graph, needs_grad, float_masks=False)
+    note_ends(imported, examples)
     imported = replace(
         imported,
         device=device,
@@ -273,7 +275,7 @@ def bind(
     chosen, ranked = options.on(imported.device), None
     if imported.cut:
         ranked = partitioned(imported)
-        program = compile_module(imported.module, training, chosen, ranks=True)
+        program = compile_module(imported.module, training, chosen, between(chosen))
     else:
         program = compile_module(imported.module, training, chosen)
     report.graphs += 1

@@ -37,8 +37,9 @@ WEIGH = ("reorder-linear", "lower-to-intra")
 """Passes before a target's own that ask its record."""
 
 
-Between = Literal["messages", "reads"]
-"""How rows come from other ranks: copied by messages, or read where they lie where a target can."""
+Between = Literal["messages", "reads", "built"]
+"""How rows come from other ranks: copied by messages, or read where they lie where a target can; or
+by messages that are all known when a program is built, which makes no sets of them itself."""
 
 
 def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
@@ -51,7 +52,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *FIRST,
-        *RESTRICT,
+        *(() if ranks == "built" else RESTRICT),
         *(() if training else expand),
         *REORDER,
         "infer-domains",

@@ -42,23 +42,33 @@ class CannotLaunch(Exception):
 
 
 def mpiexec() -> Path:
-    """MPI's launcher: that of the package mpich, else one beside Python, else on PATH.
+    """MPI's launcher, for ranks in Python.
 
     Raises:
         CannotLaunch: there is none, or no mpi4py.
     """
     if find_spec("mpi4py") is None:
         raise CannotLaunch('ranks need MPI, and there is no mpi4py: pip install "gnnc[mpi]"')
+    return tool("mpiexec")
+
+
+def tool(name: str) -> Path:
+    """A tool of MPI, its launcher `mpiexec` or its C compiler `mpicc`: that of the package mpich,
+    else one beside Python, else on PATH.
+
+    Raises:
+        CannotLaunch: there is none.
+    """
     try:
-        listed = [Path(str(f.locate())) for f in files("mpich") or [] if f.name == "mpiexec"]
+        listed = [Path(str(f.locate())) for f in files("mpich") or [] if f.name == name]
     except PackageNotFoundError:
         listed = []
-    for path in (*listed, Path(sys.executable).parent / "mpiexec"):
+    for path in (*listed, Path(sys.executable).parent / name):
         if path.is_file():
             return path.resolve()
-    on_path = shutil.which("mpiexec")
+    on_path = shutil.which(name)
     if on_path is None:
-        raise CannotLaunch('ranks need MPI, and there is no mpiexec: pip install "gnnc[mpi]"')
+        raise CannotLaunch(f'ranks need MPI, and there is no {name}: pip install "gnnc[mpi]"')
     return Path(on_path)
 
 

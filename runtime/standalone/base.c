@@ -15,15 +15,25 @@ enum { HUGE_PAGE = 2 << 20, COLOURS = 29, COLOUR = 4096 + 5 * 64 };
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
+void (*before_message)(void);
+void (*before_end)(int status);
+
+void end_process(int status)
+{
+    if (before_end) before_end(status);
+    exit(status);
+}
+
 void fail(const char *format, ...)
 {
+    if (before_message) before_message();
     va_list arguments;
     va_start(arguments, format);
     fputs("error: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
-    exit(1);
+    end_process(1);
 }
 
 /* A long block begins at another place in its huge page than the one before: streams that keep the

@@ -18,6 +18,10 @@ typedef struct {
     void *data;
 } Rows;
 
+/* Where several processes train together: what goes in front of a message, and what ends the others. */
+extern void (*before_message)(void);
+extern void (*before_end)(int status);
+_Noreturn void end_process(int status);
 /* Writes a message to stderr and ends the process with status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

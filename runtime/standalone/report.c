@@ -65,8 +65,9 @@ Command command_of(int n, char *const *arguments, int64_t epochs)
         } else if (value && strcmp(word, "--out") == 0) {
             c.out = value;
         } else {
+            if (before_message) before_message();
             fprintf(stderr, USAGE, arguments[0]);
-            exit(2);
+            end_process(2);
         }
         i++;
     }

@@ -9,11 +9,12 @@ from typing import Any
 
 from xdsl.utils.exceptions import DiagnosticException
 
+from ....passes.driver.pipelines import Between
 from ....runtime.ranks.world import world
 from ...compiler import Options
 from ..importer.errors import Unsupported
 from ..optimizers import NotOneStep
-from . import cut_tensors
+from . import cut_tensors, whole_graph
 
 COMPILE_PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles."""
@@ -26,6 +27,13 @@ def among_ranks(options: Options) -> Options:
         return options
     remote = options.remote_reads and world().shares_memory
     return replace(options, fullgraph=True, remote_reads=remote)
+
+
+def between(options: Options) -> Between:
+    """How rows come from other ranks in programs that are made here."""
+    if whole_graph.are_taken():
+        return "built"
+    return "reads" if options.remote_reads else "messages"
 
 
 @contextmanager

@@ -60,6 +60,7 @@ class Ranked:
         totals: the placeholders and dimensions (None: numbers) that count rows of such a set, by
             its name.
         lookups: the tables that nodes read by an index, by the sets of their rows.
+        row_sets: the set of before of each argument of rows, by its name of before.
     """
 
     imported: Imported
@@ -67,6 +68,7 @@ class Ranked:
     edges: Mapping[str, int]
     totals: Mapping[tuple[int, int | None], str]
     lookups: Mapping[str, Lookups]
+    row_sets: Mapping[str, str]
 
 
 def partitioned(imported: Imported) -> Ranked:
@@ -105,6 +107,7 @@ def partitioned(imported: Imported) -> Ranked:
         edges,
         _totals(imported, sets, edges, cut),
         lookups,
+        sets,
     )
 
 

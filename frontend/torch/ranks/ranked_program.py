@@ -210,8 +210,12 @@ class RankSets:
             if s.name in self.parts.edges:
                 out |= self._edges(s, self.parts.edges[s.name])
             elif s.name not in self.cut.nodes:
-                out[s.name] = set_data(s, self.count, self.args, self.names)
+                out[s.name] = self.other(s)
         return out
+
+    def other(self, s: SetBinding) -> SetData:
+        """A set that is no nodes or edges of the graph that is cut."""
+        return set_data(s, self.count, self.args, self.names)
 
     def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
         n, size = len(part.owned), self.communicator.size

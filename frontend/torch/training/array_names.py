@@ -54,6 +54,11 @@ class ArrayNames:
             self._note(x, PARAMETERS if x.requires_grad else DATA, _clean(hint))
         return self._known[id(x)][1]
 
+    def shown(self, x: Any, hint: str) -> str:
+        """What messages call an argument of the step."""
+        known = self._known.get(id(x))
+        return _clean(hint) if known is None else known[1][1]
+
     def entry(self, x: Tensor) -> Entry | None:
         """What a tensor is of a dense array that is taken as sparse, if it is."""
         if not self._entries:

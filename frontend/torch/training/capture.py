@@ -7,6 +7,7 @@ are before it changes them, and what the program's arguments are made from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +19,15 @@ from torch import Tensor
 from ....codegen.standalone.description import NoProgram, Standalone, Value
 from ....passes.inter.optimizers import RULES
 from ...training.reports import Reports
+from ..calls.bound_program import BoundProgram
 from ..importer.binding import Imported, Result
+from ..ranks.ranked_program import RankedProgram
+from ..ranks.whole_graph import as_for_ranks
 from ..step import REFUSED, StepCall
 from .arguments import Arguments
 from .array_names import ArrayNames
 from .program import Begun, TrainingProgram
+from .rank_arguments import RankArguments
 
 GENERATOR = "generator"
 _WORDS = 624
@@ -42,8 +47,10 @@ def capture(
     kwargs: Mapping[str, Any],
     target: str,
     seed: int,
+    ranks: int | None = None,
 ) -> Captured:
-    """A training with these arguments, whose setup runs with torch's generator at `seed`.
+    """A training with these arguments, whose setup runs with torch's generator at `seed`; with
+    `ranks` for so many, among which the graph is divided.
 
     Raises:
         NoProgram: a part of it has no form without Python.
@@ -52,15 +59,18 @@ def capture(
     """
     torch.manual_seed(seed)
     options = replace(training.options, fullgraph=True, target=target, backend="cpu")
+    if ranks is not None:
+        options = replace(options, sparse_features=False)
     begun = training.begin(options, args, kwargs)
     witness = FirstStep(begun)
     begun.step.witness = witness
-    out = _step(training, begun)
+    with nullcontext() if ranks is None else as_for_ranks():
+        out = _step(training, begun)
     if witness.call is None or witness.out is None:
         raise NoProgram(
             "the step is not one program: " + "; ".join(map(str, begun.step.report.fallbacks))
         )
-    return _captured(training, begun, witness, out)
+    return _captured(training, begun, witness, out, ranks)
 
 
 def _step(training: TrainingProgram, begun: Begun) -> dict[str, Any]:
@@ -116,14 +126,18 @@ def generator_state() -> NDArray[Any]:
 
 
 def _captured(
-    training: TrainingProgram, begun: Begun, seen: FirstStep, out: Mapping[str, Any]
+    training: TrainingProgram,
+    begun: Begun,
+    seen: FirstStep,
+    out: Mapping[str, Any],
+    ranks: int | None,
 ) -> Captured:
     call = seen.call
     assert call is not None and seen.out is not None and seen.generator is not None
     bound = call.made.program.program
     if set(bound.program.phases) - {"prepare", "forward"}:
         raise NoProgram("the step is not one phase: a part of its gradients is left to torch")
-    arguments = Arguments(call, bound.imported, seen.names, seen.begun)
+    arguments = _arguments(call, bound, seen, ranks)
     values = _values(bound.imported, seen.out, out)
     reports = Reports(training.form, begun.names, values.get)
     imported = bound.imported
@@ -141,6 +155,8 @@ def _captured(
         generator=arguments.draws(),
     )
     arrays: dict[str, dict[str, NDArray[Any]]] = {"data": {}, "parameters": {}}
+    if isinstance(arguments, RankArguments):
+        arrays |= dict(arguments.parts())
     for place, k in arguments.places.items():
         if arguments.arrays[k].made is None:
             arrays[arguments.arrays[k].folder][arguments.arrays[k].name] = seen.numbers[place]
@@ -149,6 +165,21 @@ def _captured(
     if program.generator:
         arrays["parameters"][GENERATOR] = seen.generator
     return Captured(program, arrays)
+
+
+def _arguments(
+    call: StepCall, bound: BoundProgram, seen: FirstStep, ranks: int | None
+) -> Arguments:
+    if ranks is None:
+        return Arguments(call, bound.imported, seen.names, seen.begun)
+    if not isinstance(bound, RankedProgram):
+        raise NoProgram(
+            "the step reads no edges (a tensor of 2 x edges) of a graph that ranks could divide; "
+            "those between rows of a parameter are none, for all ranks have all of its rows"
+        )
+    read = {b.name for phase in bound.program.phases.values() for b in phase.inputs}
+    read |= set(bound.program.structure_inputs)
+    return RankArguments(call, bound.ranked, seen.names, seen.begun, ranks, frozenset(read))
 
 
 def _values(

@@ -229,5 +229,5 @@ def test_sizes_without_form_in_c(text: str):
 
 def test_an_unknown_target(tmp_path: Path):
     assert tuple(BUILDS) == TARGETS
-    with pytest.raises(ValueError, match="'gpu': there are openmp, reference, cuda"):
+    with pytest.raises(ValueError, match="'gpu': there are openmp, reference, cuda, mpi"):
         build(masked, (graph(), "gcn"), {}, tmp_path, target="gpu")
