@@ -21,6 +21,8 @@ MARGIN = 0.03
 """So much faster than the default is no noise, whatever the trials say of their spread."""
 DEVIATIONS = 2.0
 """A difference below so many standard deviations of it is noise."""
+CONFIRMING = 2
+"""So many trials are left for another look at the default and what beats it."""
 FIRST_PROCESSES = (2, 4, 8, 16)
 """Tried after the default, with a quarter of the cores of each process to sample."""
 
@@ -96,13 +98,13 @@ def tune(
     steps: Callable[[], int | None] = lambda: None,
     share: float = SHARE,
 ) -> Trials:
-    """Tries configurations, the default first, at most so many.
+    """Tries configurations, the default first, with at most so many trials.
 
     Args:
         measure: Runs a trial.
         choices: What there is to choose from; `default` is among them.
         default: Kept unless another is faster by more than noise.
-        trials: At least 1.
+        trials: At least 1. The last two are for another look at the default and what beats it.
         steps: How many steps the training is to have, asked after each trial; None: not known.
             Where known, no trial is begun that would likely let all trials cost more than `share`
             of the training with the best so far. The default is always tried.
@@ -119,12 +121,42 @@ def tune(
         raise ValueError(f"default: {default} is not among the choices")
     found, process = Trials(), _Process(choices)
     first = [default, *_first(choices, default)]
-    while len(found.measured) < trials:
+    while len(found.measured) < max(1, trials - CONFIRMING):
         chosen = first.pop(0) if first else process.next(found)
         if chosen is None or _too_dear(found, steps(), share):
             break
         found.measured[chosen] = measure(chosen)
+    left = trials - len(found.measured)
+    _confirm(found, measure, left, lambda: _too_dear(found, steps(), share))
     return found
+
+
+def _confirm(
+    found: Trials,
+    measure: Callable[[Configuration], Measured],
+    left: int,
+    too_dear: Callable[[], bool],
+) -> None:
+    """Measures the default and what beats it once more: the least of many trials was lucky."""
+    again: set[Configuration] = set()
+    while (best := found.best) != found.default and best not in again:
+        for x in {found.default: None, best: None}:
+            if x in again or found.measured[x].step == math.inf:
+                continue
+            if left < 1 or too_dear():
+                return
+            found.measured[x] = _both(found.measured[x], measure(x))
+            again.add(x)
+            left -= 1
+
+
+def _both(one: Measured, other: Measured) -> Measured:
+    """The mean of two trials, whose difference says more of the noise than either alone does."""
+    cost = one.cost + other.cost
+    if math.inf in (one.step, other.step):
+        return Measured(math.inf, 0.0, cost)
+    error = max(math.hypot(one.error, other.error), abs(one.step - other.step)) / 2
+    return Measured((one.step + other.step) / 2, error, cost)
 
 
 def _first(choices: Sequence[Configuration], default: Configuration) -> list[Configuration]:

@@ -50,6 +50,15 @@ def test_gradients_of_one_and_two_processes_are_equal() -> None:
     assert shared_memory() <= before
 
 
+def test_compiled_models_train_in_processes() -> None:
+    x, edges, y = trainings.graph()
+    args = (x.float(), edges, y)
+    eager = argo().run(trainings.compiled, (*args, False), configuration=ONE)
+    found = argo().run(trainings.compiled, (*args, True), configuration=TWO)
+    assert len(found) == 2
+    torch.testing.assert_close(found, eager, rtol=1e-4, atol=1e-6)
+
+
 def test_all_start_with_the_parameters_of_the_first() -> None:
     assert argo().run(trainings.broadcast, configuration=TWO) == pytest.approx(1.0)
 

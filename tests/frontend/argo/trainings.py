@@ -116,6 +116,28 @@ def fail(how: str, folder: str, *, worker: Worker) -> None:
     time.sleep(600)
 
 
+def compiled(x: Any, edges: Any, y: Any, whether: bool, *, worker: Worker) -> list[Any]:
+    """The gradients of a model of PyG after each of a few steps."""
+    from torch_geometric.nn import GraphSAGE
+
+    import gnnc
+
+    torch.manual_seed(0)
+    model: Any = GraphSAGE(x.shape[1], 8, 2, 3)
+    model = gnnc.compile(model) if whether else model
+    worker.same(model)
+    found: list[Any] = []
+    for seeds in worker.steps(worker.shares(len(x), 16, drop_last=True)):
+        model.zero_grad()
+        losses = torch.nn.functional.cross_entropy(
+            model(x, edges)[seeds], y[seeds], reduction="none"
+        )
+        worker.mean(losses).backward()
+        worker.sum_gradients(model)
+        found.append([p.grad.clone() for p in model.parameters()])
+    return found
+
+
 class Rows(torch.utils.data.Dataset[Any]):
     """Each row says the process that loaded it, and the core mask of that."""
 
