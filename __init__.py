@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .runtime.cpu.heap import heap
 
 if TYPE_CHECKING:
+    from .frontend.argo.runtime import argo
     from .frontend.compiler import Options
     from .frontend.loops.declarations import DstNodes, Edges, Nodes, SrcNodes, Weights
     from .frontend.loops.errors import ProgramError
@@ -39,6 +40,7 @@ __all__ = [
     "ProgramError",
     "SrcNodes",
     "Weights",
+    "argo",
     "compile",
     "distribute",
     "explain",
@@ -70,6 +72,7 @@ _HOMES = {
     "ProgramError": ".frontend.loops.errors",
     "SrcNodes": ".frontend.loops.declarations",
     "Weights": ".frontend.loops.declarations",
+    "argo": ".frontend.argo.runtime",
     "compile": ".frontend.torch.compile",
     "distribute": ".frontend.torch.ranks.distribute",
     "explain": ".frontend.torch.report",

@@ -66,6 +66,7 @@ WALK = (
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_passes().values()]",
         "import gnnc.frontend.gnn_opt as g; [f() for f in g.get_all_targets().values()]",
         "import gnnc.frontend.cli",
+        "import gnnc.frontend.argo.runtime",
         *(
             WALK.format(package=p)
             for p in (

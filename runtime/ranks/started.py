@@ -33,12 +33,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Runs a script (its path, then its arguments) as one rank."""
     folder = Path(os.environ[FOLDER])
     rank, size = int(os.environ[_RANK]), int(os.environ[_SIZE])
-    _die_with(os.getppid())
+    die_with(os.getppid())
     board = Board.open(board_file(folder), size)
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _die_with(parent)
+        die_with(parent)
         _run(arguments, folder, rank, board)
     _, status = os.waitpid(child, 0)
     state = board.read(rank).state
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
         time.sleep(60)
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Has the system kill this process when its parent is gone."""
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it was gone before

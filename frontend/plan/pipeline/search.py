@@ -2,8 +2,8 @@
 
 MGG climbs one number after the other, from the least, and falls back where the last one gets
 worse. Here the logarithm of the seconds is a Gaussian process over the logarithms of the three
-numbers (Matern 3/2, Rasmussen and Williams, 2006, chapter 4), and the next launch is the one that
-should improve most on the best (Jones, Schonlau and Welch, J. Global Optimization 1998).
+numbers (frontend/tools/gaussian_process.py), and the next launch is the one that should improve
+most on the best.
 docs/decisions.md has how both do.
 """
 
@@ -12,15 +12,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....runtime.ranks.communicator import Communicator
+from ...tools.gaussian_process import GaussianProcess
 from .launches import Launch
 
-Floats = NDArray[np.float64]
 CHOICES = {"ps": (1, 2, 4, 8, 16, 32), "dist": (1, 2, 4, 8, 16), "wpb": (1, 2, 4, 8, 16)}
 """The values of each number."""
 LAUNCHES = 12
@@ -30,10 +28,6 @@ LENGTH = 3.0
 """So many doublings of a number apart times say little about each other."""
 NOISE = 1e-4
 """The variance of a measurement, of that of all."""
-LEAST = 1e-9
-"""Seconds: without rows a launch takes none."""
-LEAST_SPREAD = 1e-3
-"""Of the logarithms: launches that all take as long are no reason to divide by 0."""
 
 
 @dataclass
@@ -87,31 +81,13 @@ class _Process:
         self.launches = every()
         self.place = {x: i for i, x in enumerate(self.launches)}
         at = np.log2([(x.ps, x.dist, x.wpb) for x in self.launches]) / LENGTH
-        apart = np.sqrt(3 * ((at[:, None] - at[None]) ** 2).sum(-1))
-        self.alike: Floats = (1 + apart) * np.exp(-apart)
+        self.process = GaussianProcess(at, NOISE)
 
     def next(self, tries: Tries) -> Launch | None:
         """The one that should improve most on the best; None where all have been tried."""
-        left = [self.place[x] for x in self.launches if x not in tries.seconds]
-        done = [self.place[x] for x in tries.ranked()]
-        if not left or not done:
-            return self.launches[left[0]] if left else None
-        found = np.log([max(tries.seconds[self.launches[i]], LEAST) for i in done])
-        middle, spread = found.mean(), max(float(found.std()), LEAST_SPREAD)
-        known = self.alike[np.ix_(done, done)] + NOISE * np.eye(len(done))
-        between = self.alike[np.ix_(done, left)]
-        weights = np.linalg.solve(known, between)
-        mean = middle + weights.T @ (found - middle)
-        variance = np.maximum(1 - (between * weights).sum(0), 1e-12)
-        gain = _expected_improvement(found.min() - mean, spread * np.sqrt(variance))
-        return self.launches[left[int(gain.argmax())]]
-
-
-def _expected_improvement(above: Floats, deviation: Floats) -> Floats:
-    """Of normal variables whose means are so far below the best."""
-    u, normal = above / deviation, NormalDist()
-    below = np.array([normal.cdf(x) for x in u])
-    return above * below + deviation * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
+        done = [self.place[x] for x in tries.seconds]
+        found = self.process.next(done, list(tries.seconds.values()))
+        return None if found is None else self.launches[found]
 
 
 def every() -> Sequence[Launch]:

@@ -1,0 +1,196 @@
+"""Finds a fast configuration with few trials, and knows what the trials cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..tools.gaussian_process import GaussianProcess
+from .configurations import Configuration
+
+LENGTH = 3.0
+"""So many doublings of a number apart configurations say little about each other."""
+NOISE = 1e-3
+"""The variance of a measurement, of that of all."""
+SHARE = 0.05
+"""Of the time of all epochs: so much may the trials take."""
+MARGIN = 0.03
+"""So much faster than the default is no noise, whatever the trials say of their spread."""
+DEVIATIONS = 2.0
+"""A difference below so many standard deviations of it is noise."""
+CONFIRMING = 2
+"""So many trials are left for another look at the default and what beats it."""
+FIRST_PROCESSES = (2, 4, 8, 16)
+"""Tried after the default, with a quarter of the cores of each process to sample."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a trial found."""
+
+    step: float
+    """Mean seconds of a step (of the whole batch, whatever the number of processes), above 0;
+    infinite where the configuration does not run."""
+    error: float = 0.0
+    """The standard error of `step`."""
+    cost: float = 0.0
+    """Seconds of the whole trial: starting processes and warming up included."""
+
+    def __post_init__(self) -> None:
+        if not (self.step > 0 and 0 <= self.error < math.inf and 0 <= self.cost < math.inf):
+            raise ValueError(f"no measurement: {self}")
+
+
+@dataclass
+class Trials:
+    """All trials, in order: the first is the default."""
+
+    measured: dict[Configuration, Measured] = field(default_factory=dict[Configuration, Measured])
+
+    @property
+    def default(self) -> Configuration:
+        """The first. Raises ValueError where nothing has been tried."""
+        if not self.measured:
+            raise ValueError("nothing has been tried")
+        return next(iter(self.measured))
+
+    @property
+    def fastest(self) -> Configuration:
+        """The one whose step took least; of equal ones the first."""
+        self.default  # noqa: B018
+        return min(self.measured, key=lambda x: self.measured[x].step)
+
+    @property
+    def best(self) -> Configuration:
+        """The fastest, if it beats the default by more than noise; else the default.
+
+        Raises:
+            ValueError: Nothing has been tried, or nothing ran.
+        """
+        default, fastest = self.default, self.fastest
+        usual, found = self.measured[default], self.measured[fastest]
+        if found.step == math.inf:
+            raise ValueError("no configuration ran")
+        if usual.step == math.inf:
+            return fastest
+        noise = max(MARGIN * usual.step, DEVIATIONS * math.hypot(usual.error, found.error))
+        return fastest if usual.step - found.step > noise else default
+
+    @property
+    def cost(self) -> float:
+        """Seconds of all trials."""
+        return sum(m.cost for m in self.measured.values())
+
+    def share(self, steps: int) -> float:
+        """What the trials cost, of the time that so many steps take with the best."""
+        return self.cost / (steps * self.measured[self.best].step)
+
+
+def tune(
+    measure: Callable[[Configuration], Measured],
+    choices: Sequence[Configuration],
+    default: Configuration,
+    trials: int,
+    *,
+    steps: Callable[[], int | None] = lambda: None,
+    share: float = SHARE,
+) -> Trials:
+    """Tries configurations, the default first, with at most so many trials.
+
+    Args:
+        measure: Runs a trial.
+        choices: What there is to choose from; `default` is among them.
+        default: Kept unless another is faster by more than noise.
+        trials: At least 1. The last two are for another look at the default and what beats it.
+        steps: How many steps the training is to have, asked after each trial; None: not known.
+            Where known, no trial is begun that would likely let all trials cost more than `share`
+            of the training with the best so far. The default is always tried.
+        share: Of the time of the training; above 0.
+
+    Raises:
+        ValueError: `trials` is below 1, `share` is not above 0, or `default` is no choice.
+    """
+    if trials < 1:
+        raise ValueError(f"trials: {trials}, and one is needed at least")
+    if not share > 0:
+        raise ValueError(f"share must be above 0, got {share}")
+    if default not in choices:
+        raise ValueError(f"default: {default} is not among the choices")
+    found, process = Trials(), _Process(choices)
+    first = [default, *_first(choices, default)]
+    while len(found.measured) < max(1, trials - CONFIRMING):
+        chosen = first.pop(0) if first else process.next(found)
+        if chosen is None or _too_dear(found, steps(), share):
+            break
+        found.measured[chosen] = measure(chosen)
+    left = trials - len(found.measured)
+    _confirm(found, measure, left, lambda: _too_dear(found, steps(), share))
+    return found
+
+
+def _confirm(
+    found: Trials,
+    measure: Callable[[Configuration], Measured],
+    left: int,
+    too_dear: Callable[[], bool],
+) -> None:
+    """Measures the default and what beats it once more: the least of many trials was lucky."""
+    again: set[Configuration] = set()
+    while (best := found.best) != found.default and best not in again:
+        for x in {found.default: None, best: None}:
+            if x in again or found.measured[x].step == math.inf:
+                continue
+            if left < 1 or too_dear():
+                return
+            found.measured[x] = _both(found.measured[x], measure(x))
+            again.add(x)
+            left -= 1
+
+
+def _both(one: Measured, other: Measured) -> Measured:
+    """The mean of two trials, whose difference says more of the noise than either alone does."""
+    cost = one.cost + other.cost
+    if math.inf in (one.step, other.step):
+        return Measured(math.inf, 0.0, cost)
+    error = max(math.hypot(one.error, other.error), abs(one.step - other.step)) / 2
+    return Measured((one.step + other.step) / 2, error, cost)
+
+
+def _first(choices: Sequence[Configuration], default: Configuration) -> list[Configuration]:
+    """A few with more processes, each with a quarter of its cores to sample."""
+    cores, there = default.cores, set(choices)
+    found: list[Configuration] = []
+    for n in FIRST_PROCESSES:
+        each = cores // n
+        samplers = max(default.samplers, each // 4)
+        if (x := Configuration(n, samplers, each - samplers)) in there and x != default:
+            found.append(x)
+    return found
+
+
+def _too_dear(found: Trials, steps: int | None, share: float) -> bool:
+    """Whether one more trial, as dear as the mean one, costs more than the share."""
+    if steps is None or not found.measured:
+        return False
+    seconds = min(m.step for m in found.measured.values())
+    mean = found.cost / len(found.measured)
+    return found.cost + mean > share * steps * seconds
+
+
+class _Process:
+    """Logarithms of seconds as a Gaussian process over configurations."""
+
+    def __init__(self, choices: Sequence[Configuration]) -> None:
+        self._choices = choices
+        self._place = {x: i for i, x in enumerate(choices)}
+        at = np.log2([(x.processes, 1 + x.samplers, x.trainers) for x in choices]) / LENGTH
+        self._process = GaussianProcess(at, NOISE)
+
+    def next(self, found: Trials) -> Configuration | None:
+        """The one that should improve most on the best; None where all have been tried."""
+        done = [self._place[x] for x in found.measured]
+        place = self._process.next(done, [m.step for m in found.measured.values()])
+        return None if place is None else self._choices[place]

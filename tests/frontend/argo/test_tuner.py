@@ -1,0 +1,126 @@
+"""The tuner finds what is fast, keeps the default where nothing beats it, and its price."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from random import Random
+
+import pytest
+
+from gnnc.frontend.argo.configurations import Configuration, configurations, default
+from gnnc.frontend.argo.tuner import Measured, Trials, tune
+
+from .surfaces import CORES, annealed, at_random, surface
+
+SEEDS = range(20)
+TRIALS = 36
+
+
+def regrets() -> dict[str, list[float]]:
+    """Of the tuner and of two other searches, for every seed; times have noise of 3 %."""
+    choices = configurations(CORES)
+    found: dict[str, list[float]] = {"tuned": [], "random": [], "annealed": []}
+    for seed in SEEDS:
+        seconds, noise = surface(seed), Random(seed)
+        least = min(seconds(x) for x in choices)
+
+        measured: list[Configuration] = []
+
+        def measure(x: Configuration) -> Measured:
+            measured.append(x)
+            return Measured(seconds(x) * math.exp(noise.gauss(0, 0.03)), 0.03 * seconds(x) / 5)
+
+        tuned = seconds(tune(measure, choices, default(CORES), TRIALS).best)
+        assert len(measured) <= TRIALS
+        found["tuned"].append(tuned / least - 1)
+        found["random"].append(at_random(seconds, choices, TRIALS, seed) / least - 1)
+        found["annealed"].append(annealed(seconds, choices, TRIALS, seed) / least - 1)
+    return found
+
+
+def test_regret_is_small_and_less_than_that_of_others() -> None:
+    """The others are told exact times, and are still worse."""
+    found = {name: statistics.median(values) for name, values in regrets().items()}
+    assert found["tuned"] <= 0.05
+    assert found["tuned"] < found["random"]
+    assert found["tuned"] < found["annealed"]
+
+
+def test_every_choice_of_two_cores_is_tried_and_the_default_kept_within_noise() -> None:
+    choices = configurations(2, least_samplers=0)
+    usual = default(2, least_samplers=0)
+    for seed in range(50):
+        draw = Random(seed)
+        true = {x: draw.uniform(0.98, 1.3) for x in choices}
+        true[usual] = 1.0
+        found = tune(
+            lambda x: Measured(true[x] * draw.uniform(0.995, 1.005), 0.002), choices, usual, 20
+        )
+        assert set(found.measured) == set(choices)
+        assert found.default == usual
+        assert true[found.best] <= 1.0
+
+
+def test_a_lucky_trial_is_seen_through() -> None:
+    """Once much faster, else as fast as the default."""
+    choices, seen = configurations(2, least_samplers=0), set[Configuration]()
+
+    def measure(x: Configuration) -> Measured:
+        lucky = x == Configuration(2, 0, 1) and x not in seen
+        seen.add(x)
+        return Measured(0.5 if lucky else 1.0, 0.001)
+
+    found = tune(measure, choices, default(2, least_samplers=0), 20)
+    assert found.fastest == Configuration(2, 0, 1)
+    assert found.best == found.default
+
+
+def test_what_is_clearly_faster_is_taken() -> None:
+    found = Trials({Configuration(1, 0, 2): Measured(1.0), Configuration(2, 0, 1): Measured(0.8)})
+    assert found.best == Configuration(2, 0, 1)
+
+
+def test_a_spread_hides_a_difference() -> None:
+    found = Trials(
+        {Configuration(1, 0, 2): Measured(1.0, 0.1), Configuration(2, 0, 1): Measured(0.8, 0.1)}
+    )
+    assert found.fastest == Configuration(2, 0, 1)
+    assert found.best == Configuration(1, 0, 2)
+
+
+def test_trials_end_before_they_cost_more_than_their_share() -> None:
+    choices, steps = configurations(16), 200 * 10
+    found = tune(lambda x: Measured(0.1, 0.0, 1.5), choices, default(16), 36, steps=lambda: steps)
+    assert len(found.measured) == 6  # 9 seconds of 200
+    assert found.share(steps) <= 0.05
+
+
+def test_the_default_is_tried_however_dear() -> None:
+    found = tune(
+        lambda x: Measured(0.1, 0.0, 100.0), configurations(4), default(4), 9, steps=lambda: 10
+    )
+    assert list(found.measured) == [default(4)]
+
+
+def test_what_does_not_run_is_not_chosen() -> None:
+    choices = configurations(8)
+    found = tune(
+        lambda x: Measured(math.inf if x.processes > 1 else 1 / x.trainers),
+        choices,
+        default(8),
+        len(choices),
+    )
+    assert found.best == default(8)
+
+
+def test_bad_arguments_are_named() -> None:
+    choices = configurations(4)
+    with pytest.raises(ValueError, match="trials"):
+        tune(lambda x: Measured(1.0), choices, default(4), 0)
+    with pytest.raises(ValueError, match="share"):
+        tune(lambda x: Measured(1.0), choices, default(4), 1, share=0)
+    with pytest.raises(ValueError, match="default"):
+        tune(lambda x: Measured(1.0), choices, Configuration(9, 1, 1), 1)
+    with pytest.raises(ValueError, match="no measurement"):
+        Measured(float("nan"))

@@ -1,0 +1,168 @@
+"""What tests run in processes: found there by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gnnc.frontend.argo.worker import Worker
+
+
+class Mean(torch.nn.Module):
+    """A layer that takes the mean over in-neighbours, then a linear one; one parameter that nobody
+    uses."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(2 * features, classes)
+        self.unused = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros_like(x).index_add_(0, edges[1], x[edges[0]])
+        degree = torch.bincount(edges[1], minlength=len(x)).clamp(min=1)
+        return self.linear(torch.cat([x, total / degree[:, None]], 1)[seeds])
+
+
+def graph(nodes: int = 40, features: int = 5, classes: int = 3) -> tuple[torch.Tensor, ...]:
+    random = torch.Generator().manual_seed(3)
+    x = torch.randn(nodes, features, generator=random, dtype=torch.float64)
+    edges = torch.randint(nodes, (2, 4 * nodes), generator=random)
+    return x, edges, torch.randint(classes, (nodes,), generator=random)
+
+
+def gradients(x: Any, edges: Any, y: Any, steps: int, *, worker: Worker) -> dict[str, Any]:
+    """Of so many steps with plain gradient descent; the parameters in the end as well."""
+    torch.manual_seed(worker.rank)
+    model = Mean(x.shape[1], 3).double()
+    worker.same(model)
+    torch.manual_seed(0)
+    model.linear.reset_parameters()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    shares = worker.shares(len(x), 16, seed=7)
+    found: list[torch.Tensor] = []
+    for _ in worker.epochs():
+        for seeds in worker.steps(shares):
+            optimizer.zero_grad()
+            out = model(x, edges, torch.tensor(seeds))
+            losses = torch.nn.functional.cross_entropy(out, y[seeds], reduction="none")
+            worker.mean(losses).backward()
+            worker.sum_gradients(model)
+            grad = model.linear.weight.grad
+            assert grad is not None and model.unused.grad is None
+            found.append(grad.clone())
+            optimizer.step()
+            if len(found) == steps:
+                return {"grads": found, "weight": model.linear.weight.detach().clone()}
+    return {"grads": found, "weight": model.linear.weight.detach().clone()}
+
+
+def broadcast(*, worker: Worker) -> float:
+    """Each process starts with a model of its own; process 0's counts."""
+    model = torch.nn.Linear(1, 1)
+    with torch.no_grad():
+        model.weight.fill_(1.0 + worker.rank)
+    worker.same(model)
+    return float(worker.mean(model.weight.reshape(-1)).item() * worker.size)
+
+
+def share(x: torch.Tensor, model: torch.nn.Module, *, worker: Worker) -> bool:
+    """Each process writes into the tensor, which all see, and into its model, which none sees."""
+    x[worker.rank] = worker.rank + 1
+    with torch.no_grad():
+        for p in model.parameters():
+            p.fill_(worker.rank)
+    worker.mean(torch.zeros(1))  # waits for the others
+    return x.tolist() == [1.0, 2.0] and all(not bool(p.any()) for p in model.parameters())
+
+
+def cores(*, worker: Worker) -> Any:
+    """The cores and threads it runs with, and those of a sampler."""
+    mine = sorted(os.sched_getaffinity(0)), torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+    worker.bind_sampler()
+    return *mine, sorted(os.sched_getaffinity(0))
+
+
+def sleep(by_processes: dict[int, float], *, worker: Worker) -> int:
+    """Steps that take as long as said; what is returned counts those of the real training."""
+    done = 0
+    for _ in worker.epochs():
+        for _ in worker.steps(range(40)):
+            time.sleep(by_processes[worker.size])
+            done += 1
+    return done
+
+
+def no_steps(*, worker: Worker) -> None:
+    """Forgets `worker.steps`."""
+
+
+def fail(how: str, folder: str, *, worker: Worker) -> None:
+    """One raises, or is killed, while the other waits for it."""
+    (Path(folder) / f"process-{os.getpid()}").touch()
+    if worker.rank == worker.size - 1:
+        time.sleep(0.2)
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "raised":
+            raise ZeroDivisionError("on purpose")
+        if how == "exit":
+            os._exit(3)
+    worker.mean(torch.zeros(1))
+    time.sleep(600)
+
+
+def compiled(x: Any, edges: Any, y: Any, whether: bool, *, worker: Worker) -> list[Any]:
+    """The gradients of a model of PyG after each of a few steps."""
+    from torch_geometric.nn import GraphSAGE
+
+    import gnnc
+
+    torch.manual_seed(0)
+    model: Any = GraphSAGE(x.shape[1], 8, 2, 3)
+    model = gnnc.compile(model) if whether else model
+    worker.same(model)
+    found: list[Any] = []
+    for seeds in worker.steps(worker.shares(len(x), 16, drop_last=True)):
+        model.zero_grad()
+        losses = torch.nn.functional.cross_entropy(
+            model(x, edges)[seeds], y[seeds], reduction="none"
+        )
+        worker.mean(losses).backward()
+        worker.sum_gradients(model)
+        found.append([p.grad.clone() for p in model.parameters()])
+    return found
+
+
+class Rows(torch.utils.data.Dataset[Any]):
+    """Each row says the process that loaded it, and the core mask of that."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __len__(self) -> int:
+        return 400
+
+    def __getitem__(self, index: int) -> tuple[int, int, tuple[int, ...]]:
+        (Path(self.folder) / f"process-{os.getpid()}").touch()
+        return index, os.getpid(), tuple(sorted(os.sched_getaffinity(0)))
+
+
+def loaded(folder: str, killed: bool, *, worker: Worker) -> list[Any]:
+    """Loads by torch's loader with as many workers as cores to sample; what they said."""
+    loader = torch.utils.data.DataLoader(
+        Rows(folder),
+        batch_sampler=worker.shares(400, 8),
+        collate_fn=list,
+        **worker.loader_options(),
+    )
+    found: list[Any] = []
+    for batch in worker.steps(loader):
+        found += batch
+        if killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return [found, os.getpid(), sorted(os.sched_getaffinity(0))]
