@@ -1,0 +1,1 @@
+"""MorphGL: who prepares which mini-batch, the CPU or the accelerator, fitted to the hardware."""
