@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -70,7 +71,7 @@ class Profiler:
         count = warm_up + self._trials * self._workers
         with ThreadPoolExecutor(self._workers) as pool:
             indices = (batches[i % len(batches)] for i in range(count))
-            seconds = list(pool.map(lambda index: _timed(prepare, index)[0], indices))
+            seconds = list(pool.map(partial(_seconds, prepare), indices))
         return median(seconds[warm_up:])
 
 
@@ -78,3 +79,7 @@ def _timed(operator: Operator, payload: object) -> tuple[float, object]:
     start = perf_counter()
     result = operator(payload)
     return perf_counter() - start, result
+
+
+def _seconds(operator: Operator, payload: object) -> float:
+    return _timed(operator, payload)[0]
