@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .runtime.cpu.heap import heap
 
 if TYPE_CHECKING:
+    from .frontend import morph
     from .frontend.compiler import Options
     from .frontend.loops.declarations import DstNodes, Edges, Nodes, SrcNodes, Weights
     from .frontend.loops.errors import ProgramError
@@ -44,6 +45,7 @@ __all__ = [
     "explain",
     "load",
     "load_checkpoint",
+    "morph",
     "program",
     "rank",
     "release_memory",
@@ -84,11 +86,16 @@ _HOMES = {
     "world_size": ".runtime.ranks.world",
 }
 
+_MODULES = {"morph": ".frontend.morph"}
+
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name in _MODULES:
+        value = import_module(_MODULES[name], __name__)
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name], __name__), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name], __name__), name)
     globals()[name] = value
     return value
 
