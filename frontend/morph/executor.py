@@ -19,8 +19,9 @@ from .simulator import (
     Operation,
     Schedule,
     simulate,
+    waits_of_both,
 )
-from .trace import Event, Trace
+from .trace import Event, Trace, Wait
 
 
 class BatchChanged(RuntimeError):
@@ -116,6 +117,7 @@ class _Epoch:
         self._error: BaseException | None = None
         self._begun = self._moves_begun = self._moves_ended = self._cpu_trained = 0
         self._link_turn = 0
+        self._link_free = 0.0
         self._host: dict[int, object] = {}
         self._ready: dict[int, object] = {}
         self._sums: dict[int, int] = {}
@@ -177,10 +179,10 @@ class _Epoch:
         self,
         operation: Operation,
         payload: object,
-        free: float,
-        cause: str,
+        waits: Callable[[float], tuple[Wait, ...]],
         worker: int = 0,
     ) -> object:
+        """Runs the operator; `waits` says what its lanes waited, if it starts then."""
         phase, resources, batch = operation.phase, operation.resources, operation.batch
         start = perf_counter() - self._start
         try:
@@ -189,8 +191,7 @@ class _Epoch:
             error.add_note(f"{phase} on {' and '.join(sorted(resources))}, batch {batch}")
             raise
         end = perf_counter() - self._start
-        waited = start - free if cause else 0.0
-        event = Event(phase, resources, batch, start, end, waited, cause, worker)
+        event = Event(phase, resources, batch, start, end, waits(start), worker)
         if phase == Phase.PREPARE and self._checksum is not None:
             self._sums[batch] = self._checksum(result)
         with self._changed:
@@ -211,7 +212,8 @@ class _Epoch:
                 batch = self._on_cpu[self._begun]
                 self._begun += 1
             operation = Operation(Phase.PREPARE, CPU, batch)
-            result = self._run(operation, batch, free, cause, worker)
+            waits = partial(_waits, Resource.CPU, free, cause)
+            result = self._run(operation, batch, waits, worker)
             with self._changed:
                 self._host[batch] = result
                 self._changed.notify_all()
@@ -222,7 +224,6 @@ class _Epoch:
 
     def _link(self) -> None:
         turn = 0
-        free = 0.0
         for operation in self._schedule.operations:
             if operation.phase == Phase.TRAIN:
                 continue
@@ -231,13 +232,12 @@ class _Epoch:
                     cause = self._wait(partial(self._move_blocked, turn, operation.batch))
                     payload = self._host.pop(operation.batch)
                     self._moves_begun += 1
-                moved = self._run(operation, payload, free, cause)
-                free = self._now()
+                    waits = partial(_waits, Resource.LINK, self._link_free, cause)
+                moved = self._run(operation, payload, waits)
                 with self._changed:
                     self._ready[operation.batch] = moved
                     self._moves_ended += 1
-                    self._link_turn += 1
-                    self._changed.notify_all()
+                    self._pass_link_on()
             turn += 1
 
     def _move_blocked(self, turn: int, batch: int) -> str:
@@ -263,12 +263,19 @@ class _Epoch:
 
     def _prepare(self, operation: Operation, turn: int, free: float) -> None:
         with self._changed:
-            cause = self._wait(lambda: "" if self._link_turn == turn else LINK_BUSY)
-        result = self._run(operation, operation.batch, free, cause)
+            self._wait(lambda: "" if self._link_turn == turn else LINK_BUSY)
+            link_free = self._link_free
+        waits = partial(waits_of_both, link=link_free, accelerator=free)
+        result = self._run(operation, operation.batch, waits)
         with self._changed:
             self._ready[operation.batch] = result
-            self._link_turn += 1
-            self._changed.notify_all()
+            self._pass_link_on()
+
+    def _pass_link_on(self) -> None:
+        """Lets the link's next operation begin; the condition is held."""
+        self._link_turn += 1
+        self._link_free = self._now()
+        self._changed.notify_all()
 
     def _train(self, operation: Operation, of_cpu: bool, free: float) -> object:
         batch = operation.batch
@@ -280,8 +287,14 @@ class _Epoch:
                 f"batch {batch} changed between its preparation and its step: an operator "
                 "returns memory that another batch is written to"
             )
-        result = self._run(operation, payload, free, cause)
+        waits = partial(_waits, Resource.ACCELERATOR, free, cause)
+        result = self._run(operation, payload, waits)
         with self._changed:
             self._cpu_trained += of_cpu
             self._changed.notify_all()
         return result
+
+
+def _waits(lane: Resource, free: float, cause: str, start: float) -> tuple[Wait, ...]:
+    """Nothing where nothing blocked: what passes between two operators is no wait for any."""
+    return (Wait(lane, start - free, cause),) if cause else ()

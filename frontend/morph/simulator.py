@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .plan import Buffers, Times
 from .registry import ACCELERATOR, ACCELERATOR_AND_LINK, CPU, LINK, Phase, Resource
-from .trace import Event, Trace
+from .trace import Event, Trace, Wait
 
 HOST_FULL = "host buffer full"
 MOVED_FULL = "buffer of moved batches full"
@@ -162,19 +162,26 @@ def _played(operation: Operation, clock: Clock, times: Times, of_cpu: bool) -> S
         clock.move()
         cause = NO_HOST_BATCH if start == ready else MOVED_FULL
         worker = position % times.workers
+        on_cpu = Wait(Resource.CPU, begin - free, HOST_FULL)
+        on_link = Wait(Resource.LINK, start - link, cause)
         return (
-            Event(Phase.PREPARE, CPU, batch, begin, ready, begin - free, HOST_FULL, worker),
-            Event(Phase.MOVE, LINK, batch, start, clock.link, start - link, cause),
+            Event(Phase.PREPARE, CPU, batch, begin, ready, (on_cpu,), worker),
+            Event(Phase.MOVE, LINK, batch, start, clock.link, (on_link,)),
         )
     if operation.phase == Phase.PREPARE:
         start = clock.preparation_start()
         clock.prepare()
-        # Only one of the two lanes waits for the other.
-        cause = ACCELERATOR_BUSY if start > link else LINK_BUSY
-        waited = start - min(link, accelerator)
-        resources = ACCELERATOR_AND_LINK
-        return (Event(Phase.PREPARE, resources, batch, start, clock.link, waited, cause),)
+        waits = waits_of_both(start, link, accelerator)
+        return (Event(Phase.PREPARE, ACCELERATOR_AND_LINK, batch, start, clock.link, waits),)
     start = clock.cpu_train_start() if of_cpu else accelerator
     (clock.train_of_cpu if of_cpu else clock.train_of_accelerator)()
-    waited = start - accelerator
-    return (Event(Phase.TRAIN, ACCELERATOR, batch, start, clock.accelerator, waited, NO_BATCH),)
+    wait = Wait(Resource.ACCELERATOR, start - accelerator, NO_BATCH)
+    return (Event(Phase.TRAIN, ACCELERATOR, batch, start, clock.accelerator, (wait,)),)
+
+
+def waits_of_both(start: float, link: float, accelerator: float) -> tuple[Wait, Wait]:
+    """What the lanes wait before the accelerator prepares, from when each was free."""
+    return (
+        Wait(Resource.LINK, start - link, ACCELERATOR_BUSY),
+        Wait(Resource.ACCELERATOR, start - accelerator, LINK_BUSY),
+    )

@@ -8,20 +8,24 @@ LANES = (Resource.CPU, Resource.LINK, Resource.ACCELERATOR)
 
 
 @dataclass(frozen=True)
-class Event:
-    """One operator's run on one batch.
+class Wait:
+    """How long a lane stood idle before an event, and what it waited for."""
 
-    `waited` is how long its lane stood idle for it, and `cause` what it waited for. On the CPU,
-    `worker` says which of the workers ran it.
-    """
+    lane: Resource
+    seconds: float
+    cause: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """One operator's run on one batch. On the CPU, `worker` says which of the workers ran it."""
 
     phase: Phase
     resources: frozenset[Resource]
     batch: int
     start: float
     end: float
-    waited: float = 0.0
-    cause: str = ""
+    waits: tuple[Wait, ...] = ()
     worker: int = 0
 
 
@@ -47,7 +51,7 @@ class Trace:
     def blocked(self, lane: Resource) -> dict[str, float]:
         """Seconds of waiting by cause, over all workers of the CPU."""
         causes: dict[str, float] = {}
-        for event in self.on(lane):
-            if event.waited > 0:
-                causes[event.cause] = causes.get(event.cause, 0.0) + event.waited
+        for wait in (w for e in self.events for w in e.waits):
+            if wait.lane == lane and wait.seconds > 0:
+                causes[wait.cause] = causes.get(wait.cause, 0.0) + wait.seconds
         return causes

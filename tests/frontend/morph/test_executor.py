@@ -75,6 +75,9 @@ def test_the_trace_of_sleeping_operators_is_the_simulators(workers, ratio):
     assert slept.prepared_on_cpu == set(schedule.on_cpu)
     for lane in Resource:
         assert run.trace.busy(lane) == pytest.approx(played.busy(lane), abs=0.08)
+        blocked = [sum(trace.blocked(lane).values()) for trace in (run.trace, played)]
+        share = blocked[0] / played.seconds
+        assert share == pytest.approx(blocked[1] / played.seconds, abs=0.1 * workers)
 
 
 @pytest.mark.parametrize("p", [0, 3, 10, 20])
