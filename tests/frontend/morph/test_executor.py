@@ -1,3 +1,6 @@
+import signal
+import subprocess
+import sys
 import threading
 import traceback
 from time import perf_counter
@@ -215,3 +218,30 @@ def test_a_link_takes_the_time_of_its_rate_and_copies():
         RateLimitedLink(0)
     with pytest.raises(TypeError, match="object"):
         checksum(object())
+
+
+INTERRUPTED = """
+import signal
+import subprocess
+import sys
+import threading
+from gnnc.tests.frontend.morph.sleeping import Sleeping
+from gnnc import morph
+
+slept = Sleeping(0.02, 0.01, 0.01, 0.01)
+schedule = morph.Scheduler(morph.Times(0.02, 0.01, 0.01, 0.01, 2)).schedule(morph.Split(900, 900))
+threading.Timer(0.2, lambda: print("running", flush=True)).start()
+try:
+    morph.Executor(slept.registry, workers=2).run(schedule)
+except KeyboardInterrupt:
+    print("ended with", threading.active_count(), "thread")
+"""
+
+
+def test_the_signal_of_ctrl_c_ends_the_process():
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+    assert out == "ended with 1 thread\n" and process.returncode == 0
