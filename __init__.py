@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from .runtime.cpu.heap import heap
 
 if TYPE_CHECKING:
+    from .frontend import morph
     from .frontend.argo.runtime import argo
     from .frontend.compiler import Options
     from .frontend.loops.declarations import DstNodes, Edges, Nodes, SrcNodes, Weights
     from .frontend.loops.errors import ProgramError
+    from .frontend.torch import loader
     from .frontend.torch.checkpoints.checkpoints import load_checkpoint, save_checkpoint
     from .frontend.torch.checkpoints.file import BadCheckpoint
     from .frontend.torch.compile import compile
@@ -46,6 +48,8 @@ __all__ = [
     "explain",
     "load",
     "load_checkpoint",
+    "loader",
+    "morph",
     "program",
     "rank",
     "release_memory",
@@ -56,7 +60,8 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# `gnnc.dgl` lies there: a folder `dgl` here would hide DGL from scripts that run in a checkout.
+# `gnnc.dgl` and `gnnc.loader` lie there: a folder `dgl` here would hide DGL from scripts that run in
+# a checkout.
 __path__.append(str(Path(__file__).parent / "frontend" / "standins"))
 
 heap.share()  # here, because it has to come before torch's first tensor
@@ -87,11 +92,16 @@ _HOMES = {
     "world_size": ".runtime.ranks.world",
 }
 
+_MODULES = {"loader": ".loader", "morph": ".frontend.morph"}
+
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name in _MODULES:
+        value = import_module(_MODULES[name], __name__)
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name], __name__), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name], __name__), name)
     globals()[name] = value
     return value
 

@@ -3,11 +3,13 @@ the interpreter gives over the rows of all ranks at once, forward and backward."
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
 
 from gnnc.dialects.attributes import SAVED
 from gnnc.dialects.meaning import SetVal
@@ -19,6 +21,7 @@ from gnnc.passes.inter.autodiff import AutodiffPass
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.exchanges import exchanges
+from gnnc.tests.passes.inter.test_restrict_rows import ALWAYS, LAYERS, layer
 from gnnc.tests.passes.meaning import changed
 from gnnc.tests.passes.programs import PROGRAMS
 from gnnc.tests.passes.ranked import APART, CUT, OPTIMIZED, Ranked
@@ -39,15 +42,24 @@ def by_name(func: FuncOp, values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("lower", [pytest.param(IN_TURN, marks=pytest.mark.long), OVERLAPPED])
 @pytest.mark.parametrize("name", NAMES)
 def test_programs(name: str, lower: str) -> None:
-    check(name, lower=lower)
+    check(PROGRAMS[name], CUT, lower=lower)
 
 
-def check(name: str, **options: Any) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n == "gat" else pytest.mark.long) for n in LAYERS],
+)
+def test_restricted_rows(name: str) -> None:
+    """Messages and sets of these are found while sets are made."""
+    check(layer(name), (*CUT, ALWAYS), lower=OVERLAPPED)
+
+
+def check(text: str, cuts: Sequence[ModulePass], **options: Any) -> None:
     """All ranks together give what the interpreter gives; `options` are those of the case."""
-    plain = parse_module(PROGRAMS[name])
+    plain = parse_module(text)
     (before,) = functions(plain).values()
     (with_gradients,) = functions(changed(plain, AutodiffPass())).values()
-    cut = changed(plain, *CUT, *OPTIMIZED, *APART)
+    cut = changed(plain, *cuts, *OPTIMIZED, *APART)
     (func,) = functions(cut).values()
     case = Case.of(cut, SPLIT, **options)
     for ranks, seed in ((1, 0), (3, 1), (4, 2)):

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
-from ....dialects.inter.ranks import MoveOp
+from ....dialects.inter.ranks import RANK, MoveOp, is_cut
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.shapes import BroadcastOp
@@ -86,6 +86,7 @@ class Needs:
         self.fixed = closure(ops, invariant_arguments(self.func, False, True))
         self.differentiated = to_differentiate(self.func)
         self.facts = Facts()
+        self.on_ranks = any(RANK in self.env.info(s).maps for s in self.env.sets)
         self.joined = {set_name(u.results[0]) for u in mixed_unions(self.func, self.env)}
         """The unions of local and remote edges, whose parts are restricted each."""
         self.deep: set[SSAValue] = set()
@@ -122,6 +123,8 @@ class Needs:
         v, dom = op.results[0], op.type.dom
         if dom.set == UNIT or dom.keys or v in self.invariant or not self._is_fixed(dom.set):
             return False
+        if self.on_ranks and not is_cut(self.env, dom.set):
+            return False  # what all ranks need of rows that all have would be a message
         if isinstance(op, BY_ROW):
             if isinstance(op, DropoutOp) and dom.set in self.joined:
                 return False  # the rows of unions have no numbers in the graph

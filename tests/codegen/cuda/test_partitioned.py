@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gnnc.tests.passes.programs import PROGRAMS
+from gnnc.tests.passes.ranked import CUT
+
 from ..test_partitioned import NAMES, check
 from .emulated import FINE, TARGET
 
@@ -16,4 +19,4 @@ QUICK = ("sage",)
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in NAMES]
 )
 def test_programs(name: str) -> None:
-    check(name, lower=READS, schedule=f"{PIPELINES},{FINE}", target=TARGET)
+    check(PROGRAMS[name], CUT, lower=READS, schedule=f"{PIPELINES},{FINE}", target=TARGET)

@@ -9,10 +9,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
-from gnnc.dialects.inter.ranks import MoveOp
+from gnnc.dialects.inter.ranks import AllReduceOp, MoveOp
 from gnnc.dialects.inter.types import is_float, set_name
 from gnnc.dialects.meaning import SetVal, run
 from gnnc.dialects.meaning.check import parse_module
+from gnnc.passes.analysis.dependence import structure_ancestors
 from gnnc.passes.inter.autodiff import AutodiffPass
 from gnnc.passes.inter.restrict_rows import restrict_rows
 from gnnc.runtime.ranks import virtual
@@ -44,6 +45,8 @@ def check(plain: ModuleOp, seed: int, chunks: int = 1) -> int:
         assert_same(plain, plain, changed(cut, *APART[:-1]), seed, ranks, apart, chunks)
         assert_same(plain, whole, changed(cut, AutodiffPass()), seed, ranks, chunks=chunks)
     for_one = changed(cut, *OPTIMIZED, *APART)
+    early = structure_ancestors(function(for_one))
+    assert not any(isinstance(op, AllReduceOp) for op in early), "sets are made without"
     for run_cut in (together, apart):
         assert_same(plain, whole, for_one, seed, 4, run_cut, chunks)
     return count

@@ -1,0 +1,18 @@
+"""`gnnc.loader`: batches of large graphs, in the place of `torch_geometric.loader`
+(frontend/torch/loader)."""
+
+from gnnc.frontend.torch.loader import (
+    ClusterLoader,
+    LinkNeighborLoader,
+    NeighborLoader,
+    RandomWalkLoader,
+    ShaDowKHopSampler,
+)
+
+__all__ = [
+    "ClusterLoader",
+    "LinkNeighborLoader",
+    "NeighborLoader",
+    "RandomWalkLoader",
+    "ShaDowKHopSampler",
+]
