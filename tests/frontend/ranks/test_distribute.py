@@ -48,8 +48,11 @@ def test_twenty_steps_on_more_ranks(
     check(monkeypatch, net(name), graph(40, 150, 1, hub=True), ranks, make, tolerance, steps=20)
 
 
-def test_more_ranks_than_nodes(monkeypatch: Any) -> None:
-    check(monkeypatch, net("sage-plain"), graph(3, 5), 4)
+@pytest.mark.parametrize(
+    "name", ["sage-plain", *(pytest.param(f"{n}-plain", marks=LONG) for n in LAYERS if n != "sage")]
+)
+def test_more_ranks_than_nodes(monkeypatch: Any, name: str) -> None:
+    check(monkeypatch, net(name), graph(3, 5), 4)
 
 
 @pytest.mark.parametrize("stay", [True, False])

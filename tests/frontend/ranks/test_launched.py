@@ -57,6 +57,7 @@ torch.save((losses, state, nodes), f"{sys.argv[1]}/{rank}.pt")
 """
 
 
+@pytest.mark.long
 def test_tables_are_sharded_over_processes(tmp_path: Path) -> None:
     result = launched(tmp_path, 2, SHARDED, str(tmp_path), options=("--threads", "1"))
     assert result.returncode == 0, result.stderr

@@ -82,13 +82,15 @@ def test_layers(kind: str, ranks: int, tmp_path: Path) -> None:
     assert_equal(trained(program, ranks), theirs, EPOCHS, DOUBLE)
 
 
-@pytest.mark.parametrize("training", [loops, pytest.param(relational, marks=LONG)])
+@LONG
+@pytest.mark.parametrize("training", [loops, relational])
 def test_relations(training: TrainingProgram, tmp_path: Path) -> None:
     theirs = printed(training, graph(), epochs=EPOCHS)
     program = made(training, tmp_path, 2, graph(), epochs=EPOCHS)
     assert_equal(trained(program, 2), theirs, EPOCHS, SINGLE)
 
 
+@LONG
 def test_rows_that_the_loss_chooses(tmp_path: Path) -> None:
     """They lie with their nodes; the greatest of the gradients' norms is that of all ranks."""
     theirs = printed(indexed, graph(), epochs=10)
@@ -141,7 +143,8 @@ def weighted(data, epochs=EPOCHS):
         print(epoch, loss.item(), greatest.item())
 
 
-@pytest.mark.parametrize("nodes", [120, pytest.param(4, marks=LONG)])
+@LONG
+@pytest.mark.parametrize("nodes", [120, 4])
 def test_rows_of_edges(nodes: int, tmp_path: Path) -> None:
     """With four nodes some rank has few, or none that others read."""
     data = doubled(nodes, 5 * nodes)
