@@ -51,6 +51,7 @@ def test_gradients_of_one_and_two_processes_are_equal() -> None:
     assert not shared_memory([os.getpid()])
 
 
+@pytest.mark.long
 def test_compiled_models_train_in_processes() -> None:
     x, edges, y = trainings.graph()
     args = (x.float(), edges, y)
@@ -101,6 +102,7 @@ def test_workers_of_a_loader_end_with_their_process(tmp_path: Path) -> None:
     assert pids
 
 
+@pytest.mark.long
 def test_tunes_then_trains_with_the_best(tmp_path: Path) -> None:
     table = tmp_path / "trials.json"
     runtime = Argo(n_search=5, epoch=2, share=1e9, most_processes=2, table=table)
@@ -153,7 +155,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGTERM, signal.SIGKILL)),
+    ],
+)
 def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "pids"
     folder.mkdir()
