@@ -20,11 +20,12 @@ from ..common.c_types import I1
 from ..common.products import Text
 from ..common.scalars import ctype_of
 from ..common.writer import Writer
+from .pieces import PieceCode, Pieces
 from .pipeline import issues, pipeline_text
 from .places import Memory
 from .products import GroupedSum, Operand, Products, Sum
 from .rooms import Shared, TeamMemory, Workspace
-from .row_code import PieceCode, Pieces, RowCode, Sink, said
+from .row_code import RowCode, Sink, said
 from .team import Team
 from .tiles import SLAB_BYTES
 from .totals import Totals

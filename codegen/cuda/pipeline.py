@@ -20,9 +20,9 @@ from ..common.c_types import I1
 from ..common.phase_host import places_name
 from ..common.scalars import ctype_of
 from ..common.writer import Writer
+from .pieces import PieceCode
 from .places import Memory
 from .rooms import VECTOR, Shared, TeamMemory
-from .row_code import PieceCode
 from .team import Team
 
 if TYPE_CHECKING:

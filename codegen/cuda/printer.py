@@ -25,7 +25,7 @@ from ..common.shared_functions import Functions
 from ..common.writer import Writer
 from .device_text import device_text
 from .kernel_code import Kernel, KernelCode, joined
-from .row_code import Pieces
+from .pieces import Pieces
 
 ARRAYS = (
     "launcher launch, void *const *kernels, void *stream, char *ws, const int64_t *n, "

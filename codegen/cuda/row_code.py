@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
@@ -27,6 +26,7 @@ from ..common.scalars import combined, ctype_of, looked_up
 from ..common.writer import Writer
 from . import reductions, segments, values
 from .indices import Index, Untiled
+from .pieces import Ahead, Pieces
 from .places import Each, Grouped, Memory, NeedsMemory, Place, Single, Spread, Tiles
 from .rooms import VECTOR, TeamMemory
 from .team import HELD, Team
@@ -76,43 +76,6 @@ class TotalSink:
     @property
     def value(self) -> SSAValue:
         return self.op.value
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """How a group longer than `longest` is reduced in pieces: the C names of their table and its
-    length, and of the rows of each result; `piece` where a piece is computed, its bounds."""
-
-    segment: rows.SegmentOp
-    table: str
-    count: str
-    longest: int
-    partials: tuple[str, ...]
-    piece: tuple[str, str] | None = None
-
-
-class Ahead(Protocol):
-    """What comes around the rows of a group that are on their way before their turn."""
-
-    segment: rows.SegmentOp
-
-    def arrive(self, code: RowCode, position: str) -> None:
-        """In front of what is computed of a row."""
-        ...
-
-    def leave(self, code: RowCode) -> None:
-        """Behind it."""
-        ...
-
-
-@dataclass(frozen=True)
-class PieceCode:
-    """Where pieces of groups are printed: by which team, with which memory."""
-
-    out: Writer
-    team: Team
-    memory: TeamMemory
-    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True)

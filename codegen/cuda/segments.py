@@ -25,7 +25,8 @@ from .places import Each, Grouped, Memory, Place, Single, Spread
 from .team import HELD
 
 if TYPE_CHECKING:
-    from .row_code import Pieces, RowCode
+    from .pieces import Pieces
+    from .row_code import RowCode
 
 SHORT = 16
 """Numbers of the longest row that a thread computes alone."""
