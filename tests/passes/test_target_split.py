@@ -39,7 +39,7 @@ def test_equal_costs_give_equal_programs(
 
 
 def test_costs_are_all_but_names_and_passes_of_its_own() -> None:
-    own = {"name", "about", "printer", "runtime", "steps", "tail"}
+    own = {"name", "about", "printer", "remote_reads", "runtime", "steps", "tail"}
     assert {f.name for f in fields(Target)} == own | set(COSTS)
 
 

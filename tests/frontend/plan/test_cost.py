@@ -13,6 +13,7 @@ from gnnc.frontend.plan.constants import Constants
 from gnnc.frontend.plan.layers import KINDS, model
 from gnnc.frontend.plan.loads import Numbers, alone, of_partition
 from gnnc.frontend.tools.datasets import power_law_edges
+from gnnc.frontend.plan.stages import CALL_BYTES
 from gnnc.runtime.partition import edges
 
 WIDTHS = (24, 16, 8)
@@ -76,7 +77,7 @@ def test_what_crosses_is_what_the_partition_says(ranks: int):
     assert second.forward_bytes == second.backward_bytes == loads.volume * 4 * 8
     size, messages = cost.sent(layers, loads)
     parameters = sum(layer.parameters for layer in layers)
-    reduced = ranks * (ranks - 1) * (32 + 4 * (parameters + 1))
+    reduced = ranks * (ranks - 1) * (CALL_BYTES + 4 * (parameters + 1))
     assert size.sum() == found.halo_bytes + reduced
     run = cost.simulation(cost.step_stages(layers, loads, Constants()), loads, Constants())
     assert run.sent.tolist() == pytest.approx(size.tolist())
