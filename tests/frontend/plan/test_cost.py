@@ -12,8 +12,8 @@ from gnnc.frontend.plan import cost
 from gnnc.frontend.plan.constants import Constants
 from gnnc.frontend.plan.layers import KINDS, model
 from gnnc.frontend.plan.loads import Numbers, alone, of_partition
-from gnnc.frontend.tools.datasets import power_law_edges
 from gnnc.frontend.plan.stages import CALL_BYTES
+from gnnc.frontend.tools.datasets import power_law_edges
 from gnnc.runtime.partition import edges
 
 WIDTHS = (24, 16, 8)
