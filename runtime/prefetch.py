@@ -25,12 +25,20 @@ class Prefetched(Iterator[T], Generic[T]):
         make: may be called by several threads at a time.
         workers: how many threads.
         ahead: how many items are finished or under way at most; at least 1.
+        begin: what each thread does first; an error of it is that of the next item.
     """
 
-    def __init__(self, make: Callable[[int], T], count: int, workers: int, ahead: int) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], T],
+        count: int,
+        workers: int,
+        ahead: int,
+        begin: Callable[[], object] | None = None,
+    ) -> None:
         if workers < 1 or ahead < 1:
             raise ValueError(f"workers and ahead must be at least 1, got {workers} and {ahead}")
-        self._work: _Work[T] = _Work(make, count, ahead)
+        self._work: _Work[T] = _Work(make, count, ahead, begin)
         self._process = os.getpid()
         self._threads = [
             threading.Thread(target=self._work.run, name=f"gnnc-loader-{i}", daemon=True)
@@ -62,8 +70,15 @@ class Prefetched(Iterator[T], Generic[T]):
 class _Work(Generic[T]):
     """What threads and iterator share."""
 
-    def __init__(self, make: Callable[[int], T], count: int, ahead: int) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], T],
+        count: int,
+        ahead: int,
+        begin: Callable[[], object] | None,
+    ) -> None:
         self._make, self._count, self._ahead = make, count, ahead
+        self._begin_thread = begin
         self._changed = threading.Condition()
         self._made: dict[int, T | _Failure] = {}
         self._begun = 0
@@ -72,8 +87,12 @@ class _Work(Generic[T]):
 
     def run(self) -> None:
         """A thread: makes items while there are some to make, and room for them."""
+        first = self._begin_thread
         while (number := self._begin()) is not None:
             try:
+                if first is not None:
+                    first()
+                    first = None
                 item: T | _Failure = self._make(number)
             except BaseException as error:
                 error.add_note(f"This was raised in a thread of the loader, by batch {number}.")

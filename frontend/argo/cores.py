@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,14 @@ def masks(found: Machine, configuration: Configuration) -> list[Masks]:
     samplers, each = configuration.samplers, configuration.samplers + configuration.trainers
     parts = [found.cores[k * each : (k + 1) * each] for k in range(configuration.processes)]
     return [Masks(samplers=part[:samplers], trainers=part[samplers:]) for part in parts]
+
+
+def bind(cores: Iterable[int]) -> None:
+    """Binds all threads of this process, and so those that they start, to these cores."""
+    chosen = set(cores)
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread.name), chosen)
 
 
 def _place(topology: Path) -> tuple[int, int] | None:

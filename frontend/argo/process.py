@@ -1,10 +1,9 @@
-"""What runs in a spawned process. Nothing here imports torch before the process has its cores: it
-inherits them from the thread that starts it, and arguments that need torch are read after that.
-"""
+"""What runs in a spawned process: one training after another, on other cores each time."""
 
 from __future__ import annotations
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -19,32 +18,53 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.ranks.started import die_with
 from .configurations import Configuration
-from .cores import Masks
+from .cores import Masks, bind
 
 if TYPE_CHECKING:
     from .worker import Lengths
 
+THREADS = "OMP_NUM_THREADS"
+
+
+class WorkerFailed(RuntimeError):
+    """A process of the training failed; the message has its rank and its traceback."""
+
 
 @dataclass(frozen=True)
 class Job:
-    """What all processes of a training do."""
+    """What a process does of a training."""
 
     train: Callable[..., Any]
     args: Sequence[Any]
     options: Mapping[str, Any]
+    rank: int
     configuration: Configuration
-    masks: Sequence[Masks]
+    masks: Masks
     lengths: Lengths
     meeting: Path
     """A file in which they find each other; nothing is there when the first comes."""
 
 
 @dataclass(frozen=True)
+class Ready:
+    """A process has started, and waits for a job."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a process says while it trains."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class Ended:
-    """How a process ended well."""
+    """How a training ended well."""
 
     seconds: Sequence[float]
     of_epoch: int | None
+    until_first: float
+    """Seconds until the end of the first step, with all that was read and compiled for it."""
     value: Any = None
 
 
@@ -56,39 +76,62 @@ class Failed:
     at: float
 
 
-def main(job: Job, rank: int, answer: Connection) -> None:
-    """Runs `train` as one process, and answers with an :class:`Ended` or a :class:`Failed`."""
+def main(pipe: Connection) -> None:
+    """Runs the jobs that come, until the pipe is closed. Answers with a :class:`Ready`, then for
+    each with an :class:`Ended`, or once with a :class:`Failed`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this one ends it
     parent = multiprocessing.parent_process()
     assert parent is not None and parent.pid is not None
     die_with(parent.pid)
+    import torch
+
+    begun = torch.get_rng_state()
+    _send(pipe, Ready())
+    while (message := _next(pipe)) is not None:
+        try:
+            torch.set_rng_state(begun)  # a training does not depend on those before
+            said = pickle.dumps(_train(pickle.loads(message), pipe))  # by value
+            _clean()
+        except BaseException:  # whatever it is ends this process, and so all
+            _send(pipe, Failed(traceback.format_exc(), time.monotonic()))
+            os._exit(1)  # the end of torch's group would wait for the others
+        pipe.send_bytes(said)
+
+
+def _next(pipe: Connection) -> bytes | None:
     try:
-        said = pickle.dumps(_train(job, rank))  # by value: this process ends soon
-    except BaseException:  # whatever it is ends this process, and so all
-        failed = Failed(traceback.format_exc(), time.monotonic())
-        answer.send_bytes(pickle.dumps(failed))
-        os._exit(1)  # the end of torch's group would wait for the others
-    answer.send_bytes(said)
+        return pipe.recv_bytes()
+    except EOFError:
+        return None
 
 
-def _train(job: Job, rank: int) -> Ended:
+def _send(pipe: Connection, value: object) -> None:
+    pipe.send_bytes(pickle.dumps(value))
+
+
+def _train(job: Job, pipe: Connection) -> Ended:
     import torch
 
     from .worker import TrialOver, Worker, leave, meet
 
+    bind(job.masks.trainers)
+    os.environ[THREADS] = str(job.configuration.trainers)  # for processes that it starts
     torch.set_num_threads(job.configuration.trainers)
-    meet(job.meeting, rank, job.configuration.processes)
-    worker, value = Worker(rank, job.configuration, job.masks[rank], job.lengths), None
+    meet(job.meeting, job.rank, job.configuration.processes)
+
+    def told(value: Any) -> None:
+        _send(pipe, Told(value))
+
+    worker = Worker(job.rank, job.configuration, job.masks, job.lengths, told)
+    value = None
     try:
         value = job.train(*map(_own, job.args), **job.options, worker=worker)
     except TrialOver:
         pass
     leave(job.configuration.processes)
-    return Ended(
-        worker.timed.seconds,
-        worker.timed.of_epoch,
-        value if rank == 0 and not worker.trial else None,
-    )
+    timed = worker.timed
+    value = value if job.rank == 0 and not worker.trial else None
+    return Ended(timed.seconds, timed.of_epoch, timed.until_first, value)
 
 
 def _own(value: Any) -> Any:
@@ -96,3 +139,11 @@ def _own(value: Any) -> Any:
     import torch
 
     return copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value
+
+
+def _clean() -> None:
+    """Nothing of a training is left for the next: threads of loaders, models, programs."""
+    import torch
+
+    torch.compiler.reset()
+    gc.collect()

@@ -32,13 +32,7 @@ def save(path: Path, trials: Trials, cores: int) -> None:
     Raises:
         OSError: It cannot be written, and is as it was.
     """
-    entries = [
-        # no JSON has infinities
-        {**x._asdict(), "step": m.step if m.step < math.inf else None, "error": m.error}
-        | {"cost": m.cost}
-        for x, m in trials.measured.items()
-    ]
-    found = {"format": FORMAT, "version": VERSION, "cores": cores, "trials": entries}
+    found = {"format": FORMAT, "version": VERSION, "cores": cores, "trials": entries(trials)}
     durable_file.replace(path, memoryview(json.dumps(found, indent=1).encode()))
 
 
@@ -59,11 +53,30 @@ def load(path: Path, cores: int) -> Trials:
     if found.get("cores") != cores:
         raise BadTable(f"{path} is of {found.get('cores')} cores, and here are {cores}")
     try:
-        trials = Trials(dict(_entry(x) for x in found["trials"]))
+        trials = of_entries(found["trials"])
         trials.best  # noqa: B018
     except (KeyError, TypeError, ValueError) as error:
         raise BadTable(f"{path} is damaged: {error!r}") from error
     return trials
+
+
+def entries(trials: Trials) -> list[dict[str, Any]]:
+    """As plain data, for JSON."""
+    return [
+        # no JSON has infinities
+        {**x._asdict(), "step": m.step if m.step < math.inf else None, "error": m.error}
+        | {"cost": m.cost}
+        for x, m in trials.measured.items()
+    ]
+
+
+def of_entries(found: list[dict[str, Any]]) -> Trials:
+    """From `entries`.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is something else.
+    """
+    return Trials(dict(_entry(x) for x in found))
 
 
 def text(trials: Trials) -> str:

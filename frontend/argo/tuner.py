@@ -97,6 +97,7 @@ def tune(
     *,
     steps: Callable[[], int | None] = lambda: None,
     share: float = SHARE,
+    preparing: Callable[[Configuration], float] = lambda _: 0.0,
 ) -> Trials:
     """Tries configurations, the default first, with at most so many trials.
 
@@ -108,7 +109,9 @@ def tune(
         steps: How many steps the training is to have, asked after each trial; None: not known.
             Where known, no trial is begun that would likely let all trials cost more than `share`
             of the training with the best so far. The default is always tried.
-        share: Of the time of the training; above 0.
+        share: Of the time of the training; above 0. Enough of it is kept for the last two trials.
+        preparing: Seconds that a trial would take longer now than it does once more, as for
+            processes that are not there yet.
 
     Raises:
         ValueError: `trials` is below 1, `share` is not above 0, or `default` is no choice.
@@ -120,32 +123,60 @@ def tune(
     if default not in choices:
         raise ValueError(f"default: {default} is not among the choices")
     found, process = Trials(), _Process(choices)
+    purse = _Purse(found, measure, steps, share, preparing)
     first = [default, *_first(choices, default)]
     while len(found.measured) < max(1, trials - CONFIRMING):
         chosen = first.pop(0) if first else process.next(found)
-        if chosen is None or _too_dear(found, steps(), share):
+        if chosen is None or not purse.allows(chosen, CONFIRMING):
             break
-        found.measured[chosen] = measure(chosen)
-    left = trials - len(found.measured)
-    _confirm(found, measure, left, lambda: _too_dear(found, steps(), share))
+        found.measured[chosen] = purse.measure(chosen)
+    _confirm(found, purse, trials - len(found.measured))
     return found
 
 
-def _confirm(
-    found: Trials,
-    measure: Callable[[Configuration], Measured],
-    left: int,
-    too_dear: Callable[[], bool],
-) -> None:
+class _Purse:
+    """Runs trials, and knows what one more would cost."""
+
+    def __init__(
+        self,
+        found: Trials,
+        measure: Callable[[Configuration], Measured],
+        steps: Callable[[], int | None],
+        share: float,
+        preparing: Callable[[Configuration], float],
+    ) -> None:
+        self._found, self._measure = found, measure
+        self._steps, self._share, self._preparing = steps, share, preparing
+        self._costs: list[float] = []
+
+    def measure(self, x: Configuration) -> Measured:
+        """A trial."""
+        prepared = self._preparing(x)
+        measured = self._measure(x)
+        self._costs.append(max(0.0, measured.cost - prepared))
+        return measured
+
+    def allows(self, x: Configuration, more: int = 0) -> bool:
+        """Whether a trial of this, and so many more, cost no more than the share."""
+        steps = self._steps()
+        if steps is None or not self._costs:
+            return True
+        seconds = min(m.step for m in self._found.measured.values())
+        one = sum(self._costs) / len(self._costs)
+        cost = self._found.cost + self._preparing(x) + (1 + more) * one
+        return cost <= self._share * steps * seconds
+
+
+def _confirm(found: Trials, purse: _Purse, left: int) -> None:
     """Measures the default and what beats it once more: the least of many trials was lucky."""
     again: set[Configuration] = set()
     while (best := found.best) != found.default and best not in again:
         for x in {found.default: None, best: None}:
             if x in again or found.measured[x].step == math.inf:
                 continue
-            if left < 1 or too_dear():
+            if left < 1 or not purse.allows(x):
                 return
-            found.measured[x] = _both(found.measured[x], measure(x))
+            found.measured[x] = _both(found.measured[x], purse.measure(x))
             again.add(x)
             left -= 1
 
@@ -169,15 +200,6 @@ def _first(choices: Sequence[Configuration], default: Configuration) -> list[Con
         if (x := Configuration(n, samplers, each - samplers)) in there and x != default:
             found.append(x)
     return found
-
-
-def _too_dear(found: Trials, steps: int | None, share: float) -> bool:
-    """Whether one more trial, as dear as the mean one, costs more than the share."""
-    if steps is None or not found.measured:
-        return False
-    seconds = min(m.step for m in found.measured.values())
-    mean = found.cost / len(found.measured)
-    return found.cost + mean > share * steps * seconds
 
 
 class _Process:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import torch
 import torch.distributed as together
 
 from ...runtime.ranks.started import die_with
-from .configurations import Configuration
-from .cores import Masks
+from .configurations import Configuration, default
+from .cores import Masks, machine, masks
+
+if TYPE_CHECKING:
+    from ..torch.loader.loader import Loader
 
 Batch = TypeVar("Batch")
+Shared = TypeVar("Shared", bound="Loader")
 
 
 class TrialOver(BaseException):
@@ -43,6 +48,8 @@ class Timed:
     """Of each one that was timed."""
     of_epoch: int | None = None
     """How many steps an epoch has, where the loader says so."""
+    until_first: float = 0.0
+    """Seconds until the end of the first step of all."""
 
 
 class Shares:
@@ -89,14 +96,32 @@ class Worker:
     """One process of a training."""
 
     def __init__(
-        self, rank: int, configuration: Configuration, masks: Masks, lengths: Lengths
+        self,
+        rank: int,
+        configuration: Configuration,
+        given: Masks,
+        lengths: Lengths,
+        told: Callable[[Any], None] | None = None,
     ) -> None:
         self.rank = rank
         self.configuration = configuration
-        self.masks = masks
+        self.masks = given
         self.timed = Timed()
+        self._told = told
         self._lengths = lengths
         self._process = os.getpid()
+        self._begun: float | None = time.perf_counter()
+
+    @staticmethod
+    def alone() -> Worker:
+        """This process, untuned: what the tuner compares with."""
+        found = machine()
+        configuration = default(found.usable, least_samplers=0)
+        return Worker(0, configuration, masks(found, configuration)[0], Lengths(0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a process that samples for this one."""
+        return self.__dict__ | {"_told": None}
 
     @property
     def size(self) -> int:
@@ -145,6 +170,25 @@ class Worker:
             die_with(self._process)
         os.sched_setaffinity(0, self.masks.samplers or self.masks.trainers)
 
+    def loader(self, loader: Shared) -> Shared:
+        """This process's part of a loader of `gnnc.loader`, with as many threads as there are cores
+        to sample, bound to these. The seed is that of process 0.
+
+        Gradients are those of a single process where `loader.splits` is true; the batches of other
+        samplers depend on what else is in the batch.
+
+        Raises:
+            ValueError: A process would get a batch without seeds.
+        """
+        seed = torch.from_numpy(np.array([loader.seed], np.uint64).view(np.int64))
+        if self.size > 1:
+            together.broadcast(seed, 0)
+        mine = loader.shared(self.rank, self.size)
+        mine.seed = int(seed.numpy().view(np.uint64)[0])
+        mine.num_workers = self.configuration.samplers
+        mine.begin_thread = self.bind_sampler
+        return mine
+
     def same(self, model: torch.nn.Module) -> None:
         """Gives all processes the parameters and buffers of process 0."""
         if self.size > 1:
@@ -159,10 +203,20 @@ class Worker:
             losses: (seeds of this process,): one loss each, as of `reduction="none"`. The gradients
                 of what is returned, summed over the processes, are those of the mean of all.
         """
-        count = torch.tensor(losses.numel(), dtype=torch.int64)
-        if self.size > 1:
-            together.all_reduce(count)
+        count = self.sum(torch.tensor(losses.numel()))
         return losses.sum() / max(1, int(count))
+
+    def sum(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The sum over the processes of a tensor that has the same shape in all."""
+        found = numbers.clone()
+        if self.size > 1:
+            together.all_reduce(found)
+        return found
+
+    def tell(self, value: Any) -> None:
+        """Gives something that can be pickled to the `tell` of `run`."""
+        if self._told is not None:
+            self._told(value)
 
     def sum_gradients(self, model: torch.nn.Module) -> None:
         """Replaces each gradient by its sum over the processes. A parameter that no process has a
@@ -170,8 +224,7 @@ class Worker:
         if self.size == 1:
             return
         wanted = [p for p in model.parameters() if p.requires_grad]
-        there = torch.tensor([p.grad is not None for p in wanted], dtype=torch.int32)
-        together.all_reduce(there)
+        there = self.sum(torch.tensor([p.grad is not None for p in wanted], dtype=torch.int32))
         found = [p for p, n in zip(wanted, there.tolist(), strict=True) if n]
         for dtype in sorted({p.dtype for p in found}, key=str):
             _sum([p for p in found if p.dtype == dtype])
@@ -189,6 +242,9 @@ class Worker:
             begun = now
 
     def _note(self, seconds: float) -> None:
+        if self._begun is not None:
+            self.timed.until_first = time.perf_counter() - self._begun
+            self._begun = None
         if not self.trial:
             return
         if self._lengths.warm > 0:

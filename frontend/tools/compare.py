@@ -23,20 +23,22 @@ def compare(
     ways: Sequence[str] = WAYS,
     folder: CheckpointFolder | None = None,
     every: int = 1,
+    trials: int | None = None,
 ) -> Message:
     """Trains `seeds` times each way, in turns, from equal parameters; returns what `report` reads.
 
     `settings` has those of `training.Settings` but the seed; its `mode` is the compiled way's. With
     a folder, each training writes its checkpoint after `every` epochs, and goes on from the one
-    that is there. Times are medians over all epochs of all seeds but the first of each process,
-    which compiles.
+    that is there. With `trials`, so many at most find how the first training of a way is split over
+    processes, and the others are split alike. Times are medians over all epochs of all seeds but
+    the first of each process, which compiles.
 
     Raises:
         ChildFailed: a training failed; its own error is on standard error.
         Refused: a training cannot be done, or a checkpoint is not one of it.
     """
     questions = {
-        way: [_question(settings, way, seed, folder, every) for seed in range(seeds)]
+        way: [_question(settings, way, seed, folder, every, trials) for seed in range(seeds)]
         for way in ways
     }
     answers: dict[str, list[Message]] = {way: [] for way in ways}
@@ -54,6 +56,8 @@ def compare(
             for way, child in children.items():
                 with live.shown(f"{way:8} seed {seed}", settings["epochs"], sys.stderr) as tell:
                     answers[way].append(child.ask(questions[way][seed], tell))
+            if trials is not None and seed == 0:
+                _tell_configuration(questions, answers)
     return {
         "settings": settings | {"seeds": seeds},
         "graph": answers[ways[0]][0]["graph"],
@@ -62,12 +66,27 @@ def compare(
 
 
 def _question(
-    settings: Message, way: str, seed: int, folder: CheckpointFolder | None, every: int
+    settings: Message,
+    way: str,
+    seed: int,
+    folder: CheckpointFolder | None,
+    every: int,
+    trials: int | None,
 ) -> Message:
     mode = "eager" if way == "eager" else settings["mode"]
     file = None if folder is None else str(folder.file(way, seed))
     asked = {**settings, "mode": mode, "seed": seed}
-    return {"settings": asked, "checkpoint": file, "every": every}
+    tuning = None if trials is None else {"trials": trials, "configuration": None}
+    return {"settings": asked, "checkpoint": file, "every": every, "tuning": tuning}
+
+
+def _tell_configuration(
+    questions: Mapping[str, Sequence[Message]], answers: Mapping[str, Sequence[Message]]
+) -> None:
+    """Puts what the first training found into the questions of the others."""
+    for way, asked in questions.items():
+        for question in asked:
+            question["tuning"]["configuration"] = answers[way][0]["tuning"]["configuration"]
 
 
 def _summary(answers: Sequence[Message]) -> Message:
@@ -84,7 +103,7 @@ def _summary(answers: Sequence[Message]) -> Message:
         "memory_exact": answers[0]["memory_exact"],
         "histories": [_history(a) for a in answers],
     }
-    for name in ("compile_seconds", "kernels", "fallbacks"):
+    for name in ("compile_seconds", "kernels", "fallbacks", "tuning"):
         if name in answers[0]:
             summary[name] = answers[0][name]
     return summary

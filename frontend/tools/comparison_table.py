@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import tuning_report
 from .children import Message
 from .compare import WAYS
 from .report import bytes_text, seconds_text, table
@@ -20,6 +21,9 @@ def report(results: Message) -> str:
     lines = [_title(results), "", table(_rows(found))]
     if "compiled" in found:
         lines += [f"left to torch: {text}" for text in found["compiled"]["fallbacks"]]
+    for way, r in found.items():
+        if "tuning" in r:
+            lines += ["", tuning_report.text(way, r["tuning"])]
     if not all(r["memory_exact"] for r in found.values()):
         lines.append("this kernel does not reset memory peaks: loading the data may be in them")
     return "\n".join(lines)
@@ -31,8 +35,16 @@ def _title(results: Message) -> str:
     return (
         f"{settings['model']}, {settings['layers']} layers, on {graph['name']}: "
         f"{graph['nodes']:,} nodes, {graph['edges']:,} edges, {graph['features']:,} features, "
-        f"{graph['classes']} classes; {settings['seeds']} seeds, {settings['epochs']} epochs{by}"
+        f"{graph['classes']} classes; {settings['seeds']} seeds, {settings['epochs']} epochs"
+        f"{_batches(settings)}{by}"
     )
+
+
+def _batches(settings: Message) -> str:
+    if settings.get("batch_size") is None:
+        return ""
+    fanouts = ", ".join(map(str, settings["fanouts"]))
+    return f" in batches of {settings['batch_size']:,} with fan-outs {fanouts}"
 
 
 def _rows(found: dict[str, Message]) -> Sequence[Sequence[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -86,3 +87,13 @@ def warm_up(compile_: Callable[[nn.Module], nn.Module] | None = None) -> None:
     out = layer(torch.ones(3, 2), torch.tensor([[0, 1], [1, 2]]))
     F.cross_entropy(out, torch.tensor([0, 1, 0])).backward()
     optimizer.step()
+
+
+@functools.cache
+def warm_up_once(compiled: bool) -> None:
+    """`warm_up`, compiled or not, the first time in a process."""
+    if not compiled:
+        return warm_up()
+    import gnnc
+
+    warm_up(gnnc.compile)

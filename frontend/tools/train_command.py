@@ -8,18 +8,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import checkpoint_folder, figures, training_figure
+from . import checkpoint_folder, figures, training_figure, tuning_report
 from .children import ChildFailed, Message, Refused
 from .compare import WAYS, compare
 from .comparison_table import report
 from .report import add_json, check_place, write_json
 
 CHECKPOINT_EVERY = 10
+FANOUT = 10
+TRIALS = 20
 STOPPED = 130
 """The exit status that shells give what Ctrl-C has ended."""
 _SETTINGS = (
     *("model", "dataset", "root", "nodes", "epochs", "hidden", "layers"),
-    *("dropout", "lr", "weight_decay", "eval_every", "mode"),
+    *("dropout", "lr", "weight_decay", "eval_every", "mode", "batch_size"),
 )
 
 
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nodes", type=_positive, default=2708, help="the size of the generated graph"
     )
     _add_hyperparameters(parser)
+    _add_batches(parser)
     _add_ways(parser)
     _add_checkpoints(parser)
     add_json(parser)
@@ -64,6 +67,39 @@ def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="epochs between evaluations, of which the best on the validation nodes gives the "
         "test accuracy; 0: only one, at the end",
+    )
+
+
+def _add_batches(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--batch-size",
+        type=_positive,
+        default=None,
+        metavar="B",
+        help="a step is on so many training nodes and sampled neighbours (None: the whole graph)",
+    )
+    parser.add_argument(
+        "--fanouts",
+        type=_fanouts,
+        default=None,
+        metavar="N,N,..",
+        help="neighbours sampled of a node at each hop, from the training nodes, a number a layer, "
+        f"-1: all (None: {FANOUT} each)",
+    )
+    parser.add_argument(
+        "--auto",
+        action="store_true",
+        help="with --batch-size: find by trials how many processes train, and on which cores they "
+        "sample and train; the compiled way alone, where --only names no other",
+    )
+    parser.add_argument(
+        "--trials",
+        type=_positive,
+        default=None,
+        help=f"at most so many for --auto (None: {TRIALS})",
+    )
+    parser.add_argument(
+        "--plot-trials", metavar="FILE", help="draw the trials of --auto (.svg, .png, ..)"
     )
 
 
@@ -98,6 +134,17 @@ def _add_checkpoints(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="go on from the checkpoints in FOLDER, with the numbers of a run without a break",
     )
+
+
+def _fanouts(text: str) -> list[int]:
+    """Numbers from -1 on, with commas between."""
+    found = [int(part) for part in text.split(",")]
+    if min(found) < -1:
+        raise argparse.ArgumentTypeError("must be numbers from -1 (all) on")
+    return found
+
+
+_fanouts.__name__ = "list of numbers"  # argparse names it where the text is none
 
 
 def _bounded(number: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
@@ -137,6 +184,8 @@ def run(args: argparse.Namespace) -> int:
         print(report(results))
     if args.plot is not None:
         training_figure.draw(results, Path(args.plot))
+    if args.plot_trials is not None:
+        tuning_report.draw(results, Path(args.plot_trials))
     return 0
 
 
@@ -145,15 +194,37 @@ def _trained(args: argparse.Namespace) -> Message:
     for option in ("checkpoint_every", "resume"):
         if getattr(args, option) and args.checkpoint is None:
             raise Refused(f"--{option.replace('_', '-')} needs --checkpoint FOLDER")
+    _check_batches(args)
     if args.json not in (None, "-"):
         check_place("--json", Path(args.json))
-    if args.plot is not None:
-        figures.check("--plot", Path(args.plot))
+    for option in ("plot", "plot_trials"):
+        if (file := getattr(args, option)) is not None:
+            figures.check(f"--{option.replace('_', '-')}", Path(file))
     settings: Message = {name: getattr(args, name) for name in _SETTINGS}
     settings["root"] = str(Path(args.root).expanduser())
-    ways = WAYS if args.only is None else (args.only,)
+    if args.batch_size is not None:
+        settings["fanouts"] = args.fanouts or [FANOUT] * args.layers
+    usual = ("compiled",) if args.auto else WAYS
+    ways = usual if args.only is None else (args.only,)
     every = args.checkpoint_every or CHECKPOINT_EVERY
+    trials = (args.trials or TRIALS) if args.auto else None
     if args.checkpoint is None:
-        return compare(settings, args.seeds, ways)
+        return compare(settings, args.seeds, ways, trials=trials)
     with checkpoint_folder.opened(Path(args.checkpoint), args.resume) as folder:
-        return compare(settings, args.seeds, ways, folder, every)
+        return compare(settings, args.seeds, ways, folder, every, trials)
+
+
+def _check_batches(args: argparse.Namespace) -> None:
+    """Refuses options of batches and trials that do not go together."""
+    for option, needed, metavar in (
+        ("fanouts", "batch_size", "--batch-size B"),
+        ("auto", "batch_size", "--batch-size B"),
+        ("trials", "auto", "--auto"),
+        ("plot_trials", "auto", "--auto"),
+    ):
+        if getattr(args, option) and not getattr(args, needed):
+            raise Refused(f"--{option.replace('_', '-')} needs {metavar}")
+    if args.batch_size is not None and args.mode != "drop-in":
+        raise Refused(f"--batch-size goes with --mode drop-in, not {args.mode}")
+    if args.fanouts is not None and len(args.fanouts) != args.layers:
+        raise Refused(f"--fanouts has {len(args.fanouts)} numbers for {args.layers} layers")

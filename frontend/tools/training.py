@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ class Settings:
     `dataset` is "default" or `<class of torch_geometric.datasets>:<name>`, read from `root`;
     `mode` is "eager", "drop-in" (`gnnc.compile` in torch's loop) or "step" (`gnnc.train_step`).
     The model is evaluated every `eval_every` epochs (0: never before the end), and at the end.
+    An epoch is a step on the whole graph, or with a `batch_size` one for each so many training
+    nodes and `fanouts` of their neighbours, hop by hop (-1: all).
     """
 
     model: str
@@ -39,6 +41,8 @@ class Settings:
     eval_every: int
     seed: int
     mode: str
+    batch_size: int | None = None
+    fanouts: Sequence[int] | None = None
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the model is evaluated after so many epochs."""
@@ -112,6 +116,10 @@ class Training:
             "kernels": [kernel for t in told for kernel in t.kernels],
             "fallbacks": [str(f) for t in told for f in t.fallbacks],
         }
+
+    def of_all(self, number: int) -> int:
+        """The sum of a number over the processes that train."""
+        return number
 
     def state(self) -> dict[str, Any]:
         """All that the epochs to come depend on, as tensors and plain data.

@@ -139,10 +139,22 @@ class NeighborSampler:
         if blocks and induced:
             raise ValueError("a batch has blocks or is an induced subgraph, not both")
         _check_pick(self.graph, pick, replace, disjoint)
+        self._bytes = 0  # about as long as the next batch
+        self._begin()
+
+    def _begin(self) -> None:
+        """Makes what is of this process: structures that point to the graph, memory, a lock."""
         self._relations = _structures(self.graph)
         self._lock = threading.Lock()
         self._idle: list[_State] = []
-        self._bytes = 0  # about as long as the next batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("_relations", "_lock", "_idle")
+        return {k: v for k, v in self.__dict__.items() if k not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     @property
     def hops(self) -> int:

@@ -116,7 +116,7 @@ def tell(tells: int) -> None:
 
 
 def main(mode: str, folder: Path, kills: list[str]) -> None:
-    train._warm_up_once = lambda compiled: None  # it is there for the measured memory alone
+    train.warm_up_once = lambda compiled: None  # it is there for the measured memory alone
     attempt(mode, folder / "whole.pt")
     for kill in kills:
         attempt(mode, folder / "broken.pt", kill)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -73,10 +74,37 @@ class Loader:
         self.seed = drawn_seed(generator) if seed is None else seed
         Key(self.seed)
         self.transform = transform
+        self.begin_thread: Callable[[], object] | None = None
+        """What each thread does first."""
         self._order = Order(count, batch_size, shuffle, drop_last, sampler)
         self._count = count
         self._lock = threading.Lock()
         self._epoch = self._called = 0
+
+    @property
+    def splits(self) -> bool:
+        """Whether what a model computes for a seed is the same, whatever part of the batch the seed
+        comes in: what is sampled for it depends on no other seed."""
+        return False
+
+    def shared(self, rank: int, size: int) -> Self:
+        """The loader of one of `size` processes: of each batch of this one its part of the seeds,
+        sampled by the random numbers of the whole batch.
+
+        Raises:
+            ValueError: a process would get a batch without seeds.
+        """
+        made = copy.copy(self)
+        made._order = self._order.shared(rank, size)
+        made._lock = threading.Lock()
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     @property
     def epoch(self) -> int:
@@ -102,7 +130,7 @@ class Loader:
         if self.num_workers == 0:
             return map(make, range(len(batches)))
         ahead = self.num_workers * self.prefetch_factor
-        return Prefetched(make, len(batches), self.num_workers, ahead)
+        return Prefetched(make, len(batches), self.num_workers, ahead, self.begin_thread)
 
     def __call__(self, index: Tensor | Sequence[int]) -> Any:
         """The batch of the seeds at these places."""

@@ -84,6 +84,11 @@ class NeighborLoader(Loader):
         )
         super().__init__(self._nodes.size, **arguments)
 
+    @property
+    def splits(self) -> bool:
+        """See Loader: where each seed has a graph of its own."""
+        return self.disjoint
+
     def make(self, places: Int64s, key: Key, threads: int | None) -> Any:
         graph, times = self._names, None if self._times is None else self._times[places]
         nodes = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -95,11 +96,31 @@ class Order:
             raise ValueError("a sampler has an order of its own: leave out shuffle=True")
         self._count, self._size = count, batch_size
         self._shuffle, self._drop, self._sampler = shuffle, drop_last, sampler
+        self._rank, self._ranks = 0, 1
+
+    def shared(self, rank: int, ranks: int) -> Order:
+        """Of each batch the places of one of so many processes: every `ranks`-th.
+
+        Raises:
+            ValueError: a process would get a batch without seeds.
+        """
+        last = 0 if self._drop else self._places_count() % self._size
+        if self._size < ranks or 0 < last < ranks:
+            raise ValueError(
+                f"batch_size, drop_last: batches of {self._size} seeds, the last of"
+                f" {last or self._size}, are not enough for {ranks} processes"
+            )
+        made = copy.copy(self)
+        made._rank, made._ranks = rank, ranks
+        return made
 
     def __len__(self) -> int:
-        places: Any = self._sampler
-        count = self._count if places is None else len(places)
+        count = self._places_count()
         return count // self._size if self._drop else -(-count // self._size)
+
+    def _places_count(self) -> int:
+        places: Any = self._sampler
+        return self._count if places is None else len(places)
 
     def batches(self, seed: int, epoch: int) -> list[Int64s]:
         """The places of each batch of an epoch, int64.
@@ -114,7 +135,7 @@ class Order:
         whole = places.size // self._size * self._size
         end = whole if self._drop else places.size
         for first in range(0, end, self._size):
-            yield places[first : first + self._size]
+            yield places[first : first + self._size][self._rank :: self._ranks]
 
     def _places(self, seed: int, epoch: int) -> Int64s:
         if self._sampler is not None:

@@ -64,6 +64,11 @@ class ShaDowKHopSampler(Loader):
         )
         super().__init__(self.node_idx.size, **arguments)
 
+    @property
+    def splits(self) -> bool:
+        """See Loader."""
+        return True
+
     def make(self, places: Int64s, key: Key, threads: int | None) -> Any:
         sampled = self._sampler.sample(self.node_idx[places], key, threads=threads)
         nodes, edges = sampled.nodes[0], sampled.edges[0]
