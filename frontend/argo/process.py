@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +144,6 @@ def _own(value: Any) -> Any:
 
 def _clean() -> None:
     """Nothing of a training is left for the next: threads of loaders, models, programs."""
-    import torch
-
-    torch.compiler.reset()
+    if (dynamo := sys.modules.get("torch._dynamo")) is not None:  # to import it takes a second
+        dynamo.reset()
     gc.collect()

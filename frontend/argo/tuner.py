@@ -108,7 +108,9 @@ def tune(
         trials: At least 1. The last two are for another look at the default and what beats it.
         steps: How many steps the training is to have, asked after each trial; None: not known.
             Where known, no trial is begun that would likely let all trials cost more than `share`
-            of the training with the best so far. The default is always tried.
+            of the training with the best so far; another look at what beats the default may cost
+            more, if that is within the share of a training with the default. The default is always
+            tried.
         share: Of the time of the training; above 0. Enough of it is kept for the last two trials.
         preparing: Seconds that a trial would take longer now than it does once more, as for
             processes that are not there yet.
@@ -127,7 +129,9 @@ def tune(
     first = [default, *_first(choices, default)]
     while len(found.measured) < max(1, trials - CONFIRMING):
         chosen = first.pop(0) if first else process.next(found)
-        if chosen is None or not purse.allows(chosen, CONFIRMING):
+        if chosen is None:
+            break
+        if found.measured and not purse.allows(chosen, CONFIRMING, found.fastest):
             break
         found.measured[chosen] = purse.measure(chosen)
     _confirm(found, purse, trials - len(found.measured))
@@ -156,15 +160,15 @@ class _Purse:
         self._costs.append(max(0.0, measured.cost - prepared))
         return measured
 
-    def allows(self, x: Configuration, more: int = 0) -> bool:
-        """Whether a trial of this, and so many more, cost no more than the share."""
+    def allows(self, x: Configuration, more: int, training: Configuration) -> bool:
+        """Whether a trial of this, and so many more, cost no more than the share of a training with
+        that configuration."""
         steps = self._steps()
-        if steps is None or not self._costs:
+        if steps is None:
             return True
-        seconds = min(m.step for m in self._found.measured.values())
         one = sum(self._costs) / len(self._costs)
         cost = self._found.cost + self._preparing(x) + (1 + more) * one
-        return cost <= self._share * steps * seconds
+        return cost <= self._share * steps * self._found.measured[training].step
 
 
 def _confirm(found: Trials, purse: _Purse, left: int) -> None:
@@ -174,7 +178,8 @@ def _confirm(found: Trials, purse: _Purse, left: int) -> None:
         for x in {found.default: None, best: None}:
             if x in again or found.measured[x].step == math.inf:
                 continue
-            if left < 1 or not purse.allows(x):
+            # What was kept for this was of a training with the default.
+            if left < 1 or not purse.allows(x, 0, found.default):
                 return
             found.measured[x] = _both(found.measured[x], purse.measure(x))
             again.add(x)

@@ -1,8 +1,4 @@
-"""Training in several processes: the same numbers, shared memory, cores, and failures.
-
-The configurations of two processes need two cores; here they may share one, so that these tests run
-on any machine: the machine is a made one.
-"""
+"""A training that is tuned, as scripts call it, and what is left when it is interrupted."""
 
 from __future__ import annotations
 
@@ -11,46 +7,172 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from gnnc.frontend.argo.configurations import Configuration
-from gnnc.frontend.argo.runtime import Argo, WorkerFailed, argo
-from gnnc.frontend.argo.worker import Shares
+from gnnc.frontend.argo import pool, runtime
+from gnnc.frontend.argo.configurations import Configuration, default
+from gnnc.frontend.argo.cores import Machine, machine, masks
+from gnnc.frontend.argo.process import Ended
+from gnnc.frontend.argo.runtime import TIMED, WARM, Argo, WorkerFailed, argo
+from gnnc.frontend.argo.worker import Lengths, Shares, Worker
 from gnnc.tests.frontend.argo import trainings
 
+from .left import alive, shared_memory
+
 ONE, TWO = Configuration(1, 0, 2), Configuration(2, 0, 1)
-pytestmark = pytest.mark.skipif(
+two_cores = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="two processes need two cores"
 )
 
 
-def shared_memory(pids: list[int]) -> list[str]:
-    """What torch has made in these processes, and left under a name."""
-    starts = tuple(f"torch_{pid}_" for pid in pids)
-    return [f.name for f in Path("/dev/shm").iterdir() if f.name.startswith(starts)]
+class Played:
+    """A pool whose processes take as long as said, by a clock that it sets itself."""
+
+    start_seconds = 2.5
+    compiling, setup, step = 8.0, 0.5, {1: 0.020, 2: 0.010}
+
+    def __init__(self, given: Machine) -> None:
+        self.now, self.count, self.ran = 0.0, 0, list[tuple[Configuration, Lengths]]()
+        made.append(self)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __enter__(self) -> Played:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def grow(self, count: int) -> None:
+        if count > self.count:
+            self.now += self.start_seconds
+        self.count = max(self.count, count)
+
+    def shrink(self, count: int) -> None:
+        self.count = min(self.count, count)
+
+    def run(
+        self, work: object, on: Configuration, lengths: Lengths, tell: object = None
+    ) -> list[Ended]:
+        self.grow(on.processes)
+        first = self.setup + (0.0 if self.ran else self.compiling)
+        step = self.step[on.processes]
+        self.ran.append((on, lengths))
+        self.now += first + (lengths.warm + lengths.timed) * step
+        seconds = [step] * lengths.timed
+        return [Ended(seconds, 40, first, f"trained by {r}") for r in range(on.processes)]
 
 
-def alive(pids: list[int]) -> list[int]:
-    return [p for p in pids if Path(f"/proc/{p}").exists()]
+made: list[Played] = []
 
 
-def test_gradients_of_one_and_two_processes_are_equal() -> None:
-    found: list[Any] = [
-        argo(epoch=2).run(trainings.gradients, (*trainings.graph(), 5), configuration=x)
-        for x in (ONE, TWO)
-    ]
-    one, two = found
-    assert len(one["grads"]) == len(two["grads"]) == 5  # batches of 16, 16, 8, 16, 16
-    for a, b in zip(one["grads"], two["grads"], strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(one["weight"], two["weight"], rtol=1e-12, atol=1e-14)
-    assert not shared_memory([os.getpid()])
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Played]]:
+    made.clear()
+    monkeypatch.setattr(pool, "Pool", Played)
+    monkeypatch.setattr(runtime, "machine", lambda: Machine((0, 1), float("inf")))
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: made[-1].now)
+    yield made
 
 
+def test_trials_and_training_have_the_same_processes(played: list[Played]) -> None:
+    tuned = Argo(epoch=10_000)
+    assert tuned.run(trainings.no_steps) == "trained by 0"
+    (pool,) = played
+    trials, training = pool.ran[:-1], pool.ran[-1]
+    assert all(lengths == Lengths(10_000, WARM, TIMED) for _, lengths in trials)
+    assert training == (TWO, Lengths(10_000)) and tuned.configuration == TWO
+    assert len(pool) == 2
+    # the default, three others, and the default and the best once more
+    assert [x for x, _ in trials].count(default(2, least_samplers=0)) == 2
+    assert [x for x, _ in trials].count(TWO) == 2
+    assert len(trials) == 6
+
+
+def test_costs_are_what_a_training_without_trials_has_not(played: list[Played]) -> None:
+    """Not the start of the first process, nor compiling; but what trials read anew, and a process
+    that is started for a trial."""
+    tuned = Argo(epoch=10_000)
+    tuned.run(trainings.no_steps)
+    cost = {x: m.cost for x, m in tuned.trials.measured.items()}
+    steps = WARM + TIMED
+    assert cost[ONE] == pytest.approx(2 * steps * 0.020 + 0.5)
+    assert cost[TWO] == pytest.approx(2.5 + 2 * (steps * 0.010 + 0.5))
+    assert cost[Configuration(1, 1, 1)] == pytest.approx(steps * 0.020 + 0.5)
+    share = tuned.tuning_share
+    assert share == pytest.approx(tuned.trials.cost / (40 * 10_000 * 0.010))
+
+
+@pytest.mark.parametrize(("epochs", "tried"), [(10, 1), (60, 1), (200, 2), (400, 4)])
+def test_trials_cost_no_more_than_their_share(
+    played: list[Played], epochs: int, tried: int
+) -> None:
+    tuned = Argo(epoch=epochs)
+    tuned.run(trainings.no_steps)
+    assert len(tuned.trials.measured) == tried
+    untuned = 40 * epochs * 0.020
+    assert tuned.trials.cost <= max(0.05 * untuned, (WARM + TIMED) * 0.020)
+    looked = [x for x, _ in played[0].ran[:-1]]
+    assert looked.count(TWO) == (2 if tried > 1 else 0)  # no winner is taken on one trial
+
+
+def test_a_table_is_read_instead_of_tuning(played: list[Played], tmp_path: Path) -> None:
+    table = tmp_path / "trials.json"
+    tuned, again = Argo(epoch=10_000, table=table), Argo(epoch=1, table=table)
+    tuned.run(trainings.no_steps)
+    again.run(trainings.no_steps)
+    assert played[1].ran == [(TWO, Lengths(1))]
+    assert (again.trials, again.configuration) == (tuned.trials, tuned.configuration)
+
+
+def test_a_train_without_timed_steps_is_told_so(
+    played: list[Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Played, "run", lambda *_: [Ended([], None, 0.0)])
+    with pytest.raises(RuntimeError, match="worker.steps"):
+        Argo(n_search=2).run(trainings.no_steps)
+
+
+@pytest.mark.parametrize("name", ["n_search", "epoch", "share"])
+def test_bad_numbers_are_named(name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        argo(**{name: 0})
+
+
+def test_more_cores_than_there_are_are_refused_before_anything_starts(
+    played: list[Played],
+) -> None:
+    with pytest.raises(ValueError, match="configuration"):
+        argo().run(trainings.broadcast, configuration=Configuration(999, 1, 1))
+    assert not played
+
+
+@two_cores
+def test_threads_of_our_loaders_have_the_cores_that_sample() -> None:
+    from gnnc.loader import NeighborLoader
+    from gnnc.tests.frontend.loader.graphs import plain
+
+    on = Configuration(1, 1, 1)
+    worker = Worker(0, on, masks(machine(), on)[0], Lengths(1))
+    mine = os.sched_getaffinity(0)
+    loader = NeighborLoader(
+        plain(), [3], batch_size=8, transform=lambda _: tuple(os.sched_getaffinity(0))
+    )
+    shared = worker.loader(loader)
+    assert set(shared) == {worker.masks.samplers}
+    assert os.sched_getaffinity(0) == mine
+    assert shared.num_workers == 1 and shared.seed == loader.seed
+    assert set(loader) == {tuple(mine)}  # it is as it was
+
+
+@two_cores
 @pytest.mark.long
 def test_compiled_models_train_in_processes() -> None:
     x, edges, y = trainings.graph()
@@ -61,27 +183,27 @@ def test_compiled_models_train_in_processes() -> None:
     torch.testing.assert_close(found, eager, rtol=1e-4, atol=1e-6)
 
 
-def test_all_start_with_the_parameters_of_the_first() -> None:
-    assert argo().run(trainings.broadcast, configuration=TWO) == pytest.approx(1.0)
+@two_cores
+@pytest.mark.long
+@pytest.mark.parametrize("on", [ONE, TWO, Configuration(1, 1, 1)])
+def test_batches_of_our_loaders_give_equal_gradients(on: Configuration) -> None:
+    from gnnc.loader import ShaDowKHopSampler
+    from gnnc.tests.frontend.loader.graphs import plain
+
+    data: Any = plain(3000, 20_000)
+    data.x, data.y = torch.rand(3000, 8), data.y % 3
+    loader = ShaDowKHopSampler(data, 2, 3, batch_size=64, node_idx=torch.arange(130), shuffle=True)
+    eager = argo(epoch=2).run(
+        trainings.sampled, (data, loader, False), configuration=Configuration(1, 0, 1)
+    )
+    found = argo(epoch=2).run(trainings.sampled, (data, loader, True), configuration=on)
+    assert len(found) == 6  # 64, 64 and 2 seeds, twice
+    torch.testing.assert_close(found, eager, rtol=1e-4, atol=1e-6)
+    assert np.isfinite(found[-1][0].numpy()).all()
 
 
-def test_tensors_are_shared_and_models_are_not() -> None:
-    x, model = torch.zeros(2), torch.nn.Linear(2, 2)
-    weight = model.weight.detach().clone()
-    assert argo().run(trainings.share, (x, model), configuration=TWO)
-    assert x.tolist() == [1.0, 2.0]
-    assert torch.equal(model.weight.detach(), weight)
-
-
-def test_cores_and_threads_are_set_before_the_process_begins() -> None:
-    mask, threads = os.sched_getaffinity(0), os.environ.get("OMP_NUM_THREADS")
-    trains, count, said, samples = argo().run(trainings.cores, configuration=Configuration(1, 1, 1))
-    assert (len(trains), count, said, len(samples)) == (1, 1, "1", 1)
-    assert trains != samples
-    assert os.sched_getaffinity(0) == mask
-    assert os.environ.get("OMP_NUM_THREADS") == threads
-
-
+@two_cores
+@pytest.mark.long
 def test_workers_of_a_loader_have_the_cores_that_sample(tmp_path: Path) -> None:
     rows, process, trains = argo().run(
         trainings.loaded, (str(tmp_path), False), configuration=Configuration(1, 1, 1)
@@ -91,6 +213,8 @@ def test_workers_of_a_loader_have_the_cores_that_sample(tmp_path: Path) -> None:
     assert all(len(r[2]) == 1 and not set(r[2]) & set(trains) for r in rows)
 
 
+@two_cores
+@pytest.mark.long
 def test_workers_of_a_loader_end_with_their_process(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="process 0 of 1 was killed by signal 9"):
         argo().run(trainings.loaded, (str(tmp_path), True), configuration=Configuration(1, 1, 1))
@@ -102,45 +226,15 @@ def test_workers_of_a_loader_end_with_their_process(tmp_path: Path) -> None:
     assert pids
 
 
+@two_cores
 @pytest.mark.long
-def test_tunes_then_trains_with_the_best(tmp_path: Path) -> None:
-    table = tmp_path / "trials.json"
-    runtime = Argo(n_search=5, epoch=2, share=1e9, most_processes=2, table=table)
-    done = runtime.run(trainings.sleep, ({1: 0.02, 2: 0.001},))
+def test_tunes_then_trains_with_the_best() -> None:
+    tuned = Argo(n_search=5, epoch=2, share=1e9, most_processes=2)
+    done = tuned.run(trainings.sleep, ({1: 0.02, 2: 0.001},))
     assert done == 2 * 40
-    assert runtime.configuration is not None and runtime.configuration.processes == 2
-    assert runtime.trials.default == Configuration(1, 0, runtime.cores)
-    assert all(m.cost > 35 * m.step for m in runtime.trials.measured.values())
-    again = Argo(n_search=5, epoch=1, table=table)
-    assert again.run(trainings.sleep, ({1: 0.0, 2: 0.0},)) == 40
-    assert (again.trials, again.configuration) == (runtime.trials, runtime.configuration)
-
-
-def test_the_default_runs_where_trials_would_cost_too_much() -> None:
-    runtime = Argo(n_search=5, epoch=2)
-    runtime.run(trainings.sleep, ({1: 0.002, 2: 0.001},))
-    assert list(runtime.trials.measured) == [runtime.trials.default] == [runtime.configuration]
-
-
-def test_a_train_without_timed_steps_is_told_so() -> None:
-    with pytest.raises(RuntimeError, match="worker.steps"):
-        Argo(n_search=2).run(trainings.no_steps)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("killed", "process 1 of 2 was killed by signal 9"),
-        ("raised", "process 1 of 2 failed(.|\n)*ZeroDivisionError: on purpose"),
-        ("exit", "process 1 of 2 ended with status 3"),
-    ],
-)
-def test_one_that_fails_ends_all(tmp_path: Path, how: str, said: str) -> None:
-    with pytest.raises(WorkerFailed, match=said):
-        argo().run(trainings.fail, (how, str(tmp_path)), configuration=TWO)
-    pids = [int(f.name.split("-")[1]) for f in tmp_path.iterdir()]
-    assert len(pids) == 2 and not alive(pids)
-    assert not shared_memory([os.getpid(), *pids])
+    assert tuned.configuration is not None and tuned.configuration.processes == 2
+    assert tuned.trials.default == Configuration(1, 0, tuned.cores)
+    assert all(m.cost > 34 * m.step for m in tuned.trials.measured.values())
 
 
 SCRIPT = """
@@ -155,13 +249,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGINT,
-        *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGTERM, signal.SIGKILL)),
-    ],
-)
+@two_cores
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "pids"
     folder.mkdir()
@@ -205,11 +295,3 @@ def test_batches_without_seeds_are_refused() -> None:
     assert len(list(Shares(17, 8, 0, 2, seed=0, drop_last=True))) == 2
     with pytest.raises(ValueError, match="batch_size"):
         Shares(17, 2, 0, 3, seed=0, drop_last=False)
-
-
-@pytest.mark.parametrize("name", ["n_search", "epoch", "share"])
-def test_bad_numbers_are_named(name: str) -> None:
-    with pytest.raises(ValueError, match=name):
-        argo(**{name: 0})
-    with pytest.raises(ValueError, match="configuration"):
-        argo().run(trainings.broadcast, configuration=Configuration(999, 1, 1))

@@ -13,15 +13,14 @@ from gnnc.frontend.argo.tuner import Measured, Trials, tune
 
 from .surfaces import CORES, annealed, at_random, surface
 
-SEEDS = range(20)
 TRIALS = 36
 
 
-def regrets() -> dict[str, list[float]]:
+def regrets(seeds: int) -> dict[str, list[float]]:
     """Of the tuner and of two other searches, for every seed; times have noise of 3 %."""
     choices = configurations(CORES)
     found: dict[str, list[float]] = {"tuned": [], "random": [], "annealed": []}
-    for seed in SEEDS:
+    for seed in range(seeds):
         seconds, noise = surface(seed), Random(seed)
         least = min(seconds(x) for x in choices)
 
@@ -39,10 +38,13 @@ def regrets() -> dict[str, list[float]]:
     return found
 
 
-def test_regret_is_small_and_less_than_that_of_others() -> None:
+@pytest.mark.parametrize(
+    ("seeds", "most"), [(3, 0.1), pytest.param(20, 0.05, marks=pytest.mark.long)]
+)
+def test_regret_is_small_and_less_than_that_of_others(seeds: int, most: float) -> None:
     """The others are told exact times, and are still worse."""
-    found = {name: statistics.median(values) for name, values in regrets().items()}
-    assert found["tuned"] <= 0.05
+    found = {name: statistics.median(values) for name, values in regrets(seeds).items()}
+    assert found["tuned"] <= most
     assert found["tuned"] < found["random"]
     assert found["tuned"] < found["annealed"]
 
@@ -92,7 +94,7 @@ def test_a_spread_hides_a_difference() -> None:
 def test_trials_end_before_they_cost_more_than_their_share() -> None:
     choices, steps = configurations(16), 200 * 10
     found = tune(lambda x: Measured(0.1, 0.0, 1.5), choices, default(16), 36, steps=lambda: steps)
-    assert len(found.measured) == 6  # 9 seconds of 200
+    assert len(found.measured) == 4  # 6 seconds of 200, and 3 are kept for another look
     assert found.share(steps) <= 0.05
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
 
 from gnnc.frontend.argo.worker import Worker
 
@@ -49,7 +51,7 @@ def gradients(x: Any, edges: Any, y: Any, steps: int, *, worker: Worker) -> dict
         for seeds in worker.steps(shares):
             optimizer.zero_grad()
             out = model(x, edges, torch.tensor(seeds))
-            losses = torch.nn.functional.cross_entropy(out, y[seeds], reduction="none")
+            losses = F.cross_entropy(out, y[seeds], reduction="none")
             worker.mean(losses).backward()
             worker.sum_gradients(model)
             grad = model.linear.weight.grad
@@ -70,21 +72,41 @@ def broadcast(*, worker: Worker) -> float:
     return float(worker.mean(model.weight.reshape(-1)).item() * worker.size)
 
 
-def share(x: torch.Tensor, model: torch.nn.Module, *, worker: Worker) -> bool:
-    """Each process writes into the tensor, which all see, and into its model, which none sees."""
-    x[worker.rank] = worker.rank + 1
+def share(
+    x: torch.Tensor, array: NDArray[Any], few: Any, model: torch.nn.Module, *, worker: Worker
+) -> bool:
+    """Each process writes into the tensor and the array, which all see, and into its own model and
+    small array, which none sees."""
+    x[worker.rank] = array[worker.rank] = worker.rank + 1
+    few += worker.rank
     with torch.no_grad():
         for p in model.parameters():
             p.fill_(worker.rank)
     worker.mean(torch.zeros(1))  # waits for the others
-    return x.tolist() == [1.0, 2.0] and all(not bool(p.any()) for p in model.parameters())
+    own = not few.any() and all(not bool(p.any()) for p in model.parameters())
+    return own and x.tolist() == array[:2].tolist() == [1.0, 2.0]
 
 
 def cores(*, worker: Worker) -> Any:
-    """The cores and threads it runs with, and those of a sampler."""
-    mine = sorted(os.sched_getaffinity(0)), torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
+    """The cores of all its threads, the number of torch's, and the cores of a sampler."""
+    torch.ones(400, 400).mm(torch.ones(400, 400))  # starts a team
+    mine = sorted({tuple(sorted(os.sched_getaffinity(t))) for t in threads()})
     worker.bind_sampler()
-    return *mine, sorted(os.sched_getaffinity(0))
+    samples = sorted(os.sched_getaffinity(0))
+    return mine, torch.get_num_threads(), os.environ["OMP_NUM_THREADS"], samples
+
+
+def threads() -> list[int]:
+    return [int(t.name) for t in Path("/proc/self/task").iterdir()]
+
+
+def drawn(*, worker: Worker) -> tuple[int, float]:
+    """The process, and a random number."""
+    return os.getpid(), float(torch.rand(()))
+
+
+def tells(*, worker: Worker) -> None:
+    worker.tell((worker.rank, "here"))
 
 
 def sleep(by_processes: dict[int, float], *, worker: Worker) -> int:
@@ -129,13 +151,46 @@ def compiled(x: Any, edges: Any, y: Any, whether: bool, *, worker: Worker) -> li
     found: list[Any] = []
     for seeds in worker.steps(worker.shares(len(x), 16, drop_last=True)):
         model.zero_grad()
-        losses = torch.nn.functional.cross_entropy(
-            model(x, edges)[seeds], y[seeds], reduction="none"
-        )
+        losses = F.cross_entropy(model(x, edges)[seeds], y[seeds], reduction="none")
         worker.mean(losses).backward()
         worker.sum_gradients(model)
         found.append([p.grad.clone() for p in model.parameters()])
     return found
+
+
+def sampled(data: Any, loader: Any, whether: bool, *, worker: Worker) -> list[Any]:
+    """The gradients of GraphSAGE on two epochs of a loader of `gnnc.loader`; what is not shared
+    fails."""
+    from torch_geometric.nn import GraphSAGE
+
+    import gnnc
+
+    edges = loader._names.graph.relations[0]
+    for array in (data.x.numpy(), loader.data.x.numpy(), edges.indices, edges.indptr):
+        assert is_shared(array.ctypes.data)
+    torch.manual_seed(0)
+    model: Any = GraphSAGE(data.x.shape[1], 8, 2, 3)
+    model = gnnc.compile(model) if whether else model
+    found: list[Any] = []
+    mine = worker.loader(loader)
+    for _ in worker.epochs():
+        for batch in worker.steps(mine):
+            model.zero_grad()
+            out = model(batch.x, batch.edge_index)[batch.root_n_id]
+            worker.mean(F.cross_entropy(out, batch.y, reduction="none")).backward()
+            worker.sum_gradients(model)
+            found.append([p.grad.clone() for p in model.parameters()])
+    return found
+
+
+def is_shared(address: int) -> bool:
+    """Whether memory of this process is in a mapping that others may have too."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        where, kind = line.split()[:2]
+        first, last = (int(end, 16) for end in where.split("-"))
+        if first <= address < last:
+            return kind.endswith("s")
+    raise AssertionError("no memory of this process")
 
 
 class Rows(torch.utils.data.Dataset[Any]):
