@@ -62,13 +62,23 @@ class NonEdges:
         self._ptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
         self._free = np.concatenate([[0], np.cumsum(sources - degrees)]).astype(np.int64)
         self.sources, self.targets = sources, targets
-        self._structure = kernels.NonEdges(
+        self._structure = self._pointers()
+
+    def _pointers(self) -> kernels.NonEdges:
+        return kernels.NonEdges(
             self._ptr.ctypes.data,
             self._free.ctypes.data,
             self._sources.ctypes.data,
-            sources,
-            targets,
+            self.sources,
+            self.targets,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_structure"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._structure = self._pointers()
 
     @property
     def count(self) -> int:

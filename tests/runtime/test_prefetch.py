@@ -160,3 +160,16 @@ def test_bad_numbers():
     for workers, ahead in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="must be at least 1"):
             Prefetched(lambda i: i, 3, workers, ahead)
+
+
+def test_threads_begin_with_what_they_are_told():
+    began: list[int] = []
+    begin = lambda: began.append(threading.get_ident())  # noqa: E731
+    made = list(Prefetched(lambda _: threading.get_ident(), 40, 2, 4, begin))
+    assert set(made) <= set(began) and len(began) == len(set(began)) <= 2
+
+
+def test_an_error_of_what_threads_begin_with_is_raised():
+    items = Prefetched(lambda i: i, 4, 1, 2, lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        next(items)
