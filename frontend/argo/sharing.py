@@ -44,11 +44,11 @@ class Sharing:
         return buffer.getvalue()
 
     def _reduced(self, array: NDArray[Any]) -> Any:
-        if array.nbytes < LEAST_BYTES or array.dtype.hasobject or not array.flags.c_contiguous:
+        if array.nbytes < LEAST_BYTES or array.dtype.hasobject:
             return array.__reduce__()
         if id(array) not in self._copies:
             copy = torch.empty(array.nbytes, dtype=torch.uint8).share_memory_()
-            copy.numpy()[:] = array.reshape(-1).view(np.uint8)
+            copy.numpy()[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             self._copies[id(array)] = array, copy  # the array too: its id is its own
         return _array, (self._copies[id(array)][1], array.dtype, array.shape)
 

@@ -2,6 +2,12 @@
 
 import copy
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +20,7 @@ from gnnc.frontend.tools import train_command, tuning_report
 from gnnc.frontend.tools.batch_training import BatchTraining, loader
 from gnnc.frontend.tools.datasets import citation
 from gnnc.frontend.tools.training import Settings
+from gnnc.tests.frontend.argo.left import shared_memory
 
 TASK = citation(60, 116)
 SETTINGS: dict[str, Any] = {
@@ -167,3 +174,44 @@ def test_batches_both_ways(tmp_path: Path):
     compiled, eager = results["compiled"], results["eager"]
     assert compiled["losses"] == pytest.approx(eager["losses"], rel=1e-3)
     assert compiled["fallbacks"] == []
+
+
+@pytest.mark.long
+def test_nothing_is_left_of_a_tuned_training_that_is_interrupted():
+    command = ["train", "--nodes", "300", "--batch-size", "32", "--auto", "--epochs", "100000"]
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from gnnc.frontend.cli import main; sys.exit(main(sys.argv[1:]))",
+        ]
+        + command,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    # the command, its child, a process that trains; and Python's trackers of resources
+    while len(pids := session(process.pid)) < 4:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    time.sleep(2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == train_command.STOPPED
+    assert said.splitlines()[-1] == "gnnc train: stopped"
+    while session(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not shared_memory(pids)
+
+
+def session(number: int) -> list[int]:
+    """The processes of a session."""
+    found: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            state, _, _, theirs = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(theirs) == number and state != "Z":
+                found.append(int(stat.parent.name))
+    return found

@@ -190,8 +190,8 @@ def test_batches_of_our_loaders_give_equal_gradients(on: Configuration) -> None:
     from gnnc.loader import ShaDowKHopSampler
     from gnnc.tests.frontend.loader.graphs import plain
 
-    data: Any = plain(3000, 20_000)
-    data.x, data.y = torch.rand(3000, 8), data.y % 3
+    data: Any = plain(10_000, 40_000)
+    data.x, data.y = torch.rand(10_000, 8), data.y % 3
     loader = ShaDowKHopSampler(data, 2, 3, batch_size=64, node_idx=torch.arange(130), shuffle=True)
     eager = argo(epoch=2).run(
         trainings.sampled, (data, loader, False), configuration=Configuration(1, 0, 1)
