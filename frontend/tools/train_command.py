@@ -209,7 +209,7 @@ def _trained(args: argparse.Namespace) -> Message:
     every = args.checkpoint_every or CHECKPOINT_EVERY
     trials = (args.trials or TRIALS) if args.auto else None
     if args.checkpoint is None:
-        return compare(settings, args.seeds, ways, trials=trials)
+        return compare(settings, args.seeds, ways, None, every, trials)
     with checkpoint_folder.opened(Path(args.checkpoint), args.resume) as folder:
         return compare(settings, args.seeds, ways, folder, every, trials)
 

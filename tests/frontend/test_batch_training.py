@@ -92,8 +92,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, ...]:
     """What `compare` is called with."""
     found: list[tuple[Any, ...]] = []
 
-    def compare(*args: Any, **options: Any) -> None:
-        found.append((*args, options))
+    def compare(*args: Any) -> None:
+        found.append(args)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train_command, "compare", compare)
@@ -102,11 +102,11 @@ def asked(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, ...]:
 
 
 def test_auto_trains_the_compiled_way(monkeypatch: pytest.MonkeyPatch):
-    settings, _, ways, options = asked(monkeypatch, "--auto", "--layers", "3")
+    settings, _, ways, _, _, trials = asked(monkeypatch, "--auto", "--layers", "3")
     assert (settings["batch_size"], settings["fanouts"]) == (9, [10, 10, 10])
-    assert (ways, options) == (("compiled",), {"trials": train_command.TRIALS})
-    settings, _, ways, options = asked(monkeypatch, "--fanouts", "5,-1")
-    assert (settings["fanouts"], ways, options["trials"]) == ([5, -1], train_command.WAYS, None)
+    assert (ways, trials) == (("compiled",), train_command.TRIALS)
+    settings, _, ways, _, _, trials = asked(monkeypatch, "--fanouts", "5,-1")
+    assert (settings["fanouts"], ways, trials) == ([5, -1], train_command.WAYS, None)
 
 
 TUNING: dict[str, Any] = {
