@@ -24,7 +24,8 @@ WARM = 5
 """Steps of a trial before those that are timed."""
 TIMED = 30
 """Steps of a trial that are timed."""
-
+AT_FIRST = 2
+"""So many processes are started at once for trials."""
 
 __all__ = ["Argo", "WorkerFailed", "argo"]
 
@@ -139,7 +140,8 @@ class Argo:
             return self.trials.best
         if self._n_search == 1 or len(self._choices) == 1:
             return self._default
-        pool.grow(1)  # which the training needs without trials too
+        # The training needs one without trials too, and another core is idle meanwhile.
+        pool.grow(min(AT_FIRST, max(x.processes for x in self._choices)))
         untried = True
 
         def measure(x: Configuration) -> Measured:

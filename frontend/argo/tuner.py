@@ -109,7 +109,7 @@ def tune(
         steps: How many steps the training is to have, asked after each trial; None: not known.
             Where known, no trial is begun that would likely let all trials cost more than `share`
             of the training with the best so far; another look at what beats the default may cost
-            more, if that is within the share of a training with the default. The default is always
+            as much as is within the share of a training with the default. The default is always
             tried.
         share: Of the time of the training; above 0. Enough of it is kept for the last two trials.
         preparing: Seconds that a trial would take longer now than it does once more, as for
@@ -126,13 +126,15 @@ def tune(
         raise ValueError(f"default: {default} is not among the choices")
     found, process = Trials(), _Process(choices)
     purse = _Purse(found, measure, steps, share, preparing)
-    first = [default, *_first(choices, default)]
+    first, dear = [default, *_first(choices, default)], set[Configuration]()
     while len(found.measured) < max(1, trials - CONFIRMING):
-        chosen = first.pop(0) if first else process.next(found)
+        chosen = first.pop(0) if first else process.next(found, dear)
         if chosen is None:
             break
         if found.measured and not purse.allows(chosen, CONFIRMING, found.fastest):
-            break
+            dear |= {x for x in choices if preparing(x) >= preparing(chosen)}
+            first = [x for x in first if x not in dear]
+            continue
         found.measured[chosen] = purse.measure(chosen)
     _confirm(found, purse, trials - len(found.measured))
     return found
@@ -172,14 +174,14 @@ class _Purse:
 
 
 def _confirm(found: Trials, purse: _Purse, left: int) -> None:
-    """Measures the default and what beats it once more: the least of many trials was lucky."""
+    """Measures what beats the default once more, for the least of many trials was lucky, and the
+    default, where that is within the share of the training that is left."""
     again: set[Configuration] = set()
     while (best := found.best) != found.default and best not in again:
-        for x in {found.default: None, best: None}:
+        for x, training in ((best, found.default), (found.default, best)):
             if x in again or found.measured[x].step == math.inf:
                 continue
-            # What was kept for this was of a training with the default.
-            if left < 1 or not purse.allows(x, 0, found.default):
+            if left < 1 or not purse.allows(x, 0, training):
                 return
             found.measured[x] = _both(found.measured[x], purse.measure(x))
             again.add(x)
@@ -216,8 +218,10 @@ class _Process:
         at = np.log2([(x.processes, 1 + x.samplers, x.trainers) for x in choices]) / LENGTH
         self._process = GaussianProcess(at, NOISE)
 
-    def next(self, found: Trials) -> Configuration | None:
-        """The one that should improve most on the best; None where all have been tried."""
-        done = [self._place[x] for x in found.measured]
-        place = self._process.next(done, [m.step for m in found.measured.values()])
+    def next(self, found: Trials, dear: set[Configuration]) -> Configuration | None:
+        """The one that should improve most on the best, of those that are not too dear; None where
+        all have been tried."""
+        seconds = {self._place[x]: math.inf for x in dear}
+        seconds |= {self._place[x]: m.step for x, m in found.measured.items()}
+        place = self._process.next(list(seconds), list(seconds.values()))
         return None if place is None else self._choices[place]

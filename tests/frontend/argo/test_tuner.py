@@ -98,6 +98,28 @@ def test_trials_end_before_they_cost_more_than_their_share() -> None:
     assert found.share(steps) <= 0.05
 
 
+def test_where_processes_are_too_dear_others_are_tried() -> None:
+    tried: list[Configuration] = []
+
+    def measure(x: Configuration) -> Measured:
+        tried.append(x)
+        return Measured(0.1, 0.0, 1.0)
+
+    def preparing(x: Configuration) -> float:
+        return 5.0 if x.processes > 2 else 0.0
+
+    tune(
+        measure,
+        configurations(16),
+        default(16),
+        36,
+        steps=lambda: 1500,  # 150 seconds, and trials have 7.5
+        preparing=preparing,
+    )
+    assert len(tried) == len(set(tried)) == 5
+    assert {x.processes for x in tried} == {1, 2}
+
+
 def test_the_default_is_tried_however_dear() -> None:
     found = tune(
         lambda x: Measured(0.1, 0.0, 100.0), configurations(4), default(4), 9, steps=lambda: 10
