@@ -14,12 +14,16 @@ from typing import Any
 import pytest
 import torch
 
+from gnnc.frontend.argo.configurations import Configuration
 from gnnc.frontend.argo.worker import Worker
 from gnnc.frontend.cli import main
-from gnnc.frontend.tools import train_command, tuning_report
+from gnnc.frontend.tools import train_command, tuned_training, tuning_report
 from gnnc.frontend.tools.batch_training import BatchTraining, loader
+from gnnc.frontend.tools.children import Message, Tell
 from gnnc.frontend.tools.datasets import citation
 from gnnc.frontend.tools.training import Settings
+from gnnc.frontend.tools.training_run import Kept
+from gnnc.frontend.tools.tuned_training import Tuning
 from gnnc.tests.frontend.argo.left import shared_memory
 
 TASK = citation(60, 116)
@@ -131,6 +135,30 @@ def test_the_report_has_the_trials(tmp_path: Path):
     pytest.importorskip("matplotlib")
     tuning_report.draw({"settings": {}, "compiled": {"tuning": TUNING}}, tmp_path / "out.svg")
     assert (tmp_path / "out.svg").read_text().rstrip().endswith("</svg>")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two processes need two cores")
+def test_processes_go_on_from_a_checkpoint(tmp_path: Path):
+    settings = Settings(**(SETTINGS | {"epochs": 5}))
+
+    def train(kept: Kept | None, tell: Tell) -> Message:
+        tuning = Tuning(1, Configuration(2, 0, 1))
+        return tuned_training.train(settings, TASK, kept, tell, tuning)
+
+    def stop(told: Message) -> None:
+        if told["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    whole = train(None, lambda _: None)
+    kept = Kept(tmp_path / "kept.pt", 1)
+    with pytest.raises(KeyboardInterrupt):
+        train(kept, stop)
+    again = train(kept, lambda _: None)
+    assert again["starts"] in ([0, 2], [0, 3])
+    for name in ("losses", "evaluations", "accuracy"):
+        assert again[name] == whole[name]
+    assert whole["tuning"] == {"configuration": [2, 0, 1]}
 
 
 @pytest.mark.long
