@@ -29,7 +29,7 @@ def compiled_quickly(pytestconfig: pytest.Config) -> Iterator[None]:
     it takes it all is seen by the tests of codegen."""
     with pytest.MonkeyPatch.context() as patch:
         if not with_long_tests(pytestconfig):
-            patch.setenv(FLAGS_VARIABLE, "-Og")
+            patch.setenv(FLAGS_VARIABLE, "-Og -fno-lto")  # the cores have other tests to run
         yield
 
 
