@@ -9,23 +9,35 @@ from scipy.optimize import linprog  # pyright: ignore[reportMissingTypeStubs,rep
 from .plan import Split, Times
 
 
+def line(times: Times, batches: int) -> float:
+    """The least time of so many batches that the CPU prepares, with nothing else to do.
+
+    Batch i is ready after ceil(i / workers) rounds at the earliest, then it and those after it
+    pass a line of two stations, link and step: max over i of
+    ceil(i / W) t_w + t_d + t_m + (p - i) max(t_d, t_m). Within a round this is most for its first
+    batch, and linear in the round, so the first round or the last decides.
+    """
+    slower = max(times.move, times.train)
+    rounds = -(-batches // times.workers)
+    first = times.cpu + (batches - 1) * slower
+    last = rounds * times.cpu + (batches - 1 - (rounds - 1) * times.workers) * slower
+    return max(first, last) + times.move + times.train
+
+
 def predicted(times: Times, split: Split) -> float:
     """A lower bound of the split's time, which a long epoch comes close to.
 
     With p batches of the CPU and q of the accelerator, both at once:
-    max(p t_c, q t_g + max((p + q) t_m, p t_d + t_m)) (the MorphGL paper, corrected: t_g is the
-    accelerator's whole preparation), each term with what cannot overlap at its ends.
+    max(p t_c, q t_g + max((p + q) t_m, p t_d + t_m)) (the MorphGL paper's equation 6, corrected:
+    t_g is the accelerator's whole preparation), each term with what cannot overlap at its ends.
     """
     p, q = split.cpu, split.accelerator
     there = q * times.accelerator
     steps = there + split.batches * times.train
     if not p:
         return steps
-    # The last of the CPU's batches is moved and trained after it is prepared. A link that works
-    # all the time still has the last step after it, unless the accelerator prepares last.
-    rounds = -(-p // times.workers)
-    cpu = rounds * times.cpu + times.move + times.train
-    return max(cpu, steps, there + p * times.move + times.train)
+    # A link that works all the time still has the last step after it.
+    return max(line(times, p), steps, there + p * times.move + times.train)
 
 
 def initial(times: Times, batches: int) -> Split:
