@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gnnc.frontend.tools import comparison_table, live, training_figure
+from gnnc.frontend.tools import progress as shown_progress
 from gnnc.frontend.tools.history import Evaluation, History, warm_seconds
 
 
@@ -22,7 +23,7 @@ class Terminal(io.StringIO):
 
 def test_lines_are_few(monkeypatch: pytest.MonkeyPatch):
     clock = iter([0.0, 4.9, 5.0, 9.9, 10.1, 10.2])
-    monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(shown_progress.time, "monotonic", lambda: next(clock))
     stream = io.StringIO()
     with live.shown("eager seed 0", 9, stream) as tell:
         for epoch in (1, 2, 5, 6):
