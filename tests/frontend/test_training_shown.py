@@ -50,6 +50,15 @@ def test_a_terminal_has_one_line():
     assert shown.rstrip("\r").endswith(" ")  # it is wiped out at the end
 
 
+def test_a_terminal_has_lines_where_tqdm_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shown_progress, "find_spec", lambda name: None)
+    stream = Terminal()
+    with shown_progress.counted("training", "batch", 2, stream) as count:
+        count(1, "")
+        count(2, "")
+    assert stream.getvalue() == "training: batch 2/2\n"
+
+
 def history(*losses: float, starts: tuple[int, ...] = (0,)) -> History:
     last = Evaluation(len(losses), 1.0, 0.8, 0.7)
     seconds = [1.0, *[0.1] * (len(losses) - 1)]
