@@ -17,9 +17,7 @@ FUNCTIONS = frozenset(
 )
 """Functions of `dgl`."""
 
-MODULES = frozenset(
-    "cuda data distributed geometry graphbolt optim sampling storages".split()
-)
+MODULES = frozenset("cuda data distributed geometry graphbolt optim sampling storages".split())
 """Modules of `dgl`."""
 
 

@@ -146,9 +146,7 @@ def find_exclude_eids(
     return found.to(output_device)
 
 
-def _excluded(
-    g: DGLGraph, edges: Any, exclude: Any, reverse_eids: Any, reverse_etypes: Any
-) -> Any:
+def _excluded(g: DGLGraph, edges: Any, exclude: Any, reverse_eids: Any, reverse_etypes: Any) -> Any:
     if exclude is None or exclude is False:
         return None
     if callable(exclude) and not isinstance(exclude, Tensor):

@@ -12,9 +12,7 @@ from . import structure
 from .keys import threads
 from .layers import Edges, Excluded, Layer, by_relation, subgraph
 
-_samplers = structure.PerStructure(
-    lambda g: NeighborSampler(structure.plain(g), [], induced=True)
-)
+_samplers = structure.PerStructure(lambda g: NeighborSampler(structure.plain(g), [], induced=True))
 
 
 def induced(g: DGLGraph, nodes: tuple[Int64s, ...], excluded: Excluded = None) -> DGLGraph:

@@ -49,8 +49,7 @@ class PerStructure(Generic[T]):
 
 def _same(known: list[tuple[Tensor, int]], columns: list[tuple[Tensor, int]]) -> bool:
     return len(known) == len(columns) and all(
-        a is b and version == now
-        for (a, version), (b, now) in zip(known, columns, strict=True)
+        a is b and version == now for (a, version), (b, now) in zip(known, columns, strict=True)
     )
 
 

@@ -68,7 +68,7 @@ import gnnc.dgl
 assert gnnc.dgl.install(always=True) and gnnc.dgl.install()
 import dgl
 for statement in (
-    "import dgl.dataloading",
+    "import dgl.distributed",
     "from dgl.data import CoraGraphDataset",
     "import dgl.unknown",
     "dgl.sampling",
@@ -81,7 +81,7 @@ for statement in (
         print(type(error).__name__, error)
 """
     assert run(tmp_path, "-c", code).stdout.splitlines() == [
-        "ModuleNotFoundError gnnc.dgl has no dgl.dataloading, which is out of its scope",
+        "ModuleNotFoundError gnnc.dgl has no dgl.distributed, which is out of its scope",
         "ModuleNotFoundError gnnc.dgl has no dgl.data, which is out of its scope",
         "ModuleNotFoundError gnnc.dgl has no dgl.unknown",
         "AttributeError module 'dgl' as gnnc.dgl has no attribute 'sampling', "

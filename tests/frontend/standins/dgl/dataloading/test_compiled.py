@@ -1,0 +1,64 @@
+"""One compiled program serves the blocks of all batches, and is DGL's model on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gnnc
+
+from ..both import ours, rows, theirs
+from .graphs import NODES, graph
+
+WIDTH = 4
+
+
+class Model(nn.Module):
+    """Features are read in the model, from the blocks."""
+
+    def __init__(self, library: Any) -> None:
+        super().__init__()
+        self.first = library.nn.SAGEConv(3, WIDTH, "mean")
+        self.second = library.nn.SAGEConv(WIDTH, 2, "mean")
+
+    def forward(self, blocks: list[Any], x: Tensor) -> Tensor:
+        weight = blocks[0].edata["w"]
+        hidden = self.first(blocks[0], x * 2, edge_weight=weight).relu()
+        return self.second(blocks[1], hidden) + blocks[1].dstdata["x"].mean(1, keepdim=True)
+
+
+def twin(block: Any) -> Any:
+    """The block in DGL, with the features that the model reads."""
+    src, dst = block.edges()
+    made = theirs.create_block((src, dst), block.num_src_nodes(), block.num_dst_nodes())
+    made.edata["w"], made.dstdata["x"] = block.edata["w"], block.dstdata["x"]
+    return made
+
+
+def results(model: Any, blocks: list[Any], x: Tensor) -> list[Tensor]:
+    x = x.clone().requires_grad_()
+    out = model(blocks, x)
+    loss = (out * rows(*out.shape)).sum()
+    return [out.detach(), *torch.autograd.grad(loss, [x, *model.parameters()])]
+
+
+@pytest.mark.long
+def test_one_program_for_all_batches():
+    g = graph(ours)
+    mine, real = Model(ours), Model(theirs)
+    real.load_state_dict(mine.state_dict())
+    compiled = gnnc.compile(mine)
+    sampler = ours.dataloading.NeighborSampler([3, 2])
+    loader = ours.dataloading.DataLoader(
+        g, torch.arange(NODES), sampler, batch_size=13, shuffle=True, seed=1
+    )
+    assert len(loader) == 5
+    for input_nodes, _, blocks in loader:
+        x = g.ndata["x"][input_nodes]
+        wanted = results(real, [twin(block) for block in blocks], x)
+        torch.testing.assert_close(results(compiled, blocks, x), wanted, rtol=1e-4, atol=1e-5)
+    report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and len(report.programs) == 1
