@@ -44,7 +44,7 @@ class PerStructure(Generic[T]):
     def _columns(self, g: DGLGraph) -> list[tuple[Tensor, int]]:
         frames = [] if self._name is None else g._edge_frames.values()
         columns = [frame[self._name] for frame in frames if self._name in frame]
-        return [(column, column._version) for column in columns]
+        return [(c, 0 if c.is_inference() else c._version) for c in columns]
 
 
 def _same(known: list[tuple[Tensor, int]], columns: list[tuple[Tensor, int]]) -> bool:

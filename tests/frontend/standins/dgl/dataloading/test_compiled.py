@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
 
 import gnnc
+import gnnc.dgl.function as fn
 
 from ..both import ours, rows, theirs
 from .graphs import NODES, graph
@@ -43,6 +45,28 @@ def results(model: Any, blocks: list[Any], x: Tensor) -> list[Tensor]:
     out = model(blocks, x)
     loss = (out * rows(*out.shape)).sum()
     return [out.detach(), *torch.autograd.grad(loss, [x, *model.parameters()])]
+
+
+def scaled(block: Any, x: Tensor) -> Tensor:
+    with block.local_scope():
+        block.srcdata["h"] = x * block.srcdata["x"]
+        block.update_all(fn.u_mul_e("h", "w", "m"), fn.sum("m", "h"))
+        return block.dstdata["h"] + block.dstdata["x"]
+
+
+def test_features_that_are_gathered_in_a_trace():
+    """They are not gathered where none asks for them, and the graph stays as it was."""
+    counter = CompileCounter()
+    torch._dynamo.reset()
+    compiled = torch.compile(scaled, backend=counter, dynamic=True, fullgraph=True)
+    g, sampler = graph(ours), ours.dataloading.NeighborSampler([3])
+    for seeds in (torch.arange(5), torch.arange(20), torch.arange(11)):
+        inputs, _, (block,) = sampler.sample(g, seeds)
+        x = rows(inputs.shape[0], 3)
+        found = compiled(block, x)
+        assert set(dict.keys(block._source_frames["_N"])) == {"_ID"}
+        torch.testing.assert_close(found, scaled(block, x))
+    assert counter.frame_count == 1
 
 
 @pytest.mark.long

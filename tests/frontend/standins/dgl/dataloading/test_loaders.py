@@ -110,6 +110,16 @@ def test_what_is_prefetched():
     assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][blocks[0].srcdata["_ID"]])
 
 
+def test_another_device():
+    g = graph(ours)
+    inputs, _, blocks = next(iter(loader(g, torch.arange(NODES), device="meta")))
+    assert {inputs.device.type, blocks[0].device.type} == {"meta"}
+    assert set(dict.keys(blocks[0]._source_frames["_N"])) == {"_ID"}  # gathered when it is read
+    for data in (blocks[0].srcdata, blocks[0].edata):
+        assert {data[name].device.type for name in data} == {"meta"}
+    assert blocks[0].srcdata["x"].shape == (blocks[0].num_src_nodes(), 3)
+
+
 def test_graphs_of_a_data_set():
     data = [(graph(ours), torch.tensor(i), {"name": i}) for i in range(5)]
     made = list(ours.dataloading.GraphDataLoader(data, batch_size=2))
