@@ -19,8 +19,6 @@ from . import structure
 from .keys import next_key, threads
 
 Pairs = tuple[Tensor, Tensor]
-ROUNDS = 16
-"""How often pairs are drawn in place of those that came before."""
 
 
 class _NegativeSampler:
@@ -61,13 +59,12 @@ Uniform = PerSourceUniform
 
 
 class GlobalUniform(_NegativeSampler):
-    """At most `k` pairs for each edge, drawn from all pairs that no edge joins: each equally
-    likely.
+    """`k` pairs for each edge, drawn from all pairs that no edge joins: each equally likely.
 
     Args:
         exclude_self_loops: whether no pair is a node and itself.
         replace: whether a pair may come more than once. Else there are fewer than asked for where
-            there are not many more pairs.
+            there are fewer pairs.
 
     Raises:
         ValueError: a negative `k`.
@@ -106,13 +103,14 @@ def _pairs(free: NonEdges, count: int) -> Any:
 
 
 def _different(free: NonEdges, count: int) -> Any:
-    """Pairs in the order in which they were drawn, each once."""
+    """Pairs in the order in which they were drawn, each once. No more than half of all pairs are
+    found by drawing again in place of those that came before; else all are shuffled."""
     wanted, key = min(count, free.count), next_key()
+    if 2 * wanted > free.count:
+        random = generator(key.seed, key.epoch, key.step, DRAWS)
+        return free.every()[:, random.permutation(free.count)[:wanted]]
     found, drawn = np.zeros((2, 0), np.int32), 0
-    for _ in range(ROUNDS):
-        missing = wanted - found.shape[1]
-        if not missing:
-            break
+    while missing := wanted - found.shape[1]:
         more = free.pairs(2 * missing, key, first=drawn, threads=threads())
         drawn += more.shape[1]
         both = np.concatenate([found, more], axis=1)

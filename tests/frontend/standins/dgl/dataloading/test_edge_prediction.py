@@ -134,6 +134,22 @@ def test_fewer_pairs_than_asked_for():
     assert src.shape == dst.shape == (0,)
 
 
+@pytest.mark.parametrize("k", [1, 4, 8])
+def test_pairs_are_equally_likely(k: int):
+    """All free pairs come as often, also where most of them are taken at once."""
+    g = ours.graph(([0, 1, 2, 2], [1, 2, 0, 1]), num_nodes=4)  # 8 pairs without an edge or a loop
+    sampler = ours.dataloading.negative_sampler.GlobalUniform(k)
+    ours.seed(1)
+    found = torch.zeros(4, 4)
+    for _ in range(200):
+        src, dst = sampler(g, torch.tensor([0]))
+        assert src.shape == (k,)
+        found[src, dst] += 1
+    often = found[found > 0]
+    assert often.shape == (8,)
+    assert (often - 25 * k).abs().max() <= 5 * (25 * k * (1 - k / 8)) ** 0.5
+
+
 def test_negatives_by_type():
     g = typed(ours)
     kind = ours.dataloading.negative_sampler.GlobalUniform
