@@ -6,6 +6,7 @@ What differs from DGL: all random numbers of a `DataLoader` follow from (seed, e
 
 from . import negative_sampler
 from .base import BlockSampler, Sampler
+from .cluster_gcn import ClusterGCNSampler
 from .dataloader import DataLoader
 from .edge_prediction import EdgePredictionSampler, as_edge_prediction_sampler, find_exclude_eids
 from .graph_dataloader import GraphCollator, GraphDataLoader
@@ -26,6 +27,7 @@ from .shadow import ShaDowKHopSampler
 
 __all__ = [
     "BlockSampler",
+    "ClusterGCNSampler",
     "DataLoader",
     "EdgePredictionSampler",
     "GraphCollator",

@@ -60,9 +60,7 @@ class SAINTSampler(Sampler):
 
     def sample(self, g: Any, indices: Any) -> DGLGraph:
         """A graph of nodes in ascending order."""
-        structure.check_graph(g)
-        if len(g.canonical_etypes) != 1 or len(g.ntypes) != 1:
-            raise DGLError("SAINTSampler needs a graph of one node type and one edge type.")
+        structure.one_type(g, type(self).__name__)
         nodes = self._walked(g) if self.mode == "walk" else self._drawn(g)
         made = induced(g, (np.unique(nodes).astype(np.int64),))
         set_node_lazy_features(made, self.prefetch_ndata)

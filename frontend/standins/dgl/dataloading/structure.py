@@ -67,6 +67,14 @@ def check_graph(g: object) -> DGLGraph:
     return g
 
 
+def one_type(g: object, what: str) -> DGLGraph:
+    """As `check_graph`, for a sampler that needs one node type and one edge type."""
+    found = check_graph(g)
+    if len(found.ntypes) != 1 or len(found.canonical_etypes) != 1:
+        raise DGLError(f"{what} needs a graph of one node type and one edge type.")
+    return found
+
+
 def _plain(g: DGLGraph) -> Graph:
     topology = g._topology
     types = list(topology.sources)

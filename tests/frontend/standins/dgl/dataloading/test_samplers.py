@@ -3,6 +3,8 @@ of each kind; ids and features are those of the graph."""
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,6 +170,30 @@ def test_saint(mode: str, budget: Any):
     assert torch.equal(made.ndata["x"], g.ndata["x"][ids])
 
 
+def test_clusters(tmp_path: Path):
+    parts = torch.arange(NODES) % 7
+    with open(tmp_path / "clusters", "wb") as file:
+        offsets = torch.cat([torch.zeros(1, dtype=torch.int64), parts.bincount().cumsum(0)])
+        pickle.dump((offsets, parts.argsort(stable=True)), file)
+    real = theirs.dataloading.ClusterGCNSampler(graph(theirs), 7, str(tmp_path / "clusters"))
+    mine = ours.dataloading.ClusterGCNSampler(graph(ours), 7, parts=parts, prefetch_ndata=["x"])
+    chosen = torch.tensor([5, 0, 2])
+    got, wanted = mine.sample(graph(ours), chosen), real.sample(graph(theirs), chosen)
+    assert torch.equal(got.ndata["_ID"], wanted.ndata["_ID"])
+    assert torch.equal(got.ndata["x"], wanted.ndata["x"])
+    assert edges(got) == edges(wanted)
+
+
+def test_clusters_that_are_found():
+    g = graph(ours)
+    sampler = ours.dataloading.ClusterGCNSampler(g, 4)
+    sizes = sampler.partition_offset.diff()
+    assert torch.equal(sampler.partition_node_ids.sort().values, g.nodes())
+    assert sizes.shape == (4,) and sizes.min() > 0
+    whole = sampler.sample(g, torch.arange(4))
+    assert whole.num_edges() == g.num_edges()
+
+
 def test_features():
     g = graph(ours)
     _, _, blocks = ours.dataloading.NeighborSampler([3, 2]).sample(g, SEEDS)
@@ -225,6 +251,12 @@ def test_errors():
             mixed, TYPED_SEEDS
         ): (DGLError, "by type"),
         lambda: loading.LaborSampler([2], importance_sampling=1): (NotImplementedError, "LABOR-0"),
+        lambda: loading.ClusterGCNSampler(mixed, 2): (DGLError, "one node type"),
+        lambda: loading.ClusterGCNSampler(g, 2, mode="recursive"): (NotImplementedError, "parts="),
+        lambda: loading.ClusterGCNSampler(g, 0): (ValueError, "k must"),
+        lambda: loading.ClusterGCNSampler(g, 2, parts=SEEDS): (ValueError, "shape"),
+        lambda: loading.ClusterGCNSampler(g, 2, parts=g.nodes()): (ValueError, "below k"),
+        lambda: loading.ClusterGCNSampler(g, 2).sample(g, SEEDS): (DGLError, "cluster"),
         lambda: loading.SAINTSampler("hop", 3): (DGLError, "mode"),
         lambda: loading.SAINTSampler("walk", 3): (ValueError, "budget"),
         lambda: loading.SAINTSampler("node", 3).sample(mixed, 0): (DGLError, "one node type"),
