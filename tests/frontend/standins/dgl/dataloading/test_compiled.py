@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -85,4 +86,35 @@ def test_one_program_for_all_batches():
         wanted = results(real, [twin(block) for block in blocks], x)
         torch.testing.assert_close(results(compiled, blocks, x), wanted, rtol=1e-4, atol=1e-5)
     report = gnnc.explain(compiled)
+    assert report.fallbacks == [] and len(report.programs) == 1
+
+
+@pytest.mark.long
+def test_a_compiled_step_on_all_batches():
+    """Features and labels are gathered by the program of the step."""
+    g, eager = graph(ours), Model(ours)
+    model = copy.deepcopy(eager)
+
+    def loss(model: nn.Module, blocks: list[Any]) -> Tensor:
+        out = model(blocks, blocks[0].srcdata["x"])
+        return nn.functional.cross_entropy(out, blocks[-1].dstdata["y"] % 2)
+
+    step = gnnc.train_step(
+        lambda blocks: loss(model, blocks), torch.optim.SGD(model.parameters(), lr=0.1)
+    )
+    optimizer = torch.optim.SGD(eager.parameters(), lr=0.1)
+    sampler = ours.dataloading.NeighborSampler([3, 2], prefetch_node_feats=["x"])
+    loader = ours.dataloading.DataLoader(
+        g, torch.arange(NODES), sampler, batch_size=16, shuffle=True, num_workers=1, seed=0
+    )
+    for _ in range(2):
+        for _, _, blocks in loader:
+            optimizer.zero_grad()
+            wanted = loss(eager, blocks)
+            wanted.backward()
+            optimizer.step()
+            torch.testing.assert_close(step(blocks).detach(), wanted.detach())
+    for mine, real in zip(model.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(mine, real, rtol=1e-4, atol=1e-5)
+    report = gnnc.explain(step)
     assert report.fallbacks == [] and len(report.programs) == 1
