@@ -60,8 +60,8 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# `gnnc.dgl` and `gnnc.loader` lie there: a folder `dgl` here would hide DGL from scripts that run
-# in a checkout.
+# `gnnc.dgl`, `gnnc.loader` and `gnnc.morph` lie there: a folder `dgl` here would hide DGL from
+# scripts that run in a checkout.
 __path__.append(str(Path(__file__).parent / "frontend" / "standins"))
 
 heap.share()  # here, because it has to come before torch's first tensor
@@ -92,7 +92,7 @@ _HOMES = {
     "world_size": ".runtime.ranks.world",
 }
 
-_MODULES = {"loader": ".loader", "morph": ".frontend.morph"}
+_MODULES = {"loader": ".loader", "morph": ".morph"}
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def checksum(payload: object) -> int:
-    """CRC-32 over the arrays, numbers, strings and bytes of a batch, in their order.
+    """CRC-32 over the arrays, numbers, strings, bytes and classes of a batch, in their order.
 
     Goes into mappings (by their order), sequences and objects with attributes. Anything that
     numpy takes by `__array__` counts as an array, tensors on the CPU included. Raises TypeError
@@ -22,6 +22,8 @@ def _added(value: object, crc: int) -> int:
         return crc32(value, crc)
     if value is None or isinstance(value, str | bool | int | float | complex):
         return crc32(repr(value).encode(), crc)
+    if isinstance(value, type):
+        return crc32(value.__qualname__.encode(), crc)
     if isinstance(value, Mapping):
         return _all([*cast("Mapping[object, object]", value).items()], crc)
     if isinstance(value, Sequence):

@@ -6,7 +6,9 @@ from functools import partial
 from statistics import median
 from threading import Condition, Thread
 from time import perf_counter
+from typing import TextIO
 
+from ..tools.progress import Count, counted
 from .partitioner import Feedback
 from .plan import Times
 from .registry import ACCELERATOR, ACCELERATOR_AND_LINK, CPU, LINK, Phase, Registry, Resource
@@ -62,7 +64,8 @@ class Executor:
     `workers` threads prepare on the CPU, one moves over the link. Steps and preparations of the
     accelerator run on the thread that calls `run`, so that training code needs no thread of its
     own and Ctrl-C reaches it. With a `checksum`, each batch's is taken when it is prepared and
-    again before its step.
+    again before its step. `progress` is a stream that is told how far an epoch is: a bar on a
+    terminal, else a line now and then.
     """
 
     def __init__(
@@ -71,12 +74,14 @@ class Executor:
         *,
         workers: int = 1,
         checksum: Callable[[object], int] | None = None,
+        progress: TextIO | None = None,
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers: at least one is needed, not {workers}")
         self._registry = registry
         self._workers = workers
         self._checksum = checksum
+        self._progress = progress
 
     def run(self, schedule: Schedule) -> Run:
         """Trains the batches 0, 1, 2, ... of the schedule.
@@ -87,7 +92,9 @@ class Executor:
         with its trace and a note of phase and batch.
         """
         simulate(schedule, Times(0, 0, 0, 0, self._workers))
-        return _Epoch(self._registry, schedule, self._workers, self._checksum).run()
+        epoch = _Epoch(self._registry, schedule, self._workers, self._checksum)
+        with counted("training", "batch", schedule.batches, self._progress) as count:
+            return epoch.run(count)
 
 
 class _Stopped(Exception):
@@ -124,7 +131,7 @@ class _Epoch:
         self._events: list[Event] = []
         self._start = 0.0
 
-    def run(self) -> Run:
+    def run(self, count: Count) -> Run:
         lanes = [partial(self._work, worker) for worker in range(self._workers)]
         if not self._on_cpu:
             lanes = []
@@ -134,7 +141,7 @@ class _Epoch:
         try:
             for thread in threads:
                 thread.start()
-            self._accelerate(results)
+            self._accelerate(results, count)
         except _Stopped:
             pass
         except BaseException as error:
@@ -248,7 +255,7 @@ class _Epoch:
         full = self._moves_begun - self._cpu_trained >= self._buffers.moved
         return MOVED_FULL if full else ""
 
-    def _accelerate(self, results: list[object]) -> None:
+    def _accelerate(self, results: list[object], count: Count) -> None:
         of_cpu = frozenset(self._on_cpu)
         turn = 0
         free = 0.0
@@ -257,6 +264,7 @@ class _Epoch:
                 self._prepare(operation, turn, free)
             elif operation.phase == Phase.TRAIN:
                 results.append(self._train(operation, operation.batch in of_cpu, free))
+                count(len(results), "")
             turn += operation.phase != Phase.TRAIN
             if operation.phase != Phase.MOVE:
                 free = self._now()

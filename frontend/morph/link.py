@@ -1,10 +1,12 @@
 """A link of limited rate, which stands for an accelerator's where there is none."""
 
 from collections.abc import Mapping
+from functools import singledispatch
 from time import perf_counter, sleep
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class RateLimitedLink:
@@ -23,9 +25,9 @@ class RateLimitedLink:
         self.bytes_moved = 0
 
     def __call__(self, payload: object) -> object:
-        """A copy of an array, or of a mapping, list or tuple of arrays and what lies between."""
+        """A copy of an array, a mapping, list or tuple of these, or of a batch of `gnnc.loader`."""
         start = perf_counter()
-        result, size = _copied(payload)
+        result, size = copied(payload)
         self.bytes_moved += size
         left = self._latency + size / self._rate - (perf_counter() - start)
         if left > 0:
@@ -33,15 +35,27 @@ class RateLimitedLink:
         return result
 
 
-def _copied(value: object) -> tuple[object, int]:
-    if isinstance(value, np.ndarray):
-        array = cast("np.ndarray[Any, Any]", value)
-        return array.copy(), array.nbytes
-    if isinstance(value, Mapping):
-        pairs = {k: _copied(v) for k, v in cast("Mapping[object, object]", value).items()}
-        return {k: v for k, (v, _) in pairs.items()}, sum(size for _, size in pairs.values())
-    if isinstance(value, list | tuple):
-        parts = [_copied(v) for v in cast("list[object] | tuple[object, ...]", value)]
-        values = [v for v, _ in parts]
-        return (values if isinstance(value, list) else tuple(values)), sum(s for _, s in parts)
+@singledispatch
+def copied(value: object) -> tuple[object, int]:
+    """A copy of what moves and its bytes. Libraries register how their batches are copied; what
+    is of no registered type, a number or a name, is no load."""
     return value, 0
+
+
+@copied.register(np.ndarray)
+def _(value: NDArray[Any]) -> tuple[object, int]:
+    return value.copy(), value.nbytes
+
+
+@copied.register(Mapping)
+def _(value: Mapping[object, object]) -> tuple[object, int]:
+    pairs = {k: copied(v) for k, v in value.items()}
+    return {k: v for k, (v, _) in pairs.items()}, sum(size for _, size in pairs.values())
+
+
+@copied.register(list)
+@copied.register(tuple)
+def _(value: list[object] | tuple[object, ...]) -> tuple[object, int]:
+    parts = [copied(v) for v in value]
+    values = [v for v, _ in parts]
+    return (values if isinstance(value, list) else tuple(values)), sum(s for _, s in parts)

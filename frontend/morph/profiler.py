@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from statistics import median
 from time import perf_counter
+from typing import TextIO
 
+from ..tools.progress import counted
 from .plan import Times
 from .registry import ACCELERATOR, ACCELERATOR_AND_LINK, CPU, LINK, Operator, Phase, Registry
 
@@ -13,12 +15,19 @@ from .registry import ACCELERATOR, ACCELERATOR_AND_LINK, CPU, LINK, Operator, Ph
 class Profiler:
     """Times a registry's operators.
 
-    `trials` batches are timed after `warm_up` untimed ones; the CPU's are prepared by all
-    `workers` at once, as in an epoch, because workers share caches and memory.
+    `trials` batches are timed after `warm_up` untimed ones. The CPU's are prepared by all `workers`
+    at once, as in an epoch, because workers share caches and memory; so they come in whole rounds,
+    and there are as many as that takes. `progress` is a stream that is told how far it is.
     """
 
     def __init__(
-        self, registry: Registry, *, workers: int = 1, warm_up: int = 2, trials: int = 5
+        self,
+        registry: Registry,
+        *,
+        workers: int = 1,
+        warm_up: int = 2,
+        trials: int = 5,
+        progress: TextIO | None = None,
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers: at least one is needed, not {workers}")
@@ -30,12 +39,13 @@ class Profiler:
         self._workers = workers
         self._warm_up = warm_up
         self._trials = trials
+        self._progress = progress
 
     def measure(self, batches: Sequence[int]) -> Times:
         """The times over `batches`, repeated where there are too few.
 
-        The step is timed on the batches too: it trains, so measure before the first epoch with
-        a step that may be undone, or count these as trained. Raises ValueError where `batches`
+        The step is timed on the batches too, so it trains: `gnnc.loader.undone` takes models and
+        optimizers back to where they were. Raises ValueError where `batches`
         is empty, KeyError where an operator is missing, and what an operator raises.
         """
         if not batches:
@@ -45,18 +55,19 @@ class Profiler:
         prepare_there = self._registry.get(Phase.PREPARE, ACCELERATOR_AND_LINK)
         train = self._registry.get(Phase.TRAIN, ACCELERATOR)
         count = self._warm_up + self._trials
-        indices = [batches[i % len(batches)] for i in range(count)]
-        cpu = self._with_all_workers(prepare, batches)
-        # One batch at a time, so that profiling holds no more memory than a step.
+        cpu, prepared = self._with_all_workers(prepare, batches)
         moves: list[float] = []
         preparations: list[float] = []
         steps: list[float] = []
-        for index in indices:
-            seconds, moved = _timed(move, prepare(index))
-            moves.append(seconds)
-            seconds, _ = _timed(prepare_there, index)
-            preparations.append(seconds)
-            steps.append(_timed(train, moved)[0])
+        with counted("profiling", "batch", count, self._progress) as tell:
+            for done in range(1, count + 1):
+                # One batch at a time, each gone with its step.
+                seconds, moved = _timed(move, prepared.pop())
+                moves.append(seconds)
+                seconds, _ = _timed(prepare_there, batches[(done - 1) % len(batches)])
+                preparations.append(seconds)
+                steps.append(_timed(train, moved)[0])
+                tell(done, "")
         kept = slice(self._warm_up, None)
         return Times(
             cpu=cpu,
@@ -66,20 +77,23 @@ class Profiler:
             workers=self._workers,
         )
 
-    def _with_all_workers(self, prepare: Operator, batches: Sequence[int]) -> float:
-        warm_up = self._warm_up * self._workers
-        count = warm_up + self._trials * self._workers
+    def _with_all_workers(
+        self, prepare: Operator, batches: Sequence[int]
+    ) -> tuple[float, list[object]]:
+        """The time of one worker, and as many of the batches as are warmed up with and timed."""
+        warm_up, trials = (-(-n // self._workers) for n in (self._warm_up, self._trials))
+        indices = [batches[i % len(batches)] for i in range((warm_up + trials) * self._workers)]
+        seconds: list[float] = []
+        prepared: list[object] = []
         with ThreadPoolExecutor(self._workers) as pool:
-            indices = (batches[i % len(batches)] for i in range(count))
-            seconds = list(pool.map(partial(_seconds, prepare), indices))
-        return median(seconds[warm_up:])
+            for each, batch in pool.map(partial(_timed, prepare), indices):
+                seconds.append(each)
+                if len(prepared) < self._warm_up + self._trials:
+                    prepared.append(batch)
+        return median(seconds[warm_up * self._workers :]), prepared
 
 
 def _timed(operator: Operator, payload: object) -> tuple[float, object]:
     start = perf_counter()
     result = operator(payload)
     return perf_counter() - start, result
-
-
-def _seconds(operator: Operator, payload: object) -> float:
-    return _timed(operator, payload)[0]

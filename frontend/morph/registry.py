@@ -69,12 +69,6 @@ class Registry:
             raise KeyError(f"no operator is registered for {_name(*key)}")
         return self._operators[key]
 
-    def has_cpu_route(self) -> bool:
-        return {(Phase.PREPARE, CPU), (Phase.MOVE, LINK)} <= self._operators.keys()
-
-    def has_accelerator_route(self) -> bool:
-        return (Phase.PREPARE, ACCELERATOR_AND_LINK) in self._operators
-
 
 def _name(phase: Phase, resources: frozenset[Resource]) -> str:
     return f"{phase} on {' and '.join(sorted(resources)) or 'nothing'}"

@@ -10,10 +10,17 @@ from .trace import LANES, Event, Trace
 _COLOURS = {Phase.PREPARE: "tab:blue", Phase.MOVE: "tab:orange", Phase.TRAIN: "tab:green"}
 
 
-def report(trace: Trace) -> str:
-    """A line for each lane and one for each cause of its waiting, most first."""
+def report(trace: Trace, played: Trace | None = None) -> str:
+    """A line for each lane and one for each cause of its waiting, most first.
+
+    With the simulator's trace of the schedule, `played`, also how far off its prediction was, as a
+    share of what was measured.
+    """
     steps = sum(e.phase == Phase.TRAIN for e in trace.events)
     lines = [f"{steps} batches in {trace.seconds:.3f} s, {trace.workers} CPU workers"]
+    if played is not None:
+        off = played.seconds / trace.seconds - 1 if trace.seconds else 0.0
+        lines.append(f"predicted {played.seconds:.3f} s ({off:+.1%})")
     for lane in LANES:
         lines.append(f"{lane:<12} busy {trace.busy(lane):6.1%}")
         causes = sorted(trace.blocked(lane).items(), key=lambda each: -each[1])

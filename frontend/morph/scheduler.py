@@ -4,11 +4,11 @@ At each point the operation that can start first is taken. Where several can, a 
 decides, and the best of several rules is kept, as the simulator plays them:
 fill (the accelerator prepares until its buffer is full), drain (what the CPU prepared is moved
 and trained first) and their mixtures. With `prepared` places used in part, a rule alternates
-between preparing and training, which leaves the link free for moves during the steps.
+between preparing and training, which leaves the link free for moves during the steps. One order
+needs no rule, the accelerator's batches before those of the CPU: it is what bounds the makespan.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from itertools import permutations
 
 from .partitioner import initial, predicted
@@ -41,75 +41,101 @@ class Scheduler:
 
     def schedule(self, split: Split) -> Schedule:
         """The shortest schedule of the split over all rules."""
-        return min(
-            ((_built(split, self.times, self.buffers, rule)) for rule in self._rules(split)),
-            key=lambda found: found[0],
-        )[1]()
+        return self._shortest([split], self._rules(split))
 
     def best(self, batches: int) -> Schedule:
         """The shortest over the splits near the LP's, all-CPU and all-accelerator included.
+
+        Where C* is the optimum over all splits and orders, it takes at most 2 C* if two batches or
+        more may lie moved, and at most (1 + max(1, t_g / t_d)) C* in any case. docs/morph.md has
+        the proof, and Theorem 2 of the MorphGL paper, which both are below.
 
         Raises ValueError where there is no batch.
         """
         if batches < 1:
             raise ValueError(f"batches: at least one is needed, not {batches}")
+        splits = [Split(count, batches - count) for count in range(batches + 1)]
+        least = min(splits, key=self._promise)
         centre = initial(self.times, batches).cpu
         width = max(_NEAR, self.times.workers)
-        near = range(max(0, centre - width), min(batches, centre + width) + 1)
-        counts = sorted({0, batches, *near})
-        splits = [Split(count, batches - count) for count in counts]
-        splits.sort(key=partial(predicted, self.times))
-        rules = self._promising(splits[0])
-        found: tuple[float, Callable[[], Schedule]] | None = None
+        near = splits[max(0, centre - width) : centre + width + 1]
+        tried = sorted({splits[0], least, *near, splits[-1]}, key=self._promise)
+        shared = [split for split in tried if split.cpu and split.accelerator]
+        return self._shortest(tried, self._promising(shared[0]) if shared else [])
+
+    def _promise(self, split: Split) -> tuple[float, int]:
+        return predicted(self.times, split), split.cpu
+
+    def _shortest(self, splits: Sequence[Split], rules: Sequence[Rule]) -> Schedule:
+        """The shortest over splits that come in the order of their bounds."""
+        seconds, shortest = float("inf"), list[int]()
         for split in splits:
-            if found and predicted(self.times, split) >= found[0]:
+            if predicted(self.times, split) >= seconds:
                 break  # no schedule of the splits that follow can be shorter
-            for rule in rules if split.cpu and split.accelerator else rules[:1]:
-                played = _built(split, self.times, self.buffers, rule)
-                if found is None or played[0] < found[0]:
-                    found = played
-        assert found is not None
-        return found[1]()
+            shared = split.cpu and split.accelerator
+            orders = [self._taken(split, rule) for rule in rules] if shared else []
+            # Last, as it wins no tie: where times vary, lanes that alternate wait less.
+            orders.append(_in_turn(split, self.buffers))
+            for taken in orders:
+                found = self._seconds(taken)
+                if found < seconds:
+                    seconds, shortest = found, taken
+        return _numbered(shortest, self.buffers)
 
     def _rules(self, split: Split) -> list[Rule]:
-        if not split.cpu or not split.accelerator:
-            return [((PREPARE, MOVE, TRAIN_OF_CPU, TRAIN_OF_ACCELERATOR), 1)]
         places = sorted({1, min(self.buffers.prepared, split.accelerator)})
         return [(order, used) for used in places for order in permutations(range(4))]
 
     def _promising(self, split: Split) -> list[Rule]:
         """The best rules of one split, which the neighbouring splits then try."""
-        played = [
-            (_built(split, self.times, self.buffers, rule)[0], rule) for rule in self._rules(split)
-        ]
-        played.sort(key=lambda found: found[0])
-        return [rule for _, rule in played[: 6 if split.batches > 32 else None]]
+        rules = self._rules(split)
+        rules.sort(key=lambda rule: self._seconds(self._taken(split, rule)))
+        return rules[: 6 if split.batches > 32 else None]
+
+    def _taken(self, split: Split, rule: Rule) -> list[int]:
+        """What the rule takes, one operation after the other."""
+        order, used = rule
+        clock = Clock(self.times, self.buffers)
+        taken: list[int] = []
+        cpu, accelerator = split.cpu, split.accelerator
+        for _ in range(2 * split.batches):
+            starts = [float("inf")] * 4
+            prepared = len(clock.preparation_ends)
+            moved = len(clock.move_ends)
+            if prepared < accelerator and prepared - clock.accelerator_trained < used:
+                starts[PREPARE] = clock.preparation_start()
+            if moved < cpu and clock.can_move():
+                starts[MOVE] = clock.move_start()
+            if moved > len(clock.cpu_trained):
+                starts[TRAIN_OF_CPU] = clock.cpu_train_start()
+            if prepared > clock.accelerator_trained:
+                starts[TRAIN_OF_ACCELERATOR] = clock.accelerator
+            choice = min(order, key=starts.__getitem__)
+            taken.append(choice)
+            _append(choice, clock)
+        return taken
+
+    def _seconds(self, taken: Sequence[int]) -> float:
+        clock = Clock(self.times, self.buffers)
+        for choice in taken:
+            _append(choice, clock)
+        return clock.accelerator
 
 
-def _built(
-    split: Split, times: Times, buffers: Buffers, rule: Rule
-) -> tuple[float, Callable[[], Schedule]]:
-    """The makespan of the rule's schedule, and the schedule for whom it is the best."""
-    order, used = rule
-    clock = Clock(times, buffers)
-    taken: list[int] = []
-    cpu, accelerator = split.cpu, split.accelerator
-    for _ in range(2 * split.batches):
-        starts = [float("inf")] * 4
-        prepared = len(clock.preparation_ends)
-        moved = len(clock.move_ends)
-        if prepared < accelerator and prepared - clock.accelerator_trained < used:
-            starts[PREPARE] = clock.preparation_start()
-        if moved < cpu and clock.can_move():
-            starts[MOVE] = clock.move_start()
-        if moved > len(clock.cpu_trained):
-            starts[TRAIN_OF_CPU] = clock.cpu_train_start()
-        if prepared > clock.accelerator_trained:
-            starts[TRAIN_OF_ACCELERATOR] = clock.accelerator
-        choice = min(order, key=starts.__getitem__)
-        taken.append(choice)
-        (clock.prepare, clock.move, clock.train_of_cpu, clock.train_of_accelerator)[choice]()
-    return clock.accelerator, partial(_numbered, taken, buffers)
+def _append(choice: int, clock: Clock) -> None:
+    (clock.prepare, clock.move, clock.train_of_cpu, clock.train_of_accelerator)[choice]()
+
+
+def _in_turn(split: Split, buffers: Buffers) -> list[int]:
+    """The accelerator's batches one by one, then those of the CPU, moved as early as there is a
+    place."""
+    ahead = min(buffers.moved, split.cpu)
+    return [
+        *[PREPARE, TRAIN_OF_ACCELERATOR] * split.accelerator,
+        *[MOVE] * ahead,
+        *[TRAIN_OF_CPU, MOVE] * (split.cpu - ahead),
+        *[TRAIN_OF_CPU] * ahead,
+    ]
 
 
 def _numbered(taken: list[int], buffers: Buffers) -> Schedule:

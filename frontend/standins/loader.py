@@ -7,6 +7,8 @@ from gnnc.frontend.torch.loader import (
     NeighborLoader,
     RandomWalkLoader,
     ShaDowKHopSampler,
+    morph_operators,
+    undone,
 )
 
 __all__ = [
@@ -15,4 +17,6 @@ __all__ = [
     "NeighborLoader",
     "RandomWalkLoader",
     "ShaDowKHopSampler",
+    "morph_operators",
+    "undone",
 ]

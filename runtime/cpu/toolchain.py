@@ -265,8 +265,8 @@ def _build(recipe: _Recipe, path: Path) -> None:
         output = Path(scratch) / "module.so"
         command = [
             *compiler(recipe.march).command,
-            *_flags(recipe),
             *_processes(recipe),
+            *_flags(recipe),
             "-o",
             str(output),
             str(source),

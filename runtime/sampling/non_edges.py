@@ -84,6 +84,15 @@ class NonEdges:
     def count(self) -> int:
         return int(self._free[-1])
 
+    def every(self) -> Int32s:
+        """All of them, by target and then by source: shape (2, count), int32, sources above
+        targets. For graphs where they are not many more than edges: it takes a byte for each pair
+        of nodes, with an edge or without."""
+        free = np.ones((self.targets, self.sources), np.bool_)
+        free[np.repeat(np.arange(self.targets), np.diff(self._ptr)), self._sources] = False
+        targets, sources = np.nonzero(free)
+        return np.stack([sources, targets]).astype(np.int32)
+
     def pairs(
         self,
         count: int,

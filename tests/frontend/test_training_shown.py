@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gnnc.frontend.tools import comparison_table, live, training_figure
+from gnnc.frontend.tools import progress as shown_progress
 from gnnc.frontend.tools.history import Evaluation, History, warm_seconds
 
 
@@ -22,7 +23,7 @@ class Terminal(io.StringIO):
 
 def test_lines_are_few(monkeypatch: pytest.MonkeyPatch):
     clock = iter([0.0, 4.9, 5.0, 9.9, 10.1, 10.2])
-    monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(shown_progress.time, "monotonic", lambda: next(clock))
     stream = io.StringIO()
     with live.shown("eager seed 0", 9, stream) as tell:
         for epoch in (1, 2, 5, 6):
@@ -47,6 +48,15 @@ def test_a_terminal_has_one_line():
     assert "eager seed 0 5/9" in shown
     assert "loss 0.2000, 12.3 ms/epoch, accuracy train 1.000 val 0.800 test 0.750" in shown
     assert shown.rstrip("\r").endswith(" ")  # it is wiped out at the end
+
+
+def test_a_terminal_has_lines_where_tqdm_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shown_progress, "find_spec", lambda name: None)
+    stream = Terminal()
+    with shown_progress.counted("training", "batch", 2, stream) as count:
+        count(1, "")
+        count(2, "")
+    assert stream.getvalue() == "training: batch 2/2\n"
 
 
 def history(*losses: float, starts: tuple[int, ...] = (0,)) -> History:

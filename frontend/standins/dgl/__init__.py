@@ -10,6 +10,7 @@ error that names it. It answers as DGL does, but for these:
 - random graphs are others for the same seed.
 """
 
+import importlib
 from typing import Any
 
 from . import function, mpops, nn, ops, sparse, transforms, utils
@@ -160,8 +161,16 @@ __all__ = [
 ]
 
 
+_PREFETCHING = frozenset(f"set_{side}_lazy_features" for side in ("node", "edge", "src", "dst"))
+
+
 def __getattr__(name: str) -> Any:
-    """A function of DGL that is not here raises when it is called, a module when asked for."""
+    """`dataloading`, which needs the samplers, is imported when it is asked for. A function of DGL
+    that is not here raises when it is called, a module when asked for."""
+    if name == "dataloading":
+        return importlib.import_module(f"{__name__}.dataloading")
+    if name in _PREFETCHING:
+        return getattr(importlib.import_module(f"{__name__}.dataloading.prefetching"), name)
     if name in FUNCTIONS:
         return absent(name)
     more = ", which is out of its scope" if name in MODULES else ""

@@ -11,16 +11,13 @@ FUNCTIONS = frozenset(
     dfs_labeled_edges_generator edge_homophily edge_label_informativeness from_cugraph
     hetero_from_shared_memory linkx_homophily load_graphs metis_partition
     metis_partition_assignment node_homophily node_label_informativeness
-    partition_graph_with_halo prop_edges_dfs reorder_graph save_graphs set_dst_lazy_features
-    set_edge_lazy_features set_node_lazy_features set_src_lazy_features sort_csc_by_tag
+    partition_graph_with_halo prop_edges_dfs reorder_graph save_graphs sort_csc_by_tag
     sort_csr_by_tag to_bfloat16 to_cugraph
     """.split()
 )
 """Functions of `dgl`."""
 
-MODULES = frozenset(
-    "cuda data dataloading distributed geometry graphbolt optim sampling storages".split()
-)
+MODULES = frozenset("cuda data distributed geometry graphbolt optim sampling storages".split())
 """Modules of `dgl`."""
 
 

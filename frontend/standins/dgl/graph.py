@@ -125,11 +125,11 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
     # scopes and copies
 
     def _copied_frames(self) -> tuple[tuple[Frames, Frames], dict[EType, Frame]]:
-        sources = {ntype: dict(frame) for ntype, frame in self._source_frames.items()}
+        sources = {ntype: frame.copy() for ntype, frame in self._source_frames.items()}
         targets = sources
         if self.is_block:
-            targets = {ntype: dict(frame) for ntype, frame in self._target_frames.items()}
-        edges = {etype: dict(frame) for etype, frame in self._edge_frames.items()}
+            targets = {ntype: frame.copy() for ntype, frame in self._target_frames.items()}
+        edges = {etype: frame.copy() for etype, frame in self._edge_frames.items()}
         return (sources, targets), edges
 
     @contextlib.contextmanager

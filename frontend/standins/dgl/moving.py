@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .base import DGLError
 from .degrees import OneCount
+from .frames import Frame, moved
 from .segments import segment_ids
 from .topology import EType
 
@@ -29,12 +30,12 @@ class Moving:
         device = torch.device(device)
         made = self.local_var()
         made._topology = self._topology.moved(device)
-        frames = [*made._source_frames.values(), *made._edge_frames.values()]
+        places: list[dict[Any, Frame]] = [made._source_frames, made._edge_frames]
         if made.is_block:
-            frames += made._target_frames.values()
-        for frame in frames:
-            for key, value in frame.items():
-                frame[key] = value.to(device, **kwargs)
+            places.append(made._target_frames)
+        for place in places:
+            for kind, frame in list(place.items()):
+                place[kind] = moved(frame, device, **kwargs)
         for name in ("_batch_nodes", "_batch_edges"):
             counted = getattr(made, name)
             if counted is not None:

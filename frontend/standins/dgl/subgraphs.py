@@ -32,7 +32,7 @@ def node_subgraph(
     for ids that are not there.
     """
     _no_block(graph, "node_subgraph")
-    chosen = _node_ids(graph, nodes)
+    chosen = node_ids(graph, nodes)
     places = {ntype: _places(graph, ntype, ids) for ntype, ids in chosen.items()}
     edges: Edges = {}
     for etype, found in graph._topology.relations.items():
@@ -57,7 +57,7 @@ def edge_subgraph(
     """
     if relabel_nodes:
         _no_block(graph, "edge_subgraph")
-    chosen = _chosen_edges(graph, edges)
+    chosen = chosen_edges(graph, edges)
     nodes = _ends(graph, chosen) if relabel_nodes else None
     return induced(graph, nodes, chosen, store_ids).to(output_device)
 
@@ -88,7 +88,7 @@ def out_subgraph(
 
 def _at(graph: DGLGraph, nodes: Any, what: str, relabel_nodes: bool, store_ids: bool) -> DGLGraph:
     _no_block(graph, what)
-    chosen = _node_ids(graph, nodes)
+    chosen = node_ids(graph, nodes)
     topology = graph._topology
     edges: Edges = {}
     for etype, found in topology.relations.items():
@@ -140,7 +140,7 @@ def _khop(
     device: Any,
 ) -> Any:
     _no_block(graph, f"khop_{direction}_subgraph")
-    given = _node_ids(graph, nodes)
+    given = node_ids(graph, nodes)
     reached = {ntype: _mask(graph, ntype, ids) for ntype, ids in given.items()}
     for _ in range(k):
         grown = {ntype: mask.clone() for ntype, mask in reached.items()}
@@ -263,7 +263,7 @@ def first_seen(ids: Tensor) -> Tensor:
     return ids[places[first].sort().values]
 
 
-def _node_ids(graph: DGLGraph, nodes: Any) -> Nodes:
+def node_ids(graph: DGLGraph, nodes: Any) -> Nodes:
     """Ids of every node type, of ids or masks that a caller gave."""
     if not isinstance(nodes, Mapping):
         if len(graph.ntypes) != 1:
@@ -275,7 +275,7 @@ def _node_ids(graph: DGLGraph, nodes: Any) -> Nodes:
     return {t: _ids(graph, nodes.get(t, []), f'nodes["{t}"]', rows[t]) for t in graph.ntypes}
 
 
-def _chosen_edges(graph: DGLGraph, edges: Any) -> Edges:
+def chosen_edges(graph: DGLGraph, edges: Any) -> Edges:
     """Ids of every edge type, of ids or masks that a caller gave."""
     if not isinstance(edges, Mapping):
         if len(graph.etypes) != 1:

@@ -1,8 +1,10 @@
 """`gnnc.loader`: batches of large graphs, with the interface of PyG's loaders."""
 
 from .link_loader import LinkNeighborLoader
+from .morph_operators import morph_operators
 from .neighbor_loader import NeighborLoader
 from .subgraph_loaders import ClusterLoader, RandomWalkLoader, ShaDowKHopSampler
+from .undone import undone
 
 __all__ = [
     "ClusterLoader",
@@ -10,4 +12,6 @@ __all__ = [
     "NeighborLoader",
     "RandomWalkLoader",
     "ShaDowKHopSampler",
+    "morph_operators",
+    "undone",
 ]

@@ -27,6 +27,19 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+class Batches:
+    """The batches of one epoch of a loader, by their number: the same whoever asks, and when."""
+
+    def __init__(self, make: Callable[[int], Any], count: int) -> None:
+        self._make, self._count = make, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __call__(self, step: Any) -> Any:
+        return self._make(step)
+
+
 class Loader:
     """Batches of seeds, epoch by epoch; a subclass says what a batch is.
 
@@ -122,15 +135,25 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         with self._lock:
             epoch, self._epoch = self._epoch, self._epoch + 1
-        batches = self._order.batches(self.seed, epoch)
+        batches = self.batches(epoch, threads=self._threads())
+        if self.num_workers == 0:
+            return map(batches, range(len(batches)))
+        ahead = self.num_workers * self.prefetch_factor
+        return Prefetched(batches, len(batches), self.num_workers, ahead, self.begin_thread)
+
+    def batches(self, epoch: int, *, threads: int | None = None) -> Batches:
+        """The batches of an epoch, to be asked for in any order and by any thread.
+
+        Args:
+            threads: how many threads the sampler uses for one batch; by default those of all
+                compiled code.
+        """
+        places = self._order.batches(self.seed, epoch)
 
         def make(step: int) -> Any:
-            return self._batch(batches[step], Key(self.seed, epoch, step), self._threads())
+            return self._batch(places[step], Key(self.seed, epoch, step), threads)
 
-        if self.num_workers == 0:
-            return map(make, range(len(batches)))
-        ahead = self.num_workers * self.prefetch_factor
-        return Prefetched(make, len(batches), self.num_workers, ahead, self.begin_thread)
+        return Batches(make, len(places))
 
     def __call__(self, index: Tensor | Sequence[int]) -> Any:
         """The batch of the seeds at these places."""

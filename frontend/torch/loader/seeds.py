@@ -58,7 +58,7 @@ def drawn_seed(generator: torch.Generator | None) -> int:
     return int(torch.empty((), dtype=torch.int64, device="cpu").random_(generator=generator))
 
 
-ORDER, STARTS = 0, 1
+ORDER, STARTS, DRAWS = 0, 1, 2
 """What a generator is for."""
 
 

@@ -75,6 +75,17 @@ def test_all_neighbours_give_the_numbers_of_the_whole_graph(workers: int):
         assert torch.allclose(trimmed, whole[batch.input_id], atol=1e-6)
 
 
+def test_batches_of_an_epoch_by_their_number():
+    loader = NeighborLoader(plain(), [4, 3], batch_size=50, shuffle=True, seed=2, num_workers=0)
+    epochs = [list(loader), list(loader)]
+    for epoch in (1, 0):
+        batches = loader.batches(epoch, threads=1)
+        assert len(batches) == len(epochs[epoch]) == 3
+        for step in (2, 0, 1, 0):
+            assert same(batches(step), epochs[epoch][step])
+    assert loader.epoch == 2
+
+
 def test_batches_do_not_depend_on_threads():
     data = plain()
     runs = [

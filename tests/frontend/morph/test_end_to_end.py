@@ -44,7 +44,8 @@ def fast_enough(ratio: float, workers: int, batches: int, counts: range, share: 
     return False
 
 
-@pytest.mark.parametrize("ratio", [0.5, 2.0])
+@pytest.mark.long
+@pytest.mark.parametrize("ratio", RATIOS)
 def test_plan_is_not_slower_than_one_side_alone(ratio):
     assert fast_enough(ratio, 2, 12, range(0, 13, 12), 1.03)
 
@@ -55,6 +56,7 @@ def test_plan_is_as_fast_as_the_best_fixed_split(ratio):
     assert fast_enough(ratio, 2, 12, range(13), 1.05)
 
 
+@pytest.mark.long
 def test_refining_runs_real_epochs_and_keeps_the_fastest():
     # Profiled as if the CPU were three times as fast as it is.
     wrong = Times(0.010, 0.010, 0.016, 0.012, 1)
@@ -69,7 +71,7 @@ def test_refining_runs_real_epochs_and_keeps_the_fastest():
     assert [s.cpu for s, _ in tried] == list(range(10, 6, -1))
 
 
-def test_planning_takes_less_than_five_epochs():
+def test_finding_a_plan_takes_less_than_five_epochs():
     times = Times(0.002, 0.001, 0.001, 0.001, 2)
     scheduler = Scheduler(times)
     start = perf_counter()

@@ -1,3 +1,4 @@
+import io
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from gnnc.frontend.morph.checksum import checksum
 from gnnc.frontend.morph.executor import BatchChanged, Executor
 from gnnc.frontend.morph.link import RateLimitedLink
 from gnnc.frontend.morph.plan import Buffers, Split, Times
+from gnnc.frontend.morph.profiler import Profiler
 from gnnc.frontend.morph.registry import (
     ACCELERATOR,
     ACCELERATOR_AND_LINK,
@@ -55,7 +57,10 @@ def within(seconds: float, expected: float, share: float) -> bool:
     return abs(seconds - expected) <= share * expected
 
 
-@pytest.mark.parametrize("workers, ratio", [(1, 0.5), (2, 1.0), (3, 3.0)])
+@pytest.mark.parametrize(
+    "workers, ratio",
+    [(1, 0.5), *(pytest.param(*each, marks=pytest.mark.long) for each in ((2, 1.0), (3, 3.0)))],
+)
 def test_the_trace_of_sleeping_operators_is_the_simulators(workers, ratio):
     times = Times(0.024 * ratio * workers, 0.012, 0.024, 0.018, workers)
     scheduler = Scheduler(times)
@@ -180,6 +185,14 @@ def test_buffers_are_bounded():
     Executor(registry_with(cpu=cpu, move=move, train=train), workers=3).run(schedule)
     assert most["host"] <= 2 + 3
     assert most["moved"] <= 2
+
+
+def test_progress_is_told():
+    stream = io.StringIO()
+    schedule = Scheduler(QUICK).schedule(Split(2, 3))
+    Executor(registry_with(), progress=stream).run(schedule)
+    Profiler(registry_with(), trials=1, warm_up=0, progress=stream).measure([0])
+    assert stream.getvalue().splitlines() == ["training: batch 5/5", "profiling: batch 1/1"]
 
 
 def test_missing_operators_and_wrong_arguments():

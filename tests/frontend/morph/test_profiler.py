@@ -20,9 +20,8 @@ def test_operators_are_found_by_phase_and_resources():
     registry = Registry()
     registry.register("prepare", CPU, lambda index: index)
     assert registry.get(Phase.PREPARE, CPU)(7) == 7
-    assert not registry.has_cpu_route()
-    registry.register("move", LINK, lambda batch: batch)
-    assert registry.has_cpu_route() and not registry.has_accelerator_route()
+    registry.register("move", LINK, lambda batch: -batch)
+    assert registry.get("move", frozenset({"link"}))(7) == -7
 
 
 def test_wrong_pairs_are_refused_by_name():

@@ -7,6 +7,7 @@ import gnnc
 from gnnc.frontend.morph.plan import Split, Times
 from gnnc.frontend.morph.report import draw, report
 from gnnc.frontend.morph.scheduler import Scheduler
+from gnnc.frontend.morph.trace import Trace
 
 
 def played(split: Split):
@@ -42,7 +43,25 @@ def test_a_timeline_shows_the_lanes_of_the_first_steps(tmp_path):
         draw(played(Split(1, 1)), path, steps=0)
 
 
-def test_the_package_is_exported_and_needs_no_torch():
+def test_a_timeline_may_be_a_png(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "timeline.png"
+    draw(played(Split(2, 2)), path, steps=2)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_error_of_the_prediction():
+    trace = played(Split(2, 0))
+    assert "predicted 4.500 s (+0.0%)" in report(trace, trace)
+    assert "predicted 3.600 s (-20.0%)" in report(trace, Trace((), 3.6, 2))
+    assert "predicted" not in report(trace)
+
+
+def test_the_package_is_a_module_and_needs_no_torch():
     assert gnnc.morph.Scheduler is Scheduler
-    code = "import gnnc, sys; gnnc.morph.Executor; assert 'torch' not in sys.modules"
+    code = (
+        "import sys, gnnc.morph, gnnc.frontend.morph as home; from gnnc.morph import Executor\n"
+        "assert Executor is home.Executor and gnnc.morph.__all__ == home.__all__\n"
+        "assert 'torch' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

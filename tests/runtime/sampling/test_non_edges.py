@@ -32,6 +32,14 @@ def test_each_pair_is_as_frequent():
     )
 
 
+def test_every_pair():
+    found = NonEdges(SRC, DST, 4, 3).every()
+    assert found.dtype == np.int32 and set(count(found).values()) == {1}
+    assert count(found).keys() == free(4, 3, SRC, DST)
+    none = NonEdges(np.array([0, 1]), np.array([1, 0]), 2, 2, loops=False).every()
+    assert none.shape == (2, 0)
+
+
 def test_one_pair_of_two():
     non_edges = NonEdges(np.zeros(0, int), np.zeros(0, int), 2, 1)
     check_frequencies(

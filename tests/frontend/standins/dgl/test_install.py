@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import gnnc.dgl as ours
+from gnnc.dgl.install import Finder
 
 SCRIPT = """
 import sys
@@ -68,7 +69,7 @@ import gnnc.dgl
 assert gnnc.dgl.install(always=True) and gnnc.dgl.install()
 import dgl
 for statement in (
-    "import dgl.dataloading",
+    "import dgl.distributed",
     "from dgl.data import CoraGraphDataset",
     "import dgl.unknown",
     "dgl.sampling",
@@ -81,7 +82,7 @@ for statement in (
         print(type(error).__name__, error)
 """
     assert run(tmp_path, "-c", code).stdout.splitlines() == [
-        "ModuleNotFoundError gnnc.dgl has no dgl.dataloading, which is out of its scope",
+        "ModuleNotFoundError gnnc.dgl has no dgl.distributed, which is out of its scope",
         "ModuleNotFoundError gnnc.dgl has no dgl.data, which is out of its scope",
         "ModuleNotFoundError gnnc.dgl has no dgl.unknown",
         "AttributeError module 'dgl' as gnnc.dgl has no attribute 'sampling', "
@@ -92,6 +93,15 @@ for statement in (
         "tensors (g.edges(), gnnc.dgl.graph), or with DGL where it is installed: "
         "gnnc.dgl.to_dgl(g) gives its graph.",
     ]
+
+
+def test_modules_that_are_imported_when_they_are_asked_for():
+    loading = ours.dataloading
+    for name, wanted in (("", loading), (".negative_sampler", loading.negative_sampler)):
+        found = Finder().find_spec(f"dgl.dataloading{name}", None)
+        assert found is not None and found.loader is not None
+        assert found.loader.create_module(found) is wanted
+    assert ours.set_src_lazy_features is loading.set_src_lazy_features
 
 
 def test_names_are_listed():
