@@ -203,6 +203,24 @@ def test_batches_of_our_loaders_give_equal_gradients(on: Configuration) -> None:
 
 @two_cores
 @pytest.mark.long
+def test_message_flow_gives_equal_gradients() -> None:
+    import gnnc.dgl as dgl
+    from gnnc.tests.frontend.loader.graphs import plain
+
+    data = plain()
+    g = dgl.graph((data.edge_index[0], data.edge_index[1]), num_nodes=120)
+    g.ndata["x"] = data.x
+    sampler = dgl.dataloading.NeighborSampler([2, 3])
+    loader = dgl.dataloading.DataLoader(g, torch.arange(100), sampler, batch_size=30, shuffle=True)
+    eager = argo().run(trainings.flows, (loader, False), configuration=Configuration(1, 0, 1))
+    for on in (ONE, TWO):
+        found = argo().run(trainings.flows, (loader, True), configuration=on)
+        assert len(found) == 4
+        torch.testing.assert_close(found, eager, rtol=1e-4, atol=1e-6)
+
+
+@two_cores
+@pytest.mark.long
 def test_workers_of_a_loader_have_the_cores_that_sample(tmp_path: Path) -> None:
     rows, process, trains = argo().run(
         trainings.loaded, (str(tmp_path), False), configuration=Configuration(1, 1, 1)

@@ -183,6 +183,32 @@ def sampled(data: Any, loader: Any, whether: bool, *, worker: Worker) -> list[An
     return found
 
 
+def flows(loader: Any, whether: bool, *, worker: Worker) -> list[Any]:
+    """The gradients of GraphSAGE on the message-flow blocks of a loader of `gnnc.dgl`."""
+    import gnnc
+    from gnnc.dgl.nn import SAGEConv
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = SAGEConv(5, 8, "mean"), SAGEConv(8, 3, "mean")
+
+        def forward(self, blocks: Any, x: torch.Tensor) -> torch.Tensor:
+            return self.second(blocks[1], self.first(blocks[0], x).relu())
+
+    torch.manual_seed(0)
+    model: Any = Net()
+    model = gnnc.compile(model) if whether else model
+    found: list[Any] = []
+    for _, seeds, blocks in worker.steps(worker.loader(loader)):
+        model.zero_grad()
+        out = model(blocks, blocks[0].srcdata["x"])
+        worker.mean(F.cross_entropy(out, seeds % 3, reduction="none")).backward()
+        worker.sum_gradients(model)
+        found.append([p.grad.clone() for p in model.parameters()])
+    return found
+
+
 def is_shared(address: int) -> bool:
     """Whether memory of this process is in a mapping that others may have too."""
     for line in Path("/proc/self/maps").read_text().splitlines():

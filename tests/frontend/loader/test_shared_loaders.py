@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+import gnnc.dgl as dgl
 from gnnc.frontend.torch.loader import (
     ClusterLoader,
     LinkNeighborLoader,
@@ -101,3 +102,40 @@ def test_batches_without_seeds_are_refused(more: dict[str, Any], size: int):
     with pytest.raises(ValueError, match="batch_size, drop_last"):
         loader.shared(0, size)
     assert len(NeighborLoader(plain(), [2], batch_size=16, drop_last=True).shared(0, 16)) == 7
+
+
+def message_flow(sampler: str) -> Any:
+    data = plain()
+    g = dgl.graph((data.edge_index[0], data.edge_index[1]), num_nodes=120)
+    g.ndata["x"] = data.x
+    made = getattr(dgl.dataloading, sampler)([2, 3])
+    return dgl.dataloading.DataLoader(
+        g, torch.arange(120), made, batch_size=16, shuffle=True, seed=4
+    )
+
+
+def edges_by_layer(batch: Any) -> list[set[int]]:
+    return [set(block.edata[dgl.EID].tolist()) for block in batch[2]]
+
+
+@pytest.mark.parametrize("sampler", ["NeighborSampler", "LaborSampler"])
+def test_message_flow_of_parts_is_that_of_the_whole(sampler: str):
+    whole = message_flow(sampler)
+    assert whole.splits
+    parts = [whole.shared(rank, 2) for rank in range(2)]
+    for batch, *split in zip(whole, *parts, strict=True):
+        seeds = torch.cat([b[1] for b in split])
+        assert torch.equal(seeds.sort().values, batch[1].sort().values)
+        for layer, *those in zip(*map(edges_by_layer, [batch, *split]), strict=True):
+            assert set.union(*those) == layer
+
+
+def test_message_flow_is_sent_to_processes_with_its_structure():
+    loader = message_flow("NeighborSampler")
+    sent = pickle.loads(pickle.dumps(loader))
+    (known,) = sent.graph_sampler._hops._samplers._known
+    assert known is sent.graph._topology
+    for one, other in zip(loader, sent, strict=True):
+        assert torch.equal(one[0], other[0])
+        assert edges_by_layer(one) == edges_by_layer(other)
+    assert len(sent.graph_sampler._hops._samplers._known) == 1

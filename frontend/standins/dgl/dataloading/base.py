@@ -22,7 +22,16 @@ Blocks = tuple[Any, Any, list[DGLGraph]]
 
 
 class Sampler:
-    """Makes a batch of a graph and indices; a subclass says how, in `sample`."""
+    """Makes a batch of a graph and indices; a subclass says how, in `sample`.
+
+    Attributes:
+        splits: whether what is sampled for an index depends on no other index of the batch.
+    """
+
+    splits = False
+
+    def prepare(self, g: Any) -> None:
+        """Makes what it keeps of a graph, if anything."""
 
     def sample(self, g: Any, indices: Any) -> Any:
         """The batch of these indices."""

@@ -82,6 +82,18 @@ class DataLoader(Loader):
             **arguments,
         )
 
+    @property
+    def splits(self) -> bool:
+        """Whether what a model computes for an index is the same, whatever part of the batch it
+        comes in: for samplers of message-flow blocks."""
+        return getattr(self.graph_sampler, "splits", False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        prepare = getattr(self.graph_sampler, "prepare", None)
+        if prepare is not None:  # once, not in every process that it is sent to
+            prepare(self.graph)
+        return super().__getstate__()
+
     def make(self, places: Int64s, key: Key, threads: int | None) -> Any:
         with drawing(key, threads):
             made = self.graph_sampler.sample(self.graph, self._ids.at(places))

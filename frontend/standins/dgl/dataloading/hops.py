@@ -62,6 +62,10 @@ class Hops:
     def _graph(self, g: DGLGraph) -> Graph:
         return structure.plain(g) if self._name is None else structure.weighted(g, self._name)
 
+    def prepare(self, g: DGLGraph) -> None:
+        """Makes the sampler of a graph."""
+        self._samplers(structure.check_graph(g))
+
     def draw(self, g: DGLGraph, seed_nodes: object, exclude_eids: object = None) -> list[Layer]:
         """What is drawn at each hop, counted from the seeds, but for the excluded edges.
 

@@ -27,6 +27,8 @@ class LaborSampler(BlockSampler):
         NotImplementedError: other arguments than their defaults.
     """
 
+    splits = True
+
     def __init__(
         self,
         fanouts: Sequence[Fanout],
@@ -50,6 +52,10 @@ class LaborSampler(BlockSampler):
             )
         self.fanouts, self.edge_dir, self.layer_dependency = fanouts, edge_dir, layer_dependency
         self._hops = Hops(fanouts, pick="labor", tied=layer_dependency)
+
+    def prepare(self, g: Any) -> None:
+        """Makes what it keeps of a graph."""
+        self._hops.prepare(g)
 
     def sample_blocks(self, g: Any, seed_nodes: Any, exclude_eids: Any = None) -> Blocks:
         """Input nodes, `seed_nodes`, and a block a layer, that of the input first."""

@@ -33,6 +33,8 @@ class NeighborSampler(BlockSampler):
         NotImplementedError: `edge_dir="out"`.
     """
 
+    splits = True
+
     def __init__(
         self,
         fanouts: Sequence[Fanout],
@@ -56,6 +58,10 @@ class NeighborSampler(BlockSampler):
         self.fanouts, self.edge_dir, self.replace = fanouts, edge_dir, replace
         self.prob = prob if prob is not None else mask
         self._hops = Hops(fanouts, weight=prob, mask=mask, replace=replace)
+
+    def prepare(self, g: Any) -> None:
+        """Makes what it keeps of a graph."""
+        self._hops.prepare(g)
 
     def sample_blocks(self, g: Any, seed_nodes: Any, exclude_eids: Any = None) -> Blocks:
         """Input nodes, `seed_nodes`, and a block a layer, that of the input first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,6 +40,16 @@ class PerStructure(Generic[T]):
                 known = columns, self._make(g)
                 self._known[g._topology] = known
             return known[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With what was made: a process that is sent it need not make it again."""
+        known = list(self._known.items())
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_known": known}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+        self._known = WeakKeyDictionary(state["_known"])
 
     def _columns(self, g: DGLGraph) -> list[tuple[Tensor, int]]:
         frames = [] if self._name is None else g._edge_frames.values()
