@@ -31,6 +31,12 @@ class Table:
     type: Any
     module: nn.Embedding | None
 
+    @property
+    def told(self) -> str:
+        """What all ranks have alike of it."""
+        of = "" if self.type is None else f" of {self.type!r}"
+        return self.name + of + (" on the device meta" if self.parameter.is_meta else "")
+
 
 def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
     """The parameters that a user names.
