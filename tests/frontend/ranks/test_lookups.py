@@ -24,12 +24,11 @@ from gnnc.frontend.torch.ranks.cut_tensors import NodePart
 from gnnc.runtime.partition import edges, files
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.alone import Alone
-from gnnc.runtime.ranks.peers import Channel
 from gnnc.runtime.ranks.virtual import Virtual
-from gnnc.runtime.ranks.waiting import Pending
 
 from .cut_models import CLASSES, WIDTH, graph
 from .test_sharded import BUYS, SOLD, shop
+from .traffic import counting
 
 LONG = pytest.mark.long
 NODES, EDGES, WORDS, HIDDEN = 30, 110, 13, 8
@@ -173,17 +172,6 @@ def test_a_row_crosses_once_to_each_rank_that_reads_it() -> None:
     data.edge_index = torch.arange(NODES).expand(2, -1).clone()  # so nodes have no ghosts
     sent = [0] * 3
 
-    def counting(inner: Virtual) -> Virtual:
-        plain = inner.carry
-
-        def carry(sends: Any, receives: Any, channel: Channel, *rest: Any) -> Pending:
-            if channel == Channel.EXCHANGE:
-                sent[inner.rank] += sum(len(x) for _, x in sends)
-            return plain(sends, receives, channel, *rest)
-
-        inner.carry = carry  # type: ignore[method-assign]
-        return inner
-
     def work(c: Virtual) -> None:
         mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=TABLES, owner=owner)
         step = gnnc.train_step(
@@ -196,7 +184,7 @@ def test_a_row_crosses_once_to_each_rank_that_reads_it() -> None:
         step()
 
     model = Worded()
-    virtual.run(3, work, wrap=counting)
+    virtual.run(3, work, wrap=counting(sent))
     block = -(-torch.arange(4) * WORDS // 3)
     table = torch.bucketize(torch.arange(WORDS), block[1:], right=True)
     read = torch.unique(torch.cat([owner * WORDS + x for x in (data.word, data.next)]))
