@@ -22,7 +22,7 @@ from ..sets import kernels as sets
 from ..sets.kernels import Int32s, Int64s
 from . import kernels
 from .batch import Batch, BatchEdges, BatchNodes
-from .in_edges import InEdges, relation
+from .in_edges import InEdges, checked_times, relation
 
 Picks: TypeAlias = Literal["uniform", "weighted", "last", "labor"]
 _METHODS: dict[str, int] = {"uniform": 0, "weighted": 1, "last": 2, "labor": 3}
@@ -286,12 +286,7 @@ class _Start:
 
     def _times(self, times: NDArray[Any]) -> Int64s:
         assert self.names is not None
-        if times.dtype.kind not in "iu" or times.shape != self.names.shape:
-            raise ValueError(
-                f"times must be integers of shape {self.names.shape}, one a graph, "
-                f"got {times.dtype} of shape {times.shape}"
-            )
-        return np.ascontiguousarray(times, np.int64)
+        return checked_times(times, self.names.shape, "a graph")
 
     def addresses(self) -> tuple[int | None, ...]:
         return (
