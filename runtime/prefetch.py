@@ -44,8 +44,12 @@ class Prefetched(Iterator[T], Generic[T]):
             threading.Thread(target=self._work.run, name=f"gnnc-loader-{i}", daemon=True)
             for i in range(min(workers, count))
         ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:  # there can be no more threads: those that run would wait for ever
+            self._work.end()
+            raise
         # at the end of the process before its modules go, which a thread may be using
         self.close: Callable[[], Any] = weakref.finalize(
             self, _end, self._work, self._threads, self._process

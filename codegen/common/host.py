@@ -133,8 +133,8 @@ def readable_name(op: object, used: set[str]) -> str:
 
 
 RESERVED = set(
-    "b n c i r f k m lo hi ws rows chunks threads i0 sum size group int chunk cuts group_pieces "
-    "piece_count team lane mask slab t launch kernels stream status arguments least".split()
+    "b n c i r f k m lo hi ws rows chunks threads i0 sum size group int chunk cuts "
+    "team lane mask slab t launch kernels stream status arguments least".split()
 )
 
 

@@ -21,15 +21,16 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import root
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.c_types import I1, CType
+from ..common.c_types import CType
 from ..common.scalars import combined, ctype_of, looked_up
 from ..common.writer import Writer
 from . import reductions, segments, values
 from .indices import Index, Untiled
 from .pieces import Ahead, Pieces
 from .places import Each, Grouped, Memory, NeedsMemory, Place, Single, Spread, Tiles
-from .rooms import VECTOR, TeamMemory
+from .rooms import TeamMemory
 from .team import HELD, Team
+from .words import WordCode
 
 LAZY = (
     rows.ConstOp,
@@ -91,7 +92,7 @@ class Mark:
     alone: bool
 
 
-class RowCode:
+class RowCode(WordCode):
     """Prints the ops of one stage; `names` gives the C names of sizes, buffers and the row."""
 
     def __init__(
@@ -104,7 +105,8 @@ class RowCode:
         pieces: Iterable[Pieces] = (),
         ahead: Ahead | None = None,
     ) -> None:
-        self.out, self.team, self.memory, self.edges = out, team, memory, edges
+        super().__init__(out)
+        self.team, self.memory, self.edges = team, memory, edges
         self.text: dict[SSAValue, str] = dict(names)
         self.pieces = {p.segment: p for p in pieces}
         self.ahead = ahead
@@ -326,47 +328,6 @@ class RowCode:
         if isinstance(v.type, IndexType):
             return self.text[v]
         return self.numbers(v, Index.at(0), 1)[0]
-
-    def bind(self, c: CType, text: str) -> str:
-        """A fresh variable."""
-        name = self.out.name("v")
-        self.out.line(f"const {c.name} {name} = {text};")
-        return name
-
-    def read(self, c: CType, address: str, aligned: int, at: Index, tile: int) -> list[str]:
-        """Read numbers of a row in memory, several at once where they lie so."""
-        together = self.together(c, aligned, at, tile)
-        out: list[str] = []
-        for j in range(0, tile, together):
-            place = f"{address} + {at.plus(Index.at(j * at.step)).text}"
-            if together == 1:
-                out.append(self.bind(c, f"*({place})"))
-                continue
-            name = self.out.name("q")
-            kind = f"tiles::Pack<{c.memory}, {together}>"
-            self.out.line(f"const {kind} {name} = *(const {kind} *)({place});")
-            out += [f"{name}.v[{k}]" for k in range(together)]
-        return out
-
-    def store(self, c: CType, address: str, aligned: int, at: Index, xs: Sequence[str]) -> None:
-        """Write numbers of a row."""
-        together = self.together(c, aligned, at, len(xs))
-        for j in range(0, len(xs), together):
-            place = f"{address} + {at.plus(Index.at(j)).text}"
-            if together == 1:
-                cast = "(uint8_t)" if c is I1 else ""
-                self.out.line(f"*({place}) = {cast}({xs[j]});")
-                continue
-            kind, cast = f"tiles::Pack<{c.memory}, {together}>", f"({c.memory})"
-            text = ", ".join(f"{cast}({x})" for x in xs[j : j + together])
-            self.out.line(f"*({kind} *)({place}) = {kind}{{{{{text}}}}};")
-
-    @staticmethod
-    def together(c: CType, aligned: int, at: Index, tile: int) -> int:
-        """Numbers of a tile that lie in one aligned vector."""
-        most = min(tile, VECTOR // c.bytes)
-        lie = at.step == 1 and at.multiple % most == 0 and aligned % most == 0
-        return most if lie else 1
 
     # ------------------------------------------------------------ loops and scopes
 

@@ -47,7 +47,7 @@ from ..intra.syntax import buffer_dims, element, row_dims
 from ..pointwise import POINTWISE
 from ..pointwise.folds import FOLDS
 from . import philox, tables
-from .inter import as_elements, dtype_of
+from .arrays import as_elements, dtype_of
 from .world import Array, World
 
 

@@ -105,7 +105,7 @@ def in_edges(
     if heavy is not None and not heavy.all():
         kept = sets.where(heavy != 0)
         src32, dst32, heavy = sets.take(src32, kept), sets.take(dst32, kept), heavy[kept]
-    when = None if times is None else _times(times, len(src))
+    when = None if times is None else checked_times(times, (len(src),), "an edge")
     if when is not None and kept is not None:
         when = when[kept]
     order = None if when is None else np.argsort(when, kind="stable").astype(np.int32)
@@ -160,7 +160,7 @@ def checked(
     heavy = None if weights is None else _weights(weights, indices.size)
     if heavy is not None and not heavy.all():
         raise ValueError(f"weights[{int(np.argmin(heavy))}] is 0; leave such edges out")
-    when = None if times is None else _times(times, indices.size)
+    when = None if times is None else checked_times(times, (indices.size,), "an edge")
     if when is not None:
         starts = np.zeros(indices.size, np.bool_)
         starts[indptr[:-1][indptr[:-1] < indices.size]] = True
@@ -236,9 +236,17 @@ def _weights(weights: NDArray[Any], edges: int) -> Floats:
     return found
 
 
-def _times(times: NDArray[Any], edges: int) -> Int64s:
+def checked_times(times: NDArray[Any], shape: tuple[int, ...], of: str) -> Int64s:
+    """Times, one of each of some things, as int64.
+
+    Raises:
+        TypeError: they are no integers.
+        ValueError: they have another shape, or are too large.
+    """
     if times.dtype.kind not in "iu":
         raise TypeError(f"times must hold integers, got {times.dtype}")
-    if times.shape != (edges,):
-        raise ValueError(f"times must have shape ({edges},), got {times.shape}")
-    return np.asarray(times, np.int64)
+    if times.shape != shape:
+        raise ValueError(f"times must have shape {shape}, one {of}, got {times.shape}")
+    if times.dtype == np.uint64 and times.size and times.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"times[{int(times.argmax())}] is {times.max()}, too large for int64")
+    return np.ascontiguousarray(times, np.int64)

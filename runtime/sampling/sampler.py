@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from ..sets import kernels as sets
 from ..sets.kernels import Int32s, Int64s
 from . import kernels
 from .batch import Batch, BatchEdges, BatchNodes
-from .in_edges import InEdges, relation
+from .in_edges import InEdges, checked_times, relation
 
 Picks: TypeAlias = Literal["uniform", "weighted", "last", "labor"]
 _METHODS: dict[str, int] = {"uniform": 0, "weighted": 1, "last": 2, "labor": 3}
@@ -38,6 +38,10 @@ class Graph:
         counts: the nodes of each type.
         relations: their edges.
         ends: of each relation the types of source and target, by number.
+
+    Raises:
+        ValueError: there is no type, or a relation leads from or to another one than its `ends`
+            say.
     """
 
     counts: tuple[int, ...]
@@ -48,6 +52,11 @@ class Graph:
         if not self.counts or len(self.relations) != len(self.ends):
             raise ValueError("a graph has at least one type of nodes, and two ends a relation")
         for number, (r, (source, target)) in enumerate(zip(self.relations, self.ends, strict=True)):
+            if not 0 <= min(source, target) <= max(source, target) < len(self.counts):
+                raise ValueError(
+                    f"ends[{number}] are {source} and {target}, but there are types 0 to "
+                    f"{len(self.counts) - 1}"
+                )
             if (r.sources, r.targets) != (self.counts[source], self.counts[target]):
                 raise ValueError(
                     f"relation {number} leads from {r.sources} nodes to {r.targets}, but its types "
@@ -114,8 +123,10 @@ class NeighborSampler:
         wide: whether ids and places are int64, else int32.
 
     Raises:
-        ValueError: a fan-out below -1, or for other relations than there are; a way to pick for
-            which the graph has no weights or times, or which does not go with `replace`.
+        TypeError: a fan-out is no integer.
+        ValueError: a fan-out below -1, or for other relations than there are; a way to pick that is
+            not known, for which the graph has no weights or times, or which does not go with
+            `replace`.
     """
 
     def __init__(
@@ -133,12 +144,12 @@ class NeighborSampler:
     ) -> None:
         self.graph = graph_of(graph) if isinstance(graph, InEdges) else graph
         self.disjoint, self.wide, self.blocks = disjoint, wide, blocks
-        self._fanouts = _fanouts(fanouts, len(self.graph.relations))
-        self._method, self._replace, self._tied = _METHODS[pick], replace, tied
-        self._induced = induced
+        self._fanouts = _fanouts(fanouts, self.graph.relations, replace)
         if blocks and induced:
             raise ValueError("a batch has blocks or is an induced subgraph, not both")
         _check_pick(self.graph, pick, replace, disjoint)
+        self._method, self._replace, self._tied = _METHODS[pick], replace, tied
+        self._induced = induced
         self._bytes = 0  # about as long as the next batch
         self._begin()
 
@@ -287,12 +298,7 @@ class _Start:
 
     def _times(self, times: NDArray[Any]) -> Int64s:
         assert self.names is not None
-        if times.dtype.kind not in "iu" or times.shape != self.names.shape:
-            raise ValueError(
-                f"times must be integers of shape {self.names.shape}, one a graph, "
-                f"got {times.dtype} of shape {times.shape}"
-            )
-        return np.ascontiguousarray(times, np.int64)
+        return checked_times(times, self.names.shape, "a graph")
 
     def addresses(self) -> tuple[int | None, ...]:
         return (
@@ -361,23 +367,37 @@ def _structures(graph: Graph) -> ctypes.Array[kernels.Relation]:
     return (kernels.Relation * len(made))(*made)
 
 
-def _fanouts(fanouts: Sequence[int | Sequence[int]], relations: int) -> Int64s:
-    """Hops x relations, int64."""
-    if len(fanouts) > _MOST_HOPS or relations > _MOST_RELATIONS:
+def _fanouts(
+    fanouts: Sequence[int | Sequence[int]], relations: Sequence[InEdges], replace: bool
+) -> Int64s:
+    """Hops x relations, int64. No node has more edges than its relation, and what is at hand to
+    pick so many takes memory."""
+    count = len(relations)
+    if len(fanouts) > _MOST_HOPS or count > _MOST_RELATIONS:
         raise ValueError(f"there are at most {_MOST_HOPS} hops and {_MOST_RELATIONS} relations")
     lines: list[list[int]] = []
     for hop, given in enumerate(fanouts):
-        line = [given] * relations if isinstance(given, int | np.integer) else list(given)
-        if len(line) != relations:
-            raise ValueError(f"fanouts[{hop}] has {len(line)} numbers for {relations} relations")
-        for k in line:
-            if not -1 <= k <= _MOST:
-                raise ValueError(f"fanouts[{hop}] is {k}; it must be -1 (all) or from 0 on")
-        lines.append([int(k) for k in line])
-    return np.array(lines, np.int64).reshape(len(lines), relations)
+        line = list(given) if isinstance(given, Iterable) else [given] * count
+        if len(line) != count:
+            raise ValueError(f"fanouts[{hop}] has {len(line)} numbers for {count} relations")
+        lines.append([_fanout(k, hop) for k in line])
+    found = np.array(lines, np.int64).reshape(len(lines), count)
+    return found if replace else np.minimum(found, [r.edges for r in relations], dtype=np.int64)
+
+
+def _fanout(k: int, hop: int) -> int:
+    try:
+        k = operator.index(k)
+    except TypeError as error:
+        raise TypeError(f"fanouts[{hop}] is {k!r}; it must be an integer") from error
+    if not -1 <= k <= _MOST:
+        raise ValueError(f"fanouts[{hop}] is {k}; it must be -1 (all) or from 0 on")
+    return k
 
 
 def _check_pick(graph: Graph, pick: Picks, replace: bool, disjoint: bool) -> None:
+    if pick not in _METHODS:
+        raise ValueError(f"pick is {pick!r}, none of {', '.join(_METHODS)}")
     if pick == "weighted" and any(r.weights is None for r in graph.relations):
         raise ValueError("pick='weighted' needs weights of all edges")
     if pick == "last" and any(r.times is None for r in graph.relations):

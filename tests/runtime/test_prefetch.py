@@ -156,6 +156,20 @@ def test_a_fork_has_no_threads():
     assert list(items) == list(range(10))
 
 
+def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch):
+    """The others end, though nobody has what would end them."""
+    start = threading.Thread.start
+
+    def starts(thread: threading.Thread) -> None:
+        if thread.name == "gnnc-loader-2":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    with pytest.raises(RuntimeError, match="can't start"):
+        Prefetched(lambda i: i, 100, 3, 1)
+
+
 def test_bad_numbers():
     for workers, ahead in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="must be at least 1"):

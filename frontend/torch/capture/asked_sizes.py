@@ -29,7 +29,7 @@ from typing import Any
 
 import sympy
 import torch
-from torch._dynamo import symbolic_convert
+from torch._dynamo import convert_frame, symbolic_convert
 from torch._dynamo.exc import UserError, UserErrorType
 from torch._guards import CompileContext, TracingContext
 from torch._subclasses import fake_impls
@@ -116,6 +116,14 @@ def answered() -> Iterator[None]:
             (symbolic_convert, "guard_bool", _truth),
         ):
             stack.enter_context(_replaced(where, name, new))
+        yield
+
+
+@contextmanager
+def answered_later() -> Iterator[None]:
+    """The same for what is traced anew of a graph that Dynamo has made. What is replaced is so for
+    all threads: one traces at a time."""
+    with convert_frame.compile_lock, answered():
         yield
 
 

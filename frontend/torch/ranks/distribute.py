@@ -82,7 +82,8 @@ def distribute(
         ValueError: `data` has no edges, `owner` is not a rank for each node, `chunks` is below 1,
             or `sharded` names what is no parameter, or one with another number of rows.
         OSError, BadPartition: of a `PartitionFolder`, as `PartitionFolder.part` does.
-        Disagreement: ranks have other graphs, models, or versions of gnnc or torch.
+        Disagreement: ranks have other graphs, models, or versions of gnnc or torch, or some have a
+            table on the device meta.
     """
     from torch_geometric.data import Data, HeteroData
 
@@ -101,7 +102,8 @@ def distribute(
     tables = tables_of(model, sharded)
     same_code.check(communicator)
     communicator.agree("the number of chunks", str(chunks))
-    communicator.agree("sharded", str([(t.name, t.type) for t in tables]))
+    told = ", ".join(t.told for t in tables)
+    communicator.agree("sharded, or which of its tables are on the device meta", told)
     if isinstance(data, PartitionFolder):
         if owner is not None:
             raise ValueError("owner: the partition in the folder has one")

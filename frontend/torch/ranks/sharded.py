@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,12 @@ class Table:
     parameter: nn.Parameter
     type: Any
     module: nn.Embedding | None
+
+    @property
+    def told(self) -> str:
+        """What all ranks have alike of it."""
+        of = "" if self.type is None else f" of {self.type!r}"
+        return self.name + of + (" on the device meta" if self.parameter.is_meta else "")
 
 
 def tables_of(model: nn.Module, sharded: Any) -> list[Table]:
@@ -147,8 +154,19 @@ def _replace(model: nn.Module, old: nn.Parameter, new: nn.Parameter) -> None:
         for key, x in list(module._parameters.items()):
             if x is old:
                 module.register_parameter(key, new)
-                if type(module) is nn.Embedding and module.padding_idx is not None:
-                    module.__class__ = Padded
+                if _pads_as_torch(module):
+                    module.__class__ = _padded(type(module))
+
+
+def _pads_as_torch(module: nn.Module) -> bool:
+    is_plain = isinstance(module, nn.Embedding) and type(module).forward is nn.Embedding.forward
+    return is_plain and module.padding_idx is not None
+
+
+@cache
+def _padded(kind: type[nn.Embedding]) -> type[nn.Embedding]:
+    """A kind of `nn.Embedding` whose padding row is looked for among the rows of all ranks."""
+    return type(kind.__name__, (Padded, kind), {}) if kind is not nn.Embedding else Padded
 
 
 class Padded(nn.Embedding):
@@ -157,5 +175,6 @@ class Padded(nn.Embedding):
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows of the table at `input`, integers [..]: [.., columns]."""
-        out = F.embedding(input, self.weight)
+        how = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        out = F.embedding(input, self.weight, None, *how)
         return torch.where((input == self.padding_idx).unsqueeze(-1), out.detach(), out)

@@ -17,6 +17,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicC
 from torch.fx.proxy import GraphAppendingTracer
 from xdsl.utils.exceptions import DiagnosticException
 
+from ..capture.asked_sizes import answered_later
 from ..importer.errors import Unsupported, node_name
 from ..importer.memory.effects import switches_mode, written
 from ..importer.values.sizes import expression, storage
@@ -111,13 +112,19 @@ class _WithFeatures:
     def _sparse(self, args: Sequence[Any], found: _Found) -> _Run:
         nodes = list(self.graph.graph.find_nodes(op="placeholder"))
         try:
-            copy = _Copy(self.graph, {nodes[i]: x for i, x in found.items()})
-            made = copy.made()
+            with self._traced():
+                copy = _Copy(self.graph, {nodes[i]: x for i, x in found.items()})
+                made = copy.made()
             self.features.check(copy.products)
             run = self.backend(made, _spread(_with(args, found)))
         except (Unsupported, NotWorth) as reason:
             return self._stay_dense(args, reason)
         return lambda args, found: run(*_spread(_with(args, found)))
+
+    def _traced(self) -> AbstractContextManager[None]:
+        """While a graph is copied, by what Dynamo's trace knows of sizes: a rank may have one row
+        where others have more."""
+        return answered_later() if self.features.among_ranks else nullcontext()
 
     def _stay_dense(self, args: Sequence[Any], reason: object) -> _Run:
         self.features.stay_dense(reason)

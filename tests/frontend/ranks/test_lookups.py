@@ -19,16 +19,16 @@ from torch_geometric.nn import GCNConv, HeteroConv, SAGEConv
 
 import gnnc
 from gnnc.frontend.torch.importer import Unsupported
-from gnnc.frontend.torch.ranks import lookups
+from gnnc.frontend.torch.ranks import lookups, sharded
 from gnnc.frontend.torch.ranks.cut_tensors import NodePart
 from gnnc.runtime.partition import edges, files
 from gnnc.runtime.ranks import virtual
-from gnnc.runtime.ranks.peers import Channel
+from gnnc.runtime.ranks.alone import Alone
 from gnnc.runtime.ranks.virtual import Virtual
-from gnnc.runtime.ranks.waiting import Pending
 
 from .cut_models import CLASSES, WIDTH, graph
 from .test_sharded import BUYS, SOLD, shop
+from .traffic import counting
 
 LONG = pytest.mark.long
 NODES, EDGES, WORDS, HIDDEN = 30, 110, 13, 8
@@ -172,17 +172,6 @@ def test_a_row_crosses_once_to_each_rank_that_reads_it() -> None:
     data.edge_index = torch.arange(NODES).expand(2, -1).clone()  # so nodes have no ghosts
     sent = [0] * 3
 
-    def counting(inner: Virtual) -> Virtual:
-        plain = inner.carry
-
-        def carry(sends: Any, receives: Any, channel: Channel, *rest: Any) -> Pending:
-            if channel == Channel.EXCHANGE:
-                sent[inner.rank] += sum(len(x) for _, x in sends)
-            return plain(sends, receives, channel, *rest)
-
-        inner.carry = carry  # type: ignore[method-assign]
-        return inner
-
     def work(c: Virtual) -> None:
         mine, part = gnnc.distribute(copy.deepcopy(model), data, sharded=TABLES, owner=owner)
         step = gnnc.train_step(
@@ -195,7 +184,7 @@ def test_a_row_crosses_once_to_each_rank_that_reads_it() -> None:
         step()
 
     model = Worded()
-    virtual.run(3, work, wrap=counting)
+    virtual.run(3, work, wrap=counting(sent))
     block = -(-torch.arange(4) * WORDS // 3)
     table = torch.bucketize(torch.arange(WORDS), block[1:], right=True)
     read = torch.unique(torch.cat([owner * WORDS + x for x in (data.word, data.next)]))
@@ -325,6 +314,32 @@ def test_a_number_that_is_no_row() -> None:
 
     with pytest.raises(IndexError, match=rf"next.* {WORDS}.*{WORDS - 1}"):
         virtual.run(2, work)
+
+
+class Named(nn.Embedding):
+    """Somebody's own."""
+
+    def name(self) -> str:
+        return "words"
+
+
+@pytest.mark.parametrize("how", [{"max_norm": 1.0}, {"scale_grad_by_freq": True}])
+@pytest.mark.parametrize("kind", [nn.Embedding, Named])
+def test_a_padded_table_does_what_torch_does(kind: type[nn.Embedding], how: Any) -> None:
+    """Whose rows may not be those that torch counts the padding row among."""
+    model = nn.ModuleDict({"words": kind(WORDS, WIDTH, padding_idx=2, device="meta", **how)})
+    none = np.zeros(0, np.int64)
+    nodes = NodePart(none, none, none, none.astype(np.int32), none, 0, 1)
+    sharded.shard(model, sharded.tables_of(model, ["words.weight"]), {None: nodes}, 1, Alone())
+    ours: Any = model["words"]
+    theirs = kind(WORDS, WIDTH, padding_idx=2, **how)
+    theirs.load_state_dict(ours.state_dict())
+    assert isinstance(ours, kind) and (kind is nn.Embedding or ours.name() == "words")
+    index = torch.tensor([2, 5, 5, 1])
+    for words in (ours, theirs):
+        words(index).square().sum().backward()
+    assert torch.equal(ours.weight, theirs.weight)
+    assert torch.equal(ours.weight.grad, theirs.weight.grad)
 
 
 class Both(nn.Module):

@@ -362,6 +362,13 @@ def test_bad_names() -> None:
 
     virtual.run(2, others)
 
+    def with_numbers_of_one(c: Any) -> None:
+        words = nn.Embedding(9, 2, device="meta" if c.rank else None)
+        with pytest.raises(Disagreement, match="sharded, or .* on the device meta"):
+            gnnc.distribute(nn.ModuleDict({"words": words}), data, sharded=["words.weight"])
+
+    virtual.run(2, with_numbers_of_one)
+
 
 class Ranked(nn.Module):
     """PyG's LightGCN, whose layers have no weights but the table."""

@@ -17,11 +17,11 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 import gnnc
 from gnnc.runtime.partition import edges, measure
 from gnnc.runtime.ranks import virtual
-from gnnc.runtime.ranks.peers import Channel
 from gnnc.runtime.ranks.virtual import Link, Virtual
 from gnnc.runtime.ranks.waiting import Pending
 
 from .cut_models import CLASSES, WIDTH, adam, graph
+from .traffic import counting
 
 HIDDEN, RANKS = 5, 3
 NODES, EDGES = 40, 160
@@ -56,21 +56,10 @@ def test_bytes_are_those_that_the_partition_says() -> None:
     data, owner = graph(NODES, EDGES), torch.arange(NODES) * 5 % RANKS
     sent = [0] * RANKS
 
-    def counting(inner: Virtual) -> Virtual:
-        plain = inner.carry
-
-        def carry(sends: Any, receives: Any, channel: Channel, *rest: Any) -> Pending:
-            if channel == Channel.EXCHANGE:
-                sent[inner.rank] += sum(len(x) for _, x in sends)
-            return plain(sends, receives, channel, *rest)
-
-        inner.carry = carry  # type: ignore[method-assign]
-        return inner
-
     def work(c: Virtual) -> Any:
         return steps(Two(SAGEConv), data, owner, lambda: sent.__setitem__(c.rank, 0))
 
-    virtual.run(RANKS, work, wrap=counting)
+    virtual.run(RANKS, work, wrap=counting(sent))
     src, dst = data.edge_index.numpy()
     cut = edges.in_memory(src, dst, NODES)
     volume = measure.measure(cut, owner.numpy().astype(np.int32), RANKS).volume

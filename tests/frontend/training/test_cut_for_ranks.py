@@ -22,7 +22,6 @@ from gnnc.runtime.ranks import launch
 
 from .on_ranks import arrays
 from .programs import CLASSES, FEATURES, graph, indexed, masked
-from .test_build_command import PROGRAM
 
 pytest.importorskip("mpi4py")
 
@@ -144,18 +143,6 @@ def test_programs_for_one_process_send_nothing() -> None:
         OnHost().carried("b[0]", {"moves": [], "reductions": []}, TableCode({}, {}, []))
     with pytest.raises(NoProgram, match="for one process has no part"):
         OnHost().part("data")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a program, and one with arrays in it, where the command runs."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "arrays").mkdir()
-    data = graph()
-    for name in data:
-        np.save(tmp_path / "arrays" / f"{name}.npy", data[name].numpy())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 COMMAND = ("build", "program.py", "--data", "arrays", "--target", "mpi", "-o", "out")

@@ -3,7 +3,6 @@ the second call with the same buffers, and replayed from then on."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from gnnc.dialects.meaning.lowered import results_by_name
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets import target_named
-from gnnc.runtime.cuda import loader
 from gnnc.runtime.cuda.errors import OutOfDeviceMemory
-from gnnc.runtime.cuda.memory import DeviceMemory, TensorMemory
+from gnnc.runtime.cuda.memory import TensorMemory
 from gnnc.runtime.cuda.replays import KEPT
 from gnnc.runtime.program import PhaseOnGraph, Program
 from gnnc.runtime.sets.tables import Tables
@@ -24,25 +22,9 @@ from gnnc.tests.codegen.compiled import INFER, Case, after
 from gnnc.tests.codegen.shared import LAYERS
 
 from .conftest import Machine
-from .emulated_driver import EmulatedDriver
+from .emulated_memory import Memory, emulated
 
 PLAN = "fuse-traversals,schedule-grid{threads=64 rows=5 grain=16 chunks=7},cut-stages,plan-memory"
-
-
-class Memory(DeviceMemory):
-    """The host's memory under the name of a device, which the emulator may use."""
-
-    driver: EmulatedDriver
-
-    def allowed(self, made: TensorMemory) -> TensorMemory:
-        self.driver.emulator.allow(made.address, made.nbytes, True)
-        return made
-
-    def upload(self, array: NDArray[Any]) -> TensorMemory:
-        return self.allowed(DeviceMemory("cpu").upload(array))
-
-    def take(self, size: int) -> TensorMemory:
-        return self.allowed(DeviceMemory("cpu").take(size))
 
 
 class OnDevice:
@@ -52,12 +34,7 @@ class OnDevice:
         split = after(LAYERS["gcn"], INFER)
         final = after(split, f"lower-to-intra,{PLAN}")
         artifact = artifact_of(final, target_named("cuda"))
-        data = json.loads(artifact)
-        self.driver = EmulatedDriver(data["device"], data["kernels"])
-        machine(self.driver, self.driver.cupy)
-        Memory.driver = self.driver
-        monkeypatch.setattr(loader, "DeviceMemory", Memory)
-        monkeypatch.setattr(loader, "current_stream", lambda number: 5)
+        self.driver = emulated(artifact, machine, monkeypatch)
         self.case = Case(split, after(split, "lower-to-intra"), Program(artifact))
         self.values = self.case.values(1)
         integers = {n: self.values[n] for n in self.case.program.structure_inputs}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,13 @@ from gnnc.dialects.meaning.lowered import run_lowered
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets import target_named
 from gnnc.runtime.carrier import Alone
-from gnnc.runtime.cuda import loader
 from gnnc.runtime.cuda.errors import LaunchFailed
 from gnnc.runtime.program import Program
 from gnnc.tests.codegen.compiled import Case, after
 from gnnc.tests.codegen.test_exchange import MODULE
 
 from .conftest import Machine
-from .emulated_driver import EmulatedDriver
-from .test_loader import Memory
+from .emulated_memory import emulated
 
 FUSE = "fuse-traversals{target=cuda}"
 PLAN = "schedule-grid{threads=64 rows=5 grain=16 chunks=7},cut-stages,plan-memory"
@@ -48,12 +45,7 @@ class OnDevice:
     def __init__(self, machine: Machine, monkeypatch: pytest.MonkeyPatch, passes: str) -> None:
         module = after(MODULE, f"{passes},{PLAN}")
         artifact = artifact_of(module, target_named("cuda"))
-        data = json.loads(artifact)
-        self.driver = EmulatedDriver(data["device"], data["kernels"])
-        machine(self.driver, self.driver.cupy)
-        Memory.driver = self.driver
-        monkeypatch.setattr(loader, "DeviceMemory", Memory)
-        monkeypatch.setattr(loader, "current_stream", lambda number: 5)
+        self.driver = emulated(artifact, machine, monkeypatch)
         case = Case(MODULE, module, Program(artifact))
         self.values = values()
         sets = case.sets(self.values)

@@ -67,6 +67,7 @@ SRC, DST = np.array([0, 1, 2]), np.array([1, 1, 0])
         (dict(weights=np.ones(2)), ValueError, r"weights must have shape \(3,\)"),
         (dict(weights=np.array(["a", "b", "c"])), TypeError, "weights must hold numbers"),
         (dict(times=np.ones(3)), TypeError, "times must hold integers"),
+        (dict(times=np.uint64([1, 2**63, 3])), ValueError, r"times\[1\] is 9223372036854775808"),
         (dict(times=np.ones((3, 1), int)), ValueError, r"times must have shape \(3,\)"),
         (dict(sources=-1), ValueError, "the number of source nodes is -1"),
     ],

@@ -1,4 +1,5 @@
-"""A batch that there is no memory for is an error, and the sampler goes on."""
+"""A batch that there is no memory for is an error, and the sampler goes on. A fan-out of more than
+there is takes none."""
 
 import subprocess
 import sys
@@ -32,6 +33,8 @@ for few, many in zip(samplers[:2], samplers[2:], strict=True):
     few._fanouts[0, 0] = 3
 got = [s.sample(np.arange(10), Key(1)).nodes[0].ids.tolist() for s in samplers[:2]]
 assert got == wanted
+more, every = (NeighborSampler(graph, [k, 2]).sample(np.arange(10), Key(1)) for k in (big, -1))
+assert more.edges[0].ids.tolist() == every.edges[0].ids.tolist()
 print("went on")
 """
 

@@ -230,6 +230,7 @@ def test_bad_seeds(seeds: object, error: type, message: str):
         (dict(fanouts=[2, -2]), r"fanouts\[1\] is -2"),
         (dict(fanouts=[2**31]), r"fanouts\[0\] is 2147483648"),
         (dict(fanouts=[[1, 2]]), r"fanouts\[0\] has 2 numbers for 1 relations"),
+        (dict(fanouts=[1], pick="best"), "pick is 'best', none of uniform, weighted"),
         (dict(fanouts=[1], pick="weighted"), "needs weights"),
         (dict(fanouts=[1], pick="last"), "needs times"),
         (dict(fanouts=[1], pick="labor", replace=True), "no edge twice"),
@@ -240,10 +241,18 @@ def test_bad_samplers(arguments: dict, message: str):
         NeighborSampler(homogeneous()[0], **arguments)
 
 
+@pytest.mark.parametrize("fanouts", [[2, 1.5], [2, [1.5]]])
+def test_fanouts_that_are_no_integers(fanouts: list):
+    with pytest.raises(TypeError, match=r"fanouts\[1\] is 1.5; it must be an integer"):
+        NeighborSampler(homogeneous()[0], fanouts)
+
+
 def test_bad_graphs():
     relation = in_edges(np.zeros(0, int), np.zeros(0, int), 3, 4)
     with pytest.raises(ValueError, match="relation 0 leads from 3 nodes to 4"):
         Graph((3, 3), (relation,), ((0, 1),))
+    with pytest.raises(ValueError, match=r"ends\[0\] are -2 and 1, but there are types 0 to 1"):
+        Graph((3, 4), (relation,), ((-2, 1),))
     with pytest.raises(ValueError, match="two ends a relation"):
         Graph((3,), (relation,), ())
 
