@@ -55,9 +55,12 @@ def _contest(trimmed: Message | None) -> dict[str, Message]:
 
 
 def _asked(racing: Turns, name: str, question: Message) -> Message:
-    """The answer. Raises ChildFailed where there is none: nothing can be said without it."""
+    """The answer. Raises ChildFailed where there is none, as nothing can be said without it, and
+    where a compiled model runs in torch: it is not what is to be measured."""
     if (answer := racing.ask(name, question)) is None:
         raise ChildFailed(f"{name}: {racing.absent[name]}")
+    if answer["in_torch"]:
+        raise ChildFailed(f"{name} runs in torch: {'; '.join(answer['in_torch'])}")
     return answer
 
 

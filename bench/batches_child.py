@@ -108,9 +108,8 @@ class Stepping:
             for inputs, y in self.task.graphs(WARM, **sizes):
                 self._step(inputs, y)
         graphs = self.task.graphs(steps if new else 1, **sizes)
-        self._step(
-            *self.task.graphs(1, **sizes)[0]
-        )  # finds the caches as another process left them
+        # this one finds the caches as another process left them
+        self._step(*self.task.graphs(1, **sizes)[0])
         if not new:
             self._step(*graphs[0])
             graphs = graphs * steps

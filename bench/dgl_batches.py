@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .batch_models import Block
 from .dgl_models import DglNet
-
+from .dgl_shim import ignore_affinity
 
 NAMES = {
     "sage": {
@@ -61,6 +61,7 @@ def loader(
 ) -> dgl.dataloading.DataLoader:
     """Batches of blocks with the features `x` and labels `y` of their ends, in an order that is new
     each epoch."""
+    ignore_affinity()
     graph = dgl.graph(tuple(edge_index), num_nodes=len(x)).formats("csc")
     graph.ndata["x"], graph.ndata["y"] = x, y
     sampler = dgl.dataloading.NeighborSampler(

@@ -1,8 +1,8 @@
 """The child process of `gnnc bench epochs`: one way to train on sampled batches.
 
-The first question is a `Task` with the `contestant`; the answer says who samples (`fed_by`). `{"seed":
-.., "epochs": ..}` trains so many epochs from weights that follow from the seed, and answers the
-`seconds` of each epoch and the `losses` of all steps.
+The first question has the `library`, the number of `workers` and what a `Task` is made of; the
+answer says who samples (`fed_by`). `{"seed": .., "epochs": ..}` trains so many epochs from weights
+that follow from the seed, and answers the `seconds` of each epoch and the `losses` of all steps.
 """
 
 from __future__ import annotations

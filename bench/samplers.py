@@ -1,4 +1,4 @@
-"""Samplers of mini-batches: gnnc's against those of DGL and PyG, on the same seeds of drawn graphs."""
+"""Samplers of mini-batches: gnnc's against those of DGL and PyG, on the same seeds."""
 
 from __future__ import annotations
 

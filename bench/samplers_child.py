@@ -54,6 +54,7 @@ def by_gnnc(task: Message, edge_index: np.ndarray, batches: np.ndarray) -> Batch
 def by_dgl(task: Message, edge_index: np.ndarray, batches: np.ndarray) -> Batches:
     """DGL's sampler; with workers by its DataLoader."""
     dgl_shim.install()
+    dgl_shim.ignore_affinity()
     import dgl
 
     graph = dgl.graph(tuple(torch.from_numpy(edge_index)), num_nodes=task["nodes"])

@@ -22,7 +22,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 class Turns:
-    """Contestants by name. One that fails, or refuses, is `absent` from then on, with the reason."""
+    """Contestants by name. One that fails or refuses is `absent` from then on, with the reason."""
 
     def __init__(self, children: Mapping[str, Child]) -> None:
         self._children = dict(children)
