@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=20, help="on batches")
     parser.add_argument("--whole-epochs", type=int, default=200, help="on the whole graph")
     large_graphs.add_batches(parser)
-    parser.set_defaults(fanouts=[10, 10], batch_size=512)
+    usual = os.environ.get("GNNC_DATA")
+    parser.set_defaults(fanouts=[10, 10], batch_size=512, data=usual)
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:

@@ -14,10 +14,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch_geometric import loader as pyg
+from torch_geometric import typing
+from torch_geometric.data import Data
 
 from gnnc.bench import dgl_shim
 from gnnc.bench.large_graphs import large_power_law
 from gnnc.frontend.tools.children import Message, Refused, serve
+from gnnc.frontend.torch.loader import NeighborLoader
 from gnnc.runtime.prefetch import Prefetched
 from gnnc.runtime.sampling.in_edges import in_edges
 from gnnc.runtime.sampling.sampler import Key, NeighborSampler
@@ -34,10 +38,12 @@ def seeds(nodes: int, batch_size: int, batches: int) -> np.ndarray:
 
 
 def by_gnnc(task: Message, edge_index: np.ndarray, batches: np.ndarray) -> Batches:
-    """The sampler as it is, without features: blocks as DGL makes them, or PyG's rule."""
+    """By DGL's rule the sampler as it is, by PyG's gnnc.loader."""
+    if task["rule"] == "once":
+        return _by_loader(NeighborLoader, task, edge_index, batches)
     nodes, threads = task["nodes"], task["threads"]
     graph = in_edges(*edge_index, nodes, nodes)
-    sampler = NeighborSampler(graph, task["fanouts"][::-1], blocks=task["rule"] == "every")
+    sampler = NeighborSampler(graph, task["fanouts"][::-1], blocks=True)
 
     def edges(number: int) -> int:
         of_one = 1 if task["workers"] else threads
@@ -79,14 +85,15 @@ def _of_blocks(blocks: list[Any]) -> int:
 
 
 def by_pyg(task: Message, edge_index: np.ndarray, batches: np.ndarray) -> Batches:
-    """PyG's loader, without features."""
-    from torch_geometric import typing
-    from torch_geometric.data import Data
-    from torch_geometric.loader import NeighborLoader
-
+    """PyG's loader."""
     if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
         raise Refused("PyG samples with pyg-lib or torch-sparse, and neither is installed")
-    loader = NeighborLoader(
+    return _by_loader(pyg.NeighborLoader, task, edge_index, batches)
+
+
+def _by_loader(kind: Any, task: Message, edge_index: np.ndarray, batches: np.ndarray) -> Batches:
+    """A loader with PyG's interface, of a graph without features."""
+    loader = kind(
         Data(edge_index=torch.from_numpy(edge_index), num_nodes=task["nodes"]),
         task["fanouts"][::-1],
         torch.from_numpy(batches.ravel()),

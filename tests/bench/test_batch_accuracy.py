@@ -1,6 +1,7 @@
 """`gnnc bench batch-accuracy`: its table, what it refuses, and both ways on a drawn graph."""
 
 import argparse
+import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_ways_may_be_a_hundredth_apart():
     assert "mean over seeds: -0.0150 ± 0.0050" in text and "2 seeds" in text
 
 
-def test_data_is_asked_for():
+def test_data_is_asked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("GNNC_DATA", raising=False)
     with pytest.raises(Refused, match="--data FOLDER"):
         next(batch_accuracy.measure(arguments("--graphs", "cora")))
 
@@ -49,3 +51,12 @@ def test_both_ways_learn(tmp_path: Path):
     assert batched["in_torch"] == whole["in_torch"] == []
     assert abs(batched["score"] - whole["score"]) < 0.15
     assert whole["score"] > 0.5
+
+
+@pytest.mark.long
+@pytest.mark.skipif("GNNC_DATA" not in os.environ, reason="GNNC_DATA does not name a folder")
+def test_real_data():
+    few = ("--seeds", "1", "--epochs", "3", "--whole-epochs", "20", "--hidden", "16")
+    (found,) = batch_accuracy.measure(arguments("--graphs", "cora", *few))
+    assert all(found["results"][way]["scores"][0] > 0.6 for way in batch_accuracy.WAYS)
+    assert "on cora: 2,708 nodes" in batch_accuracy.report(found)
