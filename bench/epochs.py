@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", type=int, default=128)
     parser.add_argument("--hidden", type=int, default=64, help="features between layers")
     parser.add_argument("--classes", type=int, default=40)
-    parser.add_argument("--lr", type=float, default=0.003)
+    parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--epochs", type=int, default=1, help="in each turn, from new weights")
     parser.add_argument("--turns", type=int, default=3, help="of each contestant, a seed each")
     parser.add_argument("--window", type=int, default=20, help="steps that losses are meaned over")
