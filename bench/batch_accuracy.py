@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ..frontend.tools.children import Child, Message
 from ..frontend.tools.report import seconds_text, table
-from . import large_graphs, real
+from . import batch_options, real
 from .accuracy import difference
 from .graphs import GRAPHS, RealGraph
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="trainings of each way")
     parser.add_argument("--epochs", type=int, default=20, help="on batches")
     parser.add_argument("--whole-epochs", type=int, default=200, help="on the whole graph")
-    large_graphs.add_batches(parser)
+    batch_options.add_batches(parser)
     usual = os.environ.get("GNNC_DATA")
     parser.set_defaults(fanouts=[10, 10], batch_size=512, data=usual)
 
@@ -88,7 +88,7 @@ def report(result: Message, *, markdown: bool = False) -> str:
     how = "" if math.isnan(error) else f" ± {error:.4f} (standard error)"
     title = (
         f"sage, 2 layers of {result['hidden']}, on {result['graph']}: {result['nodes']:,} nodes, "
-        f"{result['edges']:,} edges; {large_graphs.batches_text(result)}; "
+        f"{result['edges']:,} edges; {batch_options.batches_text(result)}; "
         f"{len(result['results'][WAYS[0]]['scores'])} seeds"
     )
     note = f"{WAYS[0]} - {WAYS[1]}, mean over seeds: {mean:+.4f}{how}; {TOLERANCE} apart is allowed"

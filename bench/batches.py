@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import large_graphs
+from . import batch_options, large_graphs
 from .turns import Turns, turns
 
 CHILD = "gnnc.bench.batches_child"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NxE",
         help="the graph of which batches are sampled, in the study `trimmed`",
     )
-    large_graphs.add_batches(parser)
+    batch_options.add_batches(parser)
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:
@@ -195,7 +195,8 @@ def _of_trimmed(result: Message) -> tuple[str, list[list[str]]]:
         )
     title = (
         f"GraphSAGE, {len(result['fanouts'])} layers with trim_to_layer, a step on a batch of "
-        f"{result['nodes']:,} nodes, {result['edges']:,} edges: {large_graphs.batches_text(result)}"
+        f"{result['nodes']:,} nodes, {result['edges']:,} edges: "
+        f"{batch_options.batches_text(result)}"
     )
     return title, rows
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..frontend.tools.children import Message
 from ..frontend.tools.report import seconds_text, table
-from . import large_graphs
-from .turns import add_threads, turns
+from . import batch_options, large_graphs
+from .turns import absent_lines, add_threads, turns
 
 MODELS = ("sage", "gat")
 CONTESTANTS = {
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = list(CONTESTANTS)
     parser.add_argument("--contestants", nargs="+", choices=names, default=names)
     large_graphs.add_sizes(parser, *large_graphs.SIZES)
-    large_graphs.add_batches(parser)
+    batch_options.add_batches(parser)
     parser.add_argument("--share", type=float, default=0.5, help="of the nodes, that are seeds")
     parser.add_argument("--features", type=int, default=128)
     parser.add_argument("--hidden", type=int, default=64, help="features between layers")
@@ -116,7 +116,7 @@ def report(result: Message, *, markdown: bool = False) -> str:
         f"{result['model']}, {len(result['fanouts'])} layers of {result['hidden']}: "
         f"{result['nodes']:,} nodes, {result['edges']:,} edges, {result['features']} features, "
         f"{result['classes']} classes, {result['share']:g} of the nodes are seeds; "
-        f"{large_graphs.batches_text(result)}; {result['threads']} threads"
+        f"{batch_options.batches_text(result)}; {result['threads']} threads"
     )
     curves = (
         f"loss: mean over seeds of running means over {result['window']} steps; apart: largest "
@@ -124,4 +124,4 @@ def report(result: Message, *, markdown: bool = False) -> str:
     )
     parts = [f"{n} runs in torch: {p}" for n, found in results.items() for p in found["in_torch"]]
     lines = [first, "", table(rows, markdown=markdown), "", curves, *parts]
-    return "\n".join([*lines, *large_graphs.absent_lines(result)])
+    return "\n".join([*lines, *absent_lines(result)])

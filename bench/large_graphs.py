@@ -6,7 +6,6 @@ import argparse
 
 import numpy as np
 
-from ..frontend.tools.children import Message
 from ..frontend.tools.datasets import Ints
 
 ALPHA = 0.6
@@ -55,23 +54,3 @@ def large_power_law(nodes: int, edges: int, seed: int = 0) -> Ints:
             ranks = nodes * random.random(len(part)) ** (1 / (1 - ALPHA))
             part[:] = order[ranks.astype(np.int32)]
     return out
-
-
-def add_batches(parser: argparse.ArgumentParser) -> None:
-    """Of every part that samples."""
-    usual = [15, 10, 5]
-    text = "edges taken of a node by hop, the input layer's first, as DGL has them"
-    parser.add_argument("--fanouts", nargs="+", type=int, default=usual, help=text, metavar="K")
-    parser.add_argument("--batch-size", type=int, default=1024, help="seeds of a batch")
-
-
-def batches_text(result: Message) -> str:
-    """How a result's batches are sampled."""
-    fanouts = ", ".join(map(str, result["fanouts"]))
-    return f"{result['batch_size']:,} seeds a batch, fan-outs {fanouts} from the input on"
-
-
-def absent_lines(result: Message) -> list[str]:
-    """A line below a table for each contestant that is out."""
-    absent: dict[str, str] = result["absent"]
-    return ["", *(f"{name} is out: {why}" for name, why in absent.items())] if absent else []

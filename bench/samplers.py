@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 
 from ..frontend.tools.children import Message
 from ..frontend.tools.report import seconds_text, table
-from . import large_graphs
-from .turns import add_threads, turns
+from . import batch_options, large_graphs
+from .turns import absent_lines, add_threads, turns
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     large_graphs.add_sizes(parser, *large_graphs.SIZES)
     names = list(CONTESTANTS)
     parser.add_argument("--contestants", nargs="+", choices=names, default=names)
-    large_graphs.add_batches(parser)
+    batch_options.add_batches(parser)
     parser.add_argument("--batches", type=int, default=40, help="in each turn")
     parser.add_argument("--turns", type=int, default=5, help="of each contestant")
     add_threads(parser)
@@ -94,9 +94,9 @@ def report(result: Message, *, markdown: bool = False) -> str:
     return "\n".join(
         [
             f"{result['nodes']:,} nodes, {result['edges']:,} edges, "
-            f"{large_graphs.batches_text(result)}; {result['threads']} threads",
+            f"{batch_options.batches_text(result)}; {result['threads']} threads",
             "",
             table(rows, markdown=markdown),
-            *large_graphs.absent_lines(result),
+            *absent_lines(result),
         ]
     )

@@ -66,3 +66,9 @@ def turns(module: str, names: Mapping[str, str], threads: int | None = None) -> 
                 environment["OMP_NUM_THREADS"] = str(threads)
             children[name] = stack.enter_context(Child(module, environment=environment))
         yield Turns(children)
+
+
+def absent_lines(result: Message) -> list[str]:
+    """A line below a table for each contestant that is out."""
+    absent: dict[str, str] = result["absent"]
+    return ["", *(f"{name} is out: {why}" for name, why in absent.items())] if absent else []
