@@ -155,9 +155,10 @@ def _summary(answers: Sequence[Message]) -> Message:
     return summary | {k: answers[0][k] for k in ("memory", "memory_exact", "kernels", "in_torch")}
 
 
-def difference(result: Message) -> tuple[float, float]:
-    """The mean over seeds of gnnc's score less PyG's, and its standard error (nan for one seed)."""
-    ours, theirs = (result["results"][way]["scores"] for way in WAYS)
+def difference(result: Message, ways: Sequence[str] = WAYS) -> tuple[float, float]:
+    """The mean over seeds of the score of one way less that of the other, by default of gnnc less
+    PyG, and its standard error (nan for one seed)."""
+    ours, theirs = (result["results"][way]["scores"] for way in ways)
     apart = [a - b for a, b in zip(ours, theirs, strict=True)]
     error = statistics.stdev(apart) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
     return statistics.mean(apart), error

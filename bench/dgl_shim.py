@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 import types
+import warnings
 
 import packaging
 import packaging.version
@@ -33,6 +34,12 @@ def install() -> None:
         sys.modules["setuptools.extern"] = extern
         sys.modules["setuptools.extern.packaging"] = packaging
         sys.modules["setuptools.extern.packaging.version"] = packaging.version
+
+
+def ignore_affinity() -> None:
+    """Lets DGL's loaders begin without a word on their not being bound to cores: none of ours is.
+    On two cores DGL would leave one of them to training."""
+    warnings.filterwarnings("ignore", "Dataloader CPU affinity")
 
 
 class _EmptyModule(types.ModuleType):

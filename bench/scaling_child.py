@@ -11,34 +11,14 @@ import time
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from gnnc.bench.contestants import CONTESTANTS
+from gnnc.bench.large_graphs import large_power_law
 from gnnc.bench.tasks import PlainTask
 from gnnc.frontend.tools.children import Message, serve
 from gnnc.frontend.tools.memory import Watermark
 
 LEAST, MOST = 2, 50
-ALPHA = 0.6
-PIECE = 1 << 22
-"""Edges drawn at a time, so that drawing needs little memory beside its result."""
-
-
-def large_power_law(nodes: int, edges: int, seed: int = 0) -> Tensor:
-    """An edge_index (2 x edges, int64) whose k-th most frequent end has a frequency like k^-0.6.
-
-    As `frontend.datasets.power_law_edges`, by the inverse of the continuous distribution and in
-    pieces: it takes seconds and no memory to speak of where that takes minutes and much.
-    """
-    random = np.random.default_rng(seed)
-    names = [random.permutation(nodes).astype(np.int32) for _ in range(2)]
-    out = np.empty((2, edges), np.int64)
-    for row, name in zip(out, names, strict=True):
-        for begin in range(0, edges, PIECE):
-            part = row[begin : begin + PIECE]
-            ranks = nodes * random.random(len(part)) ** (1 / (1 - ALPHA))
-            part[:] = name[ranks.astype(np.int32)]
-    return torch.from_numpy(out)
 
 
 class Scaled:
@@ -59,7 +39,8 @@ class Scaled:
         y = torch.from_numpy(random.integers(0, classes, nodes))
         widths = [features, *[hidden] * (layers - 1), classes]
         torch.manual_seed(0)
-        task = PlainTask("gcn", widths, y, x, large_power_law(nodes, edges))
+        edge_index = torch.from_numpy(large_power_law(nodes, edges))
+        task = PlainTask("gcn", widths, y, x, edge_index)
         prepared = CONTESTANTS[contestant](task)
         optimizer = torch.optim.Adam(prepared.model.parameters(), lr=0.01)
         self.training = prepared.training(optimizer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NegativeSampling
 
 from ....runtime.sampling.non_edges import NonEdges
-from ....runtime.sampling.sampler import Key, NeighborSampler, Seeds
+from ....runtime.sampling.sampler import Key, Seeds
 from .filtering import filtered
 from .graphs import EdgeType, array, graph_of, store
 from .loader import Loader
-from .neighbor_loader import fanouts
+from .neighbor_loader import Fanouts, sampler_of
 from .seeds import Int64s
 
 
@@ -42,14 +41,13 @@ class LinkNeighborLoader(Loader):
         arguments: those of `Loader`.
 
     Raises:
-        AttributeError, IndexError, TypeError, ValueError: data or arguments that are none, and
-            those that name what is not supported.
+        AttributeError, IndexError, TypeError, ValueError: as `NeighborLoader` does.
     """
 
     def __init__(
         self,
         data: Any,
-        num_neighbors: Sequence[int] | Mapping[tuple[str, str, str], Sequence[int]],
+        num_neighbors: Fanouts,
         edge_label_index: Any = None,
         edge_label: Tensor | None = None,
         replace: bool = False,
@@ -67,12 +65,8 @@ class LinkNeighborLoader(Loader):
         self._negatives = _negatives(neg_sampling, neg_sampling_ratio)
         self._labels = _labels(edge_label, self._links.shape[1], self._negatives)
         self._free = None if self._negatives is None else self._non_edges(self._negatives)
-        self._sampler = NeighborSampler(
-            self._names.graph,
-            fanouts(num_neighbors, self._names.edge_types),
-            replace=replace,
-            pick="uniform" if weight_attr is None else "weighted",
-        )
+        pick = "uniform" if weight_attr is None else "weighted"
+        self._sampler = sampler_of(self._names, num_neighbors, replace, pick)
         super().__init__(self._links.shape[1], **arguments)
 
     def _non_edges(self, negatives: NegativeSampling) -> NonEdges:

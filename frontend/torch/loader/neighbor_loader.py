@@ -15,6 +15,9 @@ from .graphs import EdgeType, NamedGraph, graph_of
 from .loader import Loader
 from .seeds import Int64s, input_nodes
 
+Fanouts = Sequence[int] | Mapping[tuple[str, str, str], Sequence[int]]
+"""How many edges of a node are taken at each hop: of all relations, or of each."""
+
 
 class NeighborLoader(Loader):
     """Batches of seeds and what their neighbours send them, as `torch_geometric.loader`'s loader of
@@ -53,7 +56,7 @@ class NeighborLoader(Loader):
     def __init__(
         self,
         data: Any,
-        num_neighbors: Sequence[int] | Mapping[tuple[str, str, str], Sequence[int]],
+        num_neighbors: Fanouts,
         input_nodes: Any = None,
         input_time: Tensor | None = None,
         replace: bool = False,
@@ -74,14 +77,9 @@ class NeighborLoader(Loader):
         self.disjoint = disjoint or time_attr is not None
         if self.disjoint and self._induced:
             raise ValueError("subgraph_type='induced' is not supported with disjoint graphs")
-        self._sampler = NeighborSampler(
-            self._names.graph,
-            fanouts(num_neighbors, self._names.edge_types),
-            replace=replace,
-            pick=_pick(temporal_strategy, weight_attr, time_attr),
-            disjoint=self.disjoint,
-            induced=self._induced,
-        )
+        pick = _pick(temporal_strategy, weight_attr, time_attr)
+        kinds = {"disjoint": self.disjoint, "induced": self._induced}
+        self._sampler = sampler_of(self._names, num_neighbors, replace, pick, **kinds)
         super().__init__(self._nodes.size, **arguments)
 
     @property
@@ -108,6 +106,14 @@ class NeighborLoader(Loader):
 
 
 _seeds = input_nodes  # the argument of the constructor has this name too
+
+
+def sampler_of(
+    names: NamedGraph, num_neighbors: Fanouts, replace: bool, pick: Picks, **options: bool
+) -> NeighborSampler:
+    """The sampler of a graph with named types; `options` are those of `NeighborSampler`."""
+    hops = fanouts(num_neighbors, names.edge_types)
+    return NeighborSampler(names.graph, hops, replace=replace, pick=pick, **options)
 
 
 def fanouts(given: Any, edge_types: tuple[EdgeType, ...]) -> list[list[int]]:

@@ -1,0 +1,230 @@
+"""The child process of `gnnc bench epochs`: one way to train on sampled batches.
+
+The first question has the `library`, the number of `workers` and what a `Task` is made of; the
+answer says who samples (`fed_by`). `{"seed": .., "epochs": ..}` trains so many epochs from weights
+that follow from the seed, and answers the `seconds` of each epoch and the `losses` of all steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric import typing
+from torch_geometric.data import Data
+
+import gnnc
+from gnnc.bench import dgl_shim
+from gnnc.bench.batch_models import BlockNet, TrimmedNet
+from gnnc.bench.large_graphs import PIECE, large_power_law
+from gnnc.frontend.tools.children import Message, serve
+from gnnc.frontend.torch.loader import NeighborLoader
+
+WARM = 12
+"""Batches before any epoch that is timed: after them nothing is compiled any more."""
+EPOCHS = 1 << 16
+"""More than a turn has; each turn has epochs of its own numbers."""
+
+
+class Task:
+    """Drawn features, and classes that follow from a node's own and the mean of those of its
+    in-neighbours by drawn matrices; a share of the nodes are seeds."""
+
+    def __init__(
+        self,
+        model: str,
+        nodes: int,
+        edges: int,
+        features: int,
+        hidden: int,
+        classes: int,
+        fanouts: list[int],
+        batch_size: int,
+        share: float,
+        lr: float,
+    ) -> None:
+        torch.manual_seed(0)
+        self.model, self.fanouts, self.batch_size, self.lr = model, fanouts, batch_size, lr
+        self.widths = (features, *[hidden] * (len(fanouts) - 1), classes)
+        self.edge_index = torch.from_numpy(large_power_law(nodes, edges))
+        self.x = torch.randn(nodes, features)
+        own, others = torch.randn(2, features, classes)
+        means = mean_of_neighbours(self.x @ others, self.edge_index)
+        self.y = (self.x @ own + 2 * means).argmax(1)
+        self.seeds = torch.randperm(nodes)[: max(1, round(share * nodes))]
+
+    def weights(self, seed: int) -> BlockNet:
+        """A model whose weights all contestants begin with."""
+        torch.manual_seed(seed)
+        return BlockNet(self.model, self.widths)
+
+
+def mean_of_neighbours(x: Tensor, edge_index: Tensor) -> Tensor:
+    """Of each node (n x f), 0 where it has none."""
+    sums = torch.zeros_like(x)
+    for src, dst in zip(*(end.split(PIECE) for end in edge_index), strict=True):
+        sums.index_add_(0, dst, x[src])
+    counts = edge_index[1].bincount(minlength=len(x)).clamp(min=1)
+    return sums / counts[:, None]
+
+
+Batch = tuple[tuple[Any, ...], Tensor]
+"""What the model is called on, and the classes of the rows it gives."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A model, `take` that gives it weights, and batches by turn and epoch."""
+
+    model: nn.Module
+    take: Callable[[BlockNet], object]
+    batches: Callable[[int], Iterator[Batch]]
+    fed_by: str
+
+
+def by_gnnc(task: Task, workers: int) -> Way:
+    """gnnc.loader and gnnc.compile, as a user of PyG writes it."""
+    model = gnnc.compile(TrimmedNet(task.model, task.widths))
+    loader = _pyg_loader(NeighborLoader, task, seed=0, num_workers=workers)
+
+    def batches(number: int) -> Iterator[Batch]:
+        loader.set_epoch(number)
+        return map(_trimmed, loader)
+
+    return Way(model, _loading(model), batches, "gnnc.loader")
+
+
+def _loading(model: nn.Module) -> Callable[[BlockNet], object]:
+    return lambda weights: model.load_state_dict(weights.state_dict())
+
+
+def _pyg_loader(loader: Any, task: Task, **options: Any) -> Any:
+    data = Data(x=task.x, y=task.y, edge_index=task.edge_index)
+    hops = task.fanouts[::-1]
+    options = {"batch_size": task.batch_size, "shuffle": True, **options}
+    return loader(data, hops, input_nodes=task.seeds, **options)
+
+
+def _trimmed(batch: Any) -> Batch:
+    hops = batch.num_sampled_nodes, batch.num_sampled_edges
+    return (batch.x, batch.edge_index, *hops), batch.y[: batch.batch_size]
+
+
+def by_dgl(task: Task, workers: int) -> Way:
+    """DGL's loader and layers."""
+    dgl_shim.install()
+    from gnnc.bench.dgl_batches import DglBlockNet
+
+    model = DglBlockNet(task.model, task.widths)
+
+    def made(blocks: Any) -> Batch:
+        return (blocks[0].srcdata["x"], blocks), blocks[-1].dstdata["y"]
+
+    return Way(model, lambda w: model.take(w.convs), _by_dgl(task, workers, made), "DGL")
+
+
+def _by_dgl(
+    task: Task, workers: int, made: Callable[[Any], Batch]
+) -> Callable[[int], Iterator[Batch]]:
+    """Batches of DGL's loader, as they are made of its blocks."""
+    import dgl
+
+    from gnnc.bench.dgl_batches import loader
+
+    data = task.x, task.y, task.edge_index, task.seeds
+    found = loader(*data, task.fanouts, task.batch_size, workers)
+
+    def batches(number: int) -> Iterator[Batch]:
+        dgl.seed(number)
+        torch.manual_seed(number)
+        return (made(blocks) for _, _, blocks in found)
+
+    return batches
+
+
+def by_pyg(task: Task, workers: int) -> Way:
+    """PyG's layers on batches of PyG's loader; where it cannot sample, on those of DGL's."""
+    if typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE:
+        from torch_geometric import loader
+
+        model = TrimmedNet(task.model, task.widths)
+        found = _pyg_loader(loader.NeighborLoader, task, num_workers=workers)
+
+        def batches(number: int) -> Iterator[Batch]:
+            torch.manual_seed(number)
+            return map(_trimmed, found)
+
+        return Way(model, _loading(model), batches, "PyG")
+    dgl_shim.install()
+    from gnnc.bench.dgl_batches import edges_of
+
+    model = BlockNet(task.model, task.widths)
+
+    def made(blocks: Any) -> Batch:
+        return (blocks[0].srcdata["x"], list(map(edges_of, blocks))), blocks[-1].dstdata["y"]
+
+    return Way(model, _loading(model), _by_dgl(task, workers, made), "DGL")
+
+
+LIBRARIES = {"gnnc": by_gnnc, "dgl": by_dgl, "pyg": by_pyg}
+
+
+class Training:
+    """A way that is ready to train."""
+
+    def __init__(self, library: str, workers: int, **task: Any) -> None:
+        self.task = Task(**task)
+        self.way = LIBRARIES[library](self.task, workers)
+        self._start(0)
+        for batch in islice(self.way.batches(EPOCHS - 1), WARM):
+            self._step(*batch)
+
+    def _start(self, seed: int) -> None:
+        self.way.take(self.task.weights(seed))
+        self.optimizer = torch.optim.Adam(self.way.model.parameters(), lr=self.task.lr)
+
+    def _step(self, inputs: tuple[Any, ...], y: Tensor) -> float:
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.way.model(*inputs), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def train(self, seed: int, epochs: int) -> Message:
+        self._start(seed)
+        seconds: list[float] = []
+        losses: list[float] = []
+        for epoch in range(epochs):
+            start = time.perf_counter()
+            losses += [self._step(*batch) for batch in self.way.batches(seed * EPOCHS + epoch)]
+            seconds.append(time.perf_counter() - start)
+        return {"seconds": seconds, "losses": losses}
+
+    def description(self) -> Message:
+        """Who samples, and what of a compiled model runs in torch."""
+        model, compiled = self.way.model, self.way.fed_by == "gnnc.loader"
+        in_torch = gnnc.explain(model).fallbacks if compiled else []
+        return {"fed_by": self.way.fed_by, "in_torch": in_torch}
+
+
+def main() -> None:
+    training: Training | None = None
+
+    def work(question: Message) -> Message:
+        nonlocal training
+        if training is None:
+            training = Training(**question)
+            return training.description()
+        return training.train(**question)
+
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()
