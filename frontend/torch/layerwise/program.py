@@ -13,10 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import PassFailedException
 
 from ....codegen.common.structure_plan import StructurePlan
 from ....dialects.inter.sets import SetEnv
-from ....dialects.inter.types import RowsType, SetType, rows
+from ....dialects.inter.types import rows
 from ....dialects.inter.values import StopOp
 from ....dialects.signature import arguments, body_ops, named_function, results
 from ....passes.analysis.dependence import in_order, structure_ancestors
@@ -104,6 +105,11 @@ class LayerProgram:
         ops = in_order(body_ops(self.func), structure_ancestors(self.func))
         func.body.block.add_ops([op.clone(mapping) for op in ops])
         func.body.block.add_op(ReturnOp())
+        if late := self.env.sets.keys() - SetEnv.of(func).sets.keys():
+            raise PassFailedException(
+                f"which rows the set {min(late)} has follows from features, of which only chunks "
+                "are known at a time (pooling by scores, say)"
+            )
         plan = StructurePlan(func, [name for name, _, _ in given])
         self.structure_inputs = {x for _, inputs, _, _ in plan.steps for x in inputs}
         return [Step(name, tuple(i), tuple(o), attrs) for name, i, o, attrs in plan.steps]
@@ -205,5 +211,3 @@ def refuse_training(imported: Imported) -> None:
             "call model.eval() first"
         )
 
-
-__all__ = ["Call", "LayerProgram", "RowsType", "SetType"]

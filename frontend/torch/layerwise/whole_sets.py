@@ -27,6 +27,9 @@ class WholeSets:
     def chunk(self, c: Chunk, lo: int, hi: int) -> SetData:
         """The rows of a chunk as a set, with the maps that it needs."""
         if c.key is None:
+            for parts in c.within:
+                *before, n = (self.size(p) for p in parts)
+                lo, hi = (min(max(end - sum(before), 0), n) for end in (lo, hi))
             rows = np.arange(lo, hi, dtype=np.int32)
             maps: dict[str, MapData] = {}
         else:

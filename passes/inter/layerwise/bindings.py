@@ -22,12 +22,15 @@ class Chunk:
     """A set argument with some rows of the set `of` of the whole program: those from lo to hi
     (`key` None), or all that the path `key` leads to one of them, in the order of these. `maps` are
     paths from such a row to rows of whole sets, by the map's label; the map TILE is `key`, counted
-    from lo."""
+    from lo. Where the rows from lo to hi are of a union, and `of` is a part of it, `within` has the
+    parts up to this one, for a part of a part those of both.
+    """
 
     name: str
     of: str
     key: str | None
     maps: tuple[tuple[str, str], ...]
+    within: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ class View:
 def fail(op: Operation, why: str) -> PassFailedException:
     """What is raised where an op has no form over chunks."""
     hint = op.results[0].name_hint
-    what = f"{op.name} (%{hint})" if hint else op.name
-    return PassFailedException(f"{what} cannot be computed in chunks of rows: {why}")
+    what = f"%{hint} = {op.name}" if hint else op.name
+    return PassFailedException(f"{what} : {op.results[0].type} has no form over chunks: {why}")
 
 
 def label_of(path: str) -> str:
@@ -123,7 +123,7 @@ class Emission:
 
     def made_view(self, place: Place) -> View:
         of, key = place
-        if key is not None and (parts := self.env.info(of).type.part_names):
+        if parts := self.parts(of):
             return self.union_view(place, parts)
         name = f"C{len(self.chunks)}"
         maps = {TILE: Map(self.views[self.target, None].name)} if key is not None else {}
@@ -138,9 +138,15 @@ class Emission:
         )
         return made
 
+    def parts(self, name: str) -> tuple[str, ...]:
+        """The sets that a set is the union of, none for others."""
+        return self.env.info(name).type.part_names
+
     def union_view(self, place: Place, parts: Sequence[str]) -> View:
         """A chunk of a union is the union of those of its parts, which have all its maps."""
         of, key = place
+        if len(set(parts)) < len(parts):
+            raise PassFailedException(f"the union {of} has a part twice: it has no chunks")
         maps = self.wanted.maps.get(place, {})
         pairs = self.wanted.pairs.get(place, set[tuple[str, ...]]())
         for part in parts:
@@ -157,7 +163,7 @@ class Emission:
     def label(self, at: View, path: str) -> str:
         """The label of a chunk's map to rows of a whole set."""
         path = self.env.same(at.of, path)[0] if path else path
-        if path == SELF and at.key is not None and self.env.info(at.of).type.part_names:
+        if path == SELF and self.parts(at.of):
             raise PassFailedException(
                 f"rows of the union {at.of} are read by number: they have none in its parts"
             )
@@ -200,7 +206,7 @@ class Emission:
         rest = self.from_tile(at, path)
         if rest is not None and self.tile_view is not None:
             return self.b.at(at.name, TILE, self.read(v, self.tile_view, rest))
-        if self.stored(v):
+        if self.stored(v) and (path or not self.parts(at.of)):
             return self.b.at(at.name, self.label(at, path), self.whole(v))
         return self.again(v, at, path)
 
@@ -274,10 +280,9 @@ class Emission:
         return self.b.at(at.name, self.label(at, through), x, self.read(op.otherwise, at, path))
 
     def stack(self, op: StackOp, at: View, path: str) -> SSAValue:
-        if path != SELF or at.key is None:
-            raise fail(op, "rows of several sets, one after the other, are read by their number")
-        parts = set_type(op.set).part_names
-        views = [self.view((p, at.key)) for p in parts]
+        if path != SELF:
+            raise NeedsStored(op.results[0])
+        views = [self.view((part, at.key)) for part in self.parts(at.of)]
         xs = [self.read(x, v) for x, v in zip(op.xs, views, strict=True)]
         return self.b.stack(at.name, *xs)
 
@@ -390,12 +395,34 @@ class Emission:
             res_attrs=array_of({NAME: StringAttr(m.name)} for m in bound),
         )
         chunks = [
-            Chunk(v.name, v.of, v.key, tuple(self.wanted.maps.get(v.place, {}).items()))
+            Chunk(
+                v.name,
+                v.of,
+                v.key,
+                tuple(self.wanted.maps.get(v.place, {}).items()),
+                self.place_in(self.target, v.of) if v.key is None else (),
+            )
             for v in self.chunks
         ]
         whole = {new: old for old, new in self.whole_sets.items()}
         target = None if self.target == UNIT else self.target
         return Stage(function, target, whole, chunks, self.given, bound)
+
+
+    def place_in(self, name: str, part: str) -> tuple[tuple[str, ...], ...]:
+        """For a part of the set `name` the sets before it, at each union on the way to it."""
+        if name == part:
+            return ()
+        parts = self.parts(name)
+        for i, p in enumerate(parts):
+            if p == part or part in self.all_parts(p):
+                return (parts[: i + 1], *self.place_in(p, part))
+        raise AssertionError(part)
+
+    def all_parts(self, name: str) -> set[str]:
+        """The parts of a set, and theirs."""
+        own = self.parts(name)
+        return {*own}.union(*(self.all_parts(p) for p in own))
 
 
 class NeedsStored(Exception):
