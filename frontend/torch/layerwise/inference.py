@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from ...compiler import Options
 from ..capture.capture import dynamo_compile
 from ..compile import imported_graph
+from ..ranks import cut_tensors
 from .program import Call, LayerProgram
 
 
@@ -49,9 +50,13 @@ class Inference:
 
     def backend(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         """Dynamo's backend."""
+        if cut_tensors.kinds(examples):
+            raise ValueError("gnnc.inference takes whole graphs, not rows of one rank of several")
         imported = imported_graph(graph, examples)
         if imported.device != "cpu":
-            raise ValueError(f"gnnc.inference runs on the CPU, the tensors are on {imported.device}")
+            raise ValueError(
+                f"gnnc.inference runs on the CPU, the tensors are on {imported.device}"
+            )
         try:
             program = LayerProgram(imported, self.options)
         except DiagnosticException as error:
@@ -108,4 +113,6 @@ def inference(
         raise ValueError(f"batch_size is a positive integer, not {batch_size!r}")
     if folder is not None and not Path(folder).is_dir():
         raise ValueError(f"folder: {folder} is no folder")
-    return Inference(model, batch_size, None if folder is None else Path(folder), Options(**options))
+    return Inference(
+        model, batch_size, None if folder is None else Path(folder), Options(**options)
+    )

@@ -164,8 +164,7 @@ class LayerProgram:
         for lo, hi in ranges(n, call.batch_size):
             chunks = {c.name: sets.chunk(c, lo, hi) for c in stage.chunks}
             values = {
-                g.name: stored[g.value][lo:hi] if g.sliced else stored[g.value]
-                for g in stage.given
+                g.name: stored[g.value][lo:hi] if g.sliced else stored[g.value] for g in stage.given
             }
             out, took = run_chunk(program, {**whole, **chunks}, values)
             call.peak_bytes = max(call.peak_bytes, stored.held + took)
@@ -210,4 +209,3 @@ def refuse_training(imported: Imported) -> None:
             f"the model edits {', '.join(names)} in a call (statistics of BatchNorm in training): "
             "call model.eval() first"
         )
-

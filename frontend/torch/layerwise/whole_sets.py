@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.inter.sets import SetEnv
-from ....passes.inter.layerwise.bindings import SELF, TILE, Chunk
+from ....passes.inter.layerwise.bindings import TILE, Chunk, Path
 from ....runtime.sets.sets import Group, MapData, SetData
 
 
@@ -26,19 +26,20 @@ class WholeSets:
 
     def chunk(self, c: Chunk, lo: int, hi: int) -> SetData:
         """The rows of a chunk as a set, with the maps that it needs."""
-        if c.key is None:
-            for parts in c.within:
+        place = c.place
+        if place.key is None:
+            for parts in place.within:
                 *before, n = (self.size(p) for p in parts)
                 lo, hi = (min(max(end - sum(before), 0), n) for end in (lo, hi))
             rows = np.arange(lo, hi, dtype=np.int32)
             maps: dict[str, MapData] = {}
         else:
-            group = self.group(c.of, c.key)
+            group = self.group(place.of, place.key)
             ends = group.ptr[lo : hi + 1]
             rows = group.rows[ends[0] : ends[-1]]
             places = np.repeat(np.arange(hi - lo, dtype=np.int32), np.diff(ends))
             maps = {TILE: MapData.trusted(places, hi - lo)}
-        maps |= {label: self.along(c.of, path, rows) for label, path in c.maps}
+        maps |= {label: self.along(place.of, path, rows) for label, path in c.maps}
         return SetData(rows.size, maps, name=c.name)
 
     def group(self, name: str, path: str) -> Group:
@@ -55,12 +56,13 @@ class WholeSets:
         first = self.sets[name].map(step)
         return first.then(self.path(self.env.codomain(name, step), rest)) if rest else first
 
-    def along(self, name: str, path: str, rows: NDArray[np.int32]) -> MapData:
-        """A path of maps from some rows of a set."""
-        if path == SELF:
-            return MapData.trusted(rows, self.size(name))
+    def along(self, name: str, path: Path, rows: NDArray[np.int32]) -> MapData:
+        """A path from some rows of a set."""
+        if not path.steps:
+            first = sum(self.size(p) for p in path.before)
+            return MapData.trusted(rows + np.int32(first), self.size(path.end))
         out: MapData | None = None
-        for step in path.split("."):
+        for step in path.steps.split("."):
             step_map = self.sets[name].map(step)
             out = step_map.of_rows(rows) if out is None else out.then(step_map)
             name = self.env.codomain(name, step)

@@ -18,19 +18,35 @@ Merge = Literal["sum", "mean", "max", "min", "mul"]
 
 
 @dataclass(frozen=True)
+class Path:
+    """From a row of a set to one of the set `end`: through maps, `steps`. Without any it is the row
+    itself, or where the set is a part of the union `end` the row there, with `before` the sets that
+    come before."""
+
+    steps: str
+    end: str
+    before: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Some rows of the set `of`: those from lo to hi (`key` None), or all that the path `key` leads
+    to one of them, in the order of these. Where this is a part of a union whose rows these are,
+    `within` has the parts up to this one, for a part of a part those of both."""
+
+    of: str
+    key: str | None = None
+    within: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
 class Chunk:
-    """A set argument with some rows of the set `of` of the whole program: those from lo to hi
-    (`key` None), or all that the path `key` leads to one of them, in the order of these. `maps` are
-    paths from such a row to rows of whole sets, by the map's label; the map TILE is `key`, counted
-    from lo. Where the rows from lo to hi are of a union, and `of` is a part of it, `within` has the
-    parts up to this one, for a part of a part those of both.
-    """
+    """A set argument with the rows of a place, and its maps by label. The map TILE is the key of
+    the place, counted from lo."""
 
     name: str
-    of: str
-    key: str | None
-    maps: tuple[tuple[str, str], ...]
-    within: tuple[tuple[str, ...], ...] = ()
+    place: Place
+    maps: tuple[tuple[str, Path], ...]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ....dialects.inter.builder import Builder
 from ....dialects.inter.ranks import AllReduceOp, MoveOp
 from ....dialects.inter.reduce import CountOp, DropoutOp, OverAlong, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
-from ....dialects.inter.types import UNIT, Dom, Map, RowsType, SetType, rows, set_name, set_type
+from ....dialects.inter.types import UNIT, Dom, Map, RowsType, SetType, rows, set_name
 from ....dialects.inter.values import (
     AsRowsOp,
     AsUnitOp,
@@ -29,11 +29,9 @@ from ....dialects.inter.values import (
     StackOp,
 )
 from ....dialects.signature import array_of
-from .bindings import SELF, Chunk, Given, Made, Merge, Stage, TILE
+from .bindings import SELF, TILE, Chunk, Given, Made, Merge, Path, Place, Stage
 
 T = TypeVar("T")
-Place = tuple[str, str | None]
-"""Which rows a chunk has: of which set, and by which path."""
 
 
 class MapWanted(Exception):
@@ -44,7 +42,7 @@ class MapWanted(Exception):
 class Wanted:
     """What the chunks of one function have, as far as it is known."""
 
-    maps: dict[Place, dict[str, str]] = field(default_factory=dict[Place, dict[str, str]])
+    maps: dict[Place, dict[str, Path]] = field(default_factory=dict[Place, dict[str, Path]])
     pairs: dict[Place, set[tuple[str, ...]]] = field(
         default_factory=dict[Place, set[tuple[str, ...]]]
     )
@@ -52,15 +50,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class View:
-    """A set of the function: the rows of `of` that belong to the chunk."""
+    """A set of the function: the rows of a place."""
 
     name: str
-    of: str
-    key: str | None
+    place: Place
 
     @property
-    def place(self) -> Place:
-        return self.of, self.key
+    def of(self) -> str:
+        return self.place.of
+
+    @property
+    def key(self) -> str | None:
+        return self.place.key
 
 
 def fail(op: Operation, why: str) -> PassFailedException:
@@ -70,9 +71,9 @@ def fail(op: Operation, why: str) -> PassFailedException:
     return PassFailedException(f"{what} : {op.results[0].type} has no form over chunks: {why}")
 
 
-def label_of(path: str) -> str:
+def label_of(path: Path) -> str:
     """The label of the map that is a path of the whole program."""
-    return "to_" + (path.replace(".", "__") or "self")
+    return "to_" + path.steps.replace(".", "__") if path.steps else f"row_of_{path.end}"
 
 
 class Emission:
@@ -96,7 +97,7 @@ class Emission:
         self.units: dict[SSAValue, SSAValue] = {}
         self.seen: dict[tuple[SSAValue, str, str], SSAValue] = {}
         self.target = target
-        self.tile_view = None if target == UNIT else self.view((target, None))
+        self.tile_view = None if target == UNIT else self.view(Place(target))
 
     # ------------------------------------------------------------ arguments
 
@@ -122,16 +123,16 @@ class Emission:
         return self.views[place]
 
     def made_view(self, place: Place) -> View:
-        of, key = place
-        if parts := self.parts(of):
-            return self.union_view(place, parts)
+        if self.parts(place.of):
+            return self.union_view(place)
         name = f"C{len(self.chunks)}"
-        maps = {TILE: Map(self.views[self.target, None].name)} if key is not None else {}
+        maps: dict[str, Map] = {}
+        if place.key is not None:
+            maps[TILE] = Map(self.views[Place(self.target)].name)
         for label, path in self.wanted.maps.get(place, {}).items():
-            end = self.env.codomain(of, path) if path else of
-            partial = bool(path) and self.env.is_partial(of, path)
-            maps[label] = Map(self.whole_set(end), ("partial",) if partial else ())
-        made = View(name, of, key)
+            partial = bool(path.steps) and self.env.is_partial(place.of, path.steps)
+            maps[label] = Map(self.whole_set(path.end), ("partial",) if partial else ())
+        made = View(name, place)
         self.chunks.append(made)
         self.argument(
             SetType.get(name, maps, pairs=sorted(self.wanted.pairs.get(place, set()))), name
@@ -142,31 +143,38 @@ class Emission:
         """The sets that a set is the union of, none for others."""
         return self.env.info(name).type.part_names
 
-    def union_view(self, place: Place, parts: Sequence[str]) -> View:
+    def part_place(self, place: Place, i: int) -> Place:
+        """The rows of a place that are of one part of its union."""
+        parts = self.parts(place.of)
+        return Place(parts[i], place.key, (*place.within, parts[: i + 1]))
+
+    def union_view(self, place: Place) -> View:
         """A chunk of a union is the union of those of its parts, which have all its maps."""
-        of, key = place
-        if len(set(parts)) < len(parts):
-            raise PassFailedException(f"the union {of} has a part twice: it has no chunks")
         maps = self.wanted.maps.get(place, {})
         pairs = self.wanted.pairs.get(place, set[tuple[str, ...]]())
-        for part in parts:
-            known = self.wanted.maps.setdefault((part, key), {})
-            tables = self.wanted.pairs.setdefault((part, key), set())
-            if not (maps.items() <= known.items() and pairs <= tables):
-                known.update(maps)
+        parts = self.parts(place.of)
+        places = [self.part_place(place, i) for i in range(len(parts))]
+        for i, part in enumerate(places):
+            known = self.wanted.maps.setdefault(part, {})
+            tables = self.wanted.pairs.setdefault(part, set())
+            needed = {
+                k: p if p.steps else Path("", p.end, (*p.before, *parts[:i]))
+                for k, p in maps.items()
+            }
+            if not (needed.items() <= known.items() and pairs <= tables):
+                known.update(needed)
                 tables.update(pairs)
                 raise MapWanted
-        views = [self.view((part, key)) for part in parts]
-        made = self.b.union(*(v.name for v in views), name=f"U{len(self.views)}")
-        return View(set_name(made), of, key)
+        made = self.b.union(*(self.view(p).name for p in places), name=f"U{len(self.views)}")
+        return View(set_name(made), place)
 
-    def label(self, at: View, path: str) -> str:
+    def label(self, at: View, steps: str) -> str:
         """The label of a chunk's map to rows of a whole set."""
-        path = self.env.same(at.of, path)[0] if path else path
-        if path == SELF and self.parts(at.of):
-            raise PassFailedException(
-                f"rows of the union {at.of} are read by number: they have none in its parts"
-            )
+        if steps:
+            steps = self.env.same(at.of, steps)[0]
+        return self.labelled(at, Path(steps, self.env.codomain(at.of, steps) if steps else at.of))
+
+    def labelled(self, at: View, path: Path) -> str:
         label, known = label_of(path), self.wanted.maps.setdefault(at.place, {})
         if label not in known:
             known[label] = path
@@ -206,7 +214,7 @@ class Emission:
         rest = self.from_tile(at, path)
         if rest is not None and self.tile_view is not None:
             return self.b.at(at.name, TILE, self.read(v, self.tile_view, rest))
-        if self.stored(v) and (path or not self.parts(at.of)):
+        if self.stored(v):
             return self.b.at(at.name, self.label(at, path), self.whole(v))
         return self.again(v, at, path)
 
@@ -282,7 +290,7 @@ class Emission:
     def stack(self, op: StackOp, at: View, path: str) -> SSAValue:
         if path != SELF:
             raise NeedsStored(op.results[0])
-        views = [self.view((part, at.key)) for part in self.parts(at.of)]
+        views = [self.view(self.part_place(at.place, i)) for i in range(len(op.xs))]
         xs = [self.read(x, v) for x, v in zip(op.xs, views, strict=True)]
         return self.b.stack(at.name, *xs)
 
@@ -290,19 +298,21 @@ class Emission:
         """`x`, rows of a union, as the rows of one part see it."""
         if rows(x).dom.set == UNIT:
             return self.unit(x)
-        owner = x.owner
+        owner, i = x.owner, op.index.data
+        if self.stored(x) and path == SELF:
+            union = set_name(op.set)
+            number = self.labelled(at, Path("", union, self.parts(union)[:i]))
+            return self.b.at(at.name, number, self.whole(x))
         match owner:
             case StackOp():
-                return self.read(owner.xs[op.index.data], at, path)
+                return self.read(owner.xs[i], at, path)
             case AtOp() if owner.otherwise is None:
                 return self.read(owner.x, at, joined(path, owner.path.data))
-            case IndexOp():
-                return self.b.index(at.name, self.label(at, joined(path, owner.path.data)))
             case Operation() if is_row_by_row(owner):
                 xs = [self.part(op, y, at, path) for y in owner.operands]
                 return self.row_by_row(owner, xs, at)
             case _:
-                raise fail(op, "rows of a union are read by their number")
+                raise NeedsStored(x if path == SELF else op.results[0])
 
     # ------------------------------------------------------------ groups
 
@@ -312,12 +322,14 @@ class Emission:
         if over.keys:
             raise fail(op, f"it is over the distinct rows {over}")
         if path == SELF and at == self.tile_view and len(along) == 1:
-            edges, keys = self.view((over.set, along[0])), (TILE,)
+            edges, keys = self.view(Place(over.set, along[0])), (TILE,)
             if rows(op.results[0]).dom != Dom(at.of):
                 raise fail(op, f"its groups are not rows of {at.of}")
-            return self.reduced(op, edges, keys, self.tile_view)
+            return self.reduced(op, edges, keys, at)
+        if len(along) == 1:
+            raise NeedsStored(op.results[0])
         key = at.key
-        if key is None or path != SELF or len(along) < 2 or at.of != over.set:
+        if key is None or path != SELF or at.of != over.set:
             raise fail(op, f"its groups ({', '.join(along)}) lie in several chunks")
         same = [self.env.determines(at.of, key, k) == "" for k in along]
         if not any(same):
@@ -395,34 +407,12 @@ class Emission:
             res_attrs=array_of({NAME: StringAttr(m.name)} for m in bound),
         )
         chunks = [
-            Chunk(
-                v.name,
-                v.of,
-                v.key,
-                tuple(self.wanted.maps.get(v.place, {}).items()),
-                self.place_in(self.target, v.of) if v.key is None else (),
-            )
+            Chunk(v.name, v.place, tuple(self.wanted.maps.get(v.place, {}).items()))
             for v in self.chunks
         ]
         whole = {new: old for old, new in self.whole_sets.items()}
         target = None if self.target == UNIT else self.target
         return Stage(function, target, whole, chunks, self.given, bound)
-
-
-    def place_in(self, name: str, part: str) -> tuple[tuple[str, ...], ...]:
-        """For a part of the set `name` the sets before it, at each union on the way to it."""
-        if name == part:
-            return ()
-        parts = self.parts(name)
-        for i, p in enumerate(parts):
-            if p == part or part in self.all_parts(p):
-                return (parts[: i + 1], *self.place_in(p, part))
-        raise AssertionError(part)
-
-    def all_parts(self, name: str) -> set[str]:
-        """The parts of a set, and theirs."""
-        own = self.parts(name)
-        return {*own}.union(*(self.all_parts(p) for p in own))
 
 
 class NeedsStored(Exception):
@@ -454,4 +444,3 @@ def with_maps(write: Callable[[Wanted], T]) -> T:
             return write(wanted)
         except MapWanted:
             continue
-

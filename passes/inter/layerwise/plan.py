@@ -114,9 +114,7 @@ class Layers:
             read_later |= mine
         return out
 
-    def needed(
-        self, made: Sequence[SSAValue], level: int, stored: set[SSAValue]
-    ) -> list[SSAValue]:
+    def needed(self, made: Sequence[SSAValue], level: int, stored: set[SSAValue]) -> list[SSAValue]:
         """What a stage computes for `made`; what it reads besides is `stored` by an earlier one."""
         cheap = self.cheap(level, stored)
         needed: set[SSAValue] = set()
@@ -199,5 +197,8 @@ def cut_layers(func: FuncOp, env: SetEnv) -> list[Stage]:
     while True:
         try:
             return Layers(func, env, kept).stages()
-        except NeedsStored as value:
-            kept = {*kept, value.value}
+        except NeedsStored as wanted:
+            op = wanted.value.owner
+            if wanted.value in kept and isinstance(op, Operation):
+                raise fail(op, "it is read where only some of its rows are known") from None
+            kept = {*kept, wanted.value}
