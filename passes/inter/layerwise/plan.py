@@ -8,7 +8,7 @@ be there before: it is stored, and its level is below that of its reader. Values
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -116,21 +116,28 @@ class Layers:
 
     def needed(self, made: Sequence[SSAValue], level: int, stored: set[SSAValue]) -> list[SSAValue]:
         """What a stage computes for `made`; what it reads besides is `stored` by an earlier one."""
+        new = self.closed(made, lambda v: self.level[v] == level)
+        stored.update(u for v in new for u in self.reads[v].complete)
         cheap = self.cheap(level, stored)
-        needed: set[SSAValue] = set()
+        needed = self.closed(
+            made, lambda v: self.level[v] == level or (v in cheap and v not in stored)
+        )
+        for v in needed:
+            stored.update(self.reads[v].complete)
+            stored.update(u for u in self.reads[v].own if u not in needed)
+        return [v for v in self.order if v in needed]
+
+    def closed(self, made: Sequence[SSAValue], here: Callable[[SSAValue], bool]) -> set[SSAValue]:
+        """`made` and those of the values that they read of their own rows which are computed
+        `here`."""
+        found: set[SSAValue] = set()
         todo = list(made)
         while todo:
             v = todo.pop()
-            if v in needed:
-                continue
-            needed.add(v)
-            stored.update(self.reads[v].complete)
-            for u in self.reads[v].own:
-                if self.level[u] == level or (u in cheap and u not in stored):
-                    todo.append(u)
-                else:
-                    stored.add(u)
-        return [v for v in self.order if v in needed]
+            if v not in found:
+                found.add(v)
+                todo += [u for u in self.reads[v].own if here(u)]
+        return found
 
     def cheap(self, level: int, stored: set[SSAValue]) -> set[SSAValue]:
         """The values of earlier stages that follow row by row from what is stored."""

@@ -176,7 +176,9 @@ def test_what_has_no_rule_is_named_with_its_place() -> None:
 def test_an_index_out_of_range(gcn: tuple[Case, Inference]) -> None:
     made, infer = gcn
     x, edges = made.args
-    with pytest.raises(IndexError, match=r"graph_0\[1\]\[\d+\] is \d+, but it must be between 0 and 19"):
+    with pytest.raises(
+        IndexError, match=r"graph_0\[1\]\[\d+\] is \d+, but it must be between 0 and 19"
+    ):
         infer(x[: NODES // 2], edges)
 
 
