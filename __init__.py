@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .frontend.torch.checkpoints.checkpoints import load_checkpoint, save_checkpoint
     from .frontend.torch.checkpoints.file import BadCheckpoint
     from .frontend.torch.compile import compile
+    from .frontend.torch.layerwise.inference import inference
     from .frontend.torch.loops.graph import Graph
     from .frontend.torch.loops.program import program
     from .frontend.torch.ranks.distribute import distribute
@@ -46,6 +47,7 @@ __all__ = [
     "compile",
     "distribute",
     "explain",
+    "inference",
     "load",
     "load_checkpoint",
     "loader",
@@ -81,6 +83,7 @@ _HOMES = {
     "compile": ".frontend.torch.compile",
     "distribute": ".frontend.torch.ranks.distribute",
     "explain": ".frontend.torch.report",
+    "inference": ".frontend.torch.layerwise.inference",
     "load": ".frontend.torch.training.data",
     "load_checkpoint": ".frontend.torch.checkpoints.checkpoints",
     "program": ".frontend.torch.loops.program",

@@ -8,7 +8,7 @@ import functools
 import gc
 import hashlib
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -168,6 +168,23 @@ def run_pipeline(module: ModuleOp, specification: str, target: Target, dumps: li
         DiagnosticException: a pass refused the program.
         PassCrash: a pass, or what prints the result, failed.
     """
+    run_passes(module, specification, dumps)
+    try:
+        return artifact_of(module, target)
+    except DiagnosticException:
+        raise
+    except Exception as error:
+        what = f"printing C raised {type(error).__name__}: {error}"
+        raise PassCrash(what, "print", None) from error
+
+
+def run_passes(module: ModuleOp, specification: str, dumps: Sequence[Dump] = ()) -> None:
+    """Run the passes that a specification names.
+
+    Raises:
+        DiagnosticException: a pass refused the program.
+        PassCrash: a pass failed.
+    """
     ctx = Context()
     load_dialects(ctx)
     PassRunner(
@@ -177,13 +194,6 @@ def run_pipeline(module: ModuleOp, specification: str, target: Target, dumps: li
         verify_each=bool(dumps or os.environ.get(VERIFY_VARIABLE)),
         reproducer_folder=Path.cwd(),
     ).run(module)
-    try:
-        return artifact_of(module, target)
-    except DiagnosticException:
-        raise
-    except Exception as error:
-        what = f"printing C raised {type(error).__name__}: {error}"
-        raise PassCrash(what, "print", None) from error
 
 
 def artifact_of(module: ModuleOp, target: Target) -> str:

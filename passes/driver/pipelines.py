@@ -23,6 +23,8 @@ BEFORE_PARTITION = (*FIRST, *REORDER)
 the sizes of the whole graph."""
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
+BEFORE_LAYERS = (*FIRST, *EXPAND, *REORDER)
+"""What comes before a program is cut into stages that run over chunks of rows."""
 SPLIT = (*EXPAND, "split-unions", *CLEAN, "dce-sets")
 """The same of partitioned programs."""
 
