@@ -38,6 +38,7 @@ from ....dialects.signature import (
 from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
 from .lookups import split_reads
+from .made_results import MadeResults
 from .places import place_in_union
 from .sets import OWNER, Cut
 
@@ -76,6 +77,7 @@ class _Program:
 
     def __post_init__(self) -> None:
         self.far = read_by_edges(self.func, self.old, self.cut.nodes)
+        self.made_results = MadeResults(self.old, self.cut, self.of_union)
 
     def made(self) -> FuncOp:
         self._arguments()
@@ -163,14 +165,19 @@ class _Program:
     def _results(
         self, name: str, v: SSAValue, attrs: Attributes
     ) -> list[tuple[SSAValue, Attributes]]:
-        """A result with the name that the caller knows; of edges as two."""
+        """A result with the name that the caller knows; of edges that are given as two."""
         t = rows(v)
         if t.dom.set == UNIT:
             return [(self.on(v, UNIT), {**attrs, NAME: StringAttr(name)})]
-        if t.dom.keys or t.dom.set not in self.sets:
+        if t.dom.keys:
             raise PassFailedException(
-                f"partition: a result lives on {t.dom}: the caller knows rows of arguments alone"
+                f"partition: a result lives on {t.dom}: the caller knows rows of sets alone"
             )
+        if t.dom.set not in self.sets:
+            value = self.made_results.of(
+                self.b, t.dom.set, lambda part: self.b.widen(self.on(v, part), Dom(part))
+            )
+            return [(value, {**attrs, NAME: StringAttr(name)})]
         parts = self.cut.parts[t.dom.set]
         out: list[tuple[SSAValue, Attributes]] = []
         for part in parts:
