@@ -35,7 +35,6 @@ REFUSED = {
     "may be on several ranks": (
         "readout",
         "else of pairs",
-        "a value in two sums",
         *(f"reduce {k} over seen nodes" for k in KINDS),
     ),
     "the caller knows": (
@@ -171,6 +170,43 @@ def test_results_on_made_sets(name: str, chunks: int) -> None:
         assert a.shape == b.shape and (made or rows(v).dom.set == "N_own")
         np.testing.assert_allclose(a, b if made else b[graph.rows["N_own"]], rtol=1e-8)
     assert any(rows(v).dom.set not in graph.sets for _, v, _ in results(function(cut)))
+
+
+FAR = """
+func.func @far(%R : !inter.set<R>, %N : !inter.set<N, kind: R>,
+    %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 2xf64> {inter.needs_grad},
+    %e : !inter.rows<g, 2xf64> {inter.needs_grad}, %c : !inter.rows<g, i64>)
+    -> (!inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>, !inter.rows<g, 2xf64>, !inter.rows<N, i64>,
+        !inter.rows<R, 2xf64>) {
+  %xs = inter.at %g[src], %x : !inter.rows<g, 2xf64>
+  %m = inter.reduce mul %e over %g along src : !inter.rows<N, 2xf64>
+  %t = inter.reduce max %xs over %g along src : !inter.rows<N, 2xf64>
+  %r = inter.relu %e : !inter.rows<g, 2xf64>
+  %z = inter.reduce max %r over %g along src {zero_ties} : !inter.rows<N, 2xf64>
+  %y = inter.add %t, %z : !inter.rows<N, 2xf64>
+  %s = inter.softmax %e over %g along src : !inter.rows<g, 2xf64>
+  %i = inter.reduce min %c over %g along src : !inter.rows<N, i64>
+  %k = inter.reduce min %e over %g along src.kind : !inter.rows<R, 2xf64>
+  func.return %m, %y, %s, %i, %k : !inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>,
+    !inter.rows<g, 2xf64>, !inter.rows<N, i64>, !inter.rows<R, 2xf64>
+}"""
+
+
+def test_groups_that_several_ranks_have_rows_of() -> None:
+    """By the other end of edges: values that are equal, and groups without rows, with gradients."""
+    plain = parse_module(FAR)
+    cut, whole = changed(plain, *CUT), changed(plain, AutodiffPass())
+    assert_same(plain, whole, changed(cut, AutodiffPass()), 2, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_such_groups_on_more_graphs(seed: int) -> None:
+    check(parse_module(FAR), seed)
+    plain = parse_module(FAR)
+    cut, whole = changed(plain, *IN_CHUNKS), changed(plain, AutodiffPass())
+    for_one = changed(cut, *OPTIMIZED, *APART)
+    assert_same(plain, whole, for_one, seed, 3, apart, chunks=3)
 
 
 ORDERED = """
