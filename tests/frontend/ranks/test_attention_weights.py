@@ -63,10 +63,8 @@ def results(called: nn.Module, part: Data, whole: Tensor) -> tuple[Tensor, Tenso
     return made, weight.detach(), [out.detach(), x.grad, *(p.grad for p in called.parameters())]
 
 
-@pytest.mark.parametrize(
-    ("name", "ranks", "chunks"),
-    [("gat", 2, 1), *(pytest.param(n, 3, 2, marks=pytest.mark.long) for n in LAYERS)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "ranks", "chunks"), [("gat", 2, 1), *((n, 3, 2) for n in LAYERS)])
 def test_weights_are_those_of_one_process(name: str, ranks: int, chunks: int) -> None:
     data, model = edged(), attention(name)
     models = [copy.deepcopy(model) for _ in range(ranks)]
