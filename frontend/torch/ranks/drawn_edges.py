@@ -32,54 +32,82 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Draw:
-    """A `dropout_edge` of the edges in a placeholder: which of its results, the edges (0) and their
-    mask (1), are arguments."""
+    """A `dropout_edge` of the edges in a placeholder. Arguments are what it keeps of the `rows` in
+    other placeholders, and behind these which of its `results`, the edges (0) and their mask (1),
+    the graph takes."""
 
     placeholder: int
     p: float
+    rows: tuple[int, ...]
     results: tuple[int, ...]
 
 
 def apart(graph: fx.GraphModule) -> tuple[fx.GraphModule, list[Draw]]:
-    """A graph without what draws edges, which has the results as placeholders behind its others.
+    """A graph without what draws edges, and without what chooses rows of these, which has the
+    results as placeholders behind its others.
 
     Raises:
-        Unsupported: edges are drawn of some that the graph has made.
+        Unsupported: edges, or rows of them, are drawn of some that the graph has made.
     """
     if not any(call_of(node).op == EDGE_DROPOUT for node in graph.graph.nodes):
         return graph, []
     meta = graph.meta
     graph = fx.GraphModule(graph, copy.deepcopy(graph.graph))  # Dynamo reads its own again
     graph.meta = meta
-    placeholders = graph.graph.find_nodes(op="placeholder")
-    draws: list[Draw] = []
-    last = placeholders[-1] if placeholders else None
-    for node in list(graph.graph.nodes):
-        call = call_of(node)
-        if call.op != EDGE_DROPOUT:
-            continue
-        edges, p = call.arguments["edge_index"], call.arguments["p"]
-        if edges not in placeholders:
-            raise Unsupported(
-                node,
-                "over several ranks edges are dropped of those that gnnc.distribute returned, as "
-                "they are: which are whose is known of these alone",
-            )
-        users = list(node.users)
-        assert all(u.target is operator.getitem for u in users)
-        results = tuple(sorted({int(u.args[1]) for u in users}))
-        for k in results:
-            mine = [u for u in users if u.args[1] == k]
-            with graph.graph.inserting_after(last):
-                last = graph.graph.placeholder(f"{node.name}_{k}")
-            last.meta = dict(mine[0].meta)
-            for user in mine:
-                user.replace_all_uses_with(last)
-                graph.graph.erase_node(user)
-        graph.graph.erase_node(node)
-        draws.append(Draw(placeholders.index(edges), float(p), results))
+    taken = _Taken(graph.graph)
+    draws = [taken.draw(n) for n in list(graph.graph.nodes) if call_of(n).op == EDGE_DROPOUT]
     graph.recompile()
     return graph, draws
+
+
+class _Taken:
+    """What is taken out of a graph."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        self.graph = graph
+        self.placeholders = graph.find_nodes(op="placeholder")
+        self.last = self.placeholders[-1]
+
+    def draw(self, node: fx.Node) -> Draw:
+        call = call_of(node)
+        edges = call.arguments["edge_index"]
+        if edges not in self.placeholders:
+            raise Unsupported(node, f"over several ranks edges are dropped of {_RETURNED}")
+        results = {
+            k: [n for n in node.users if n.target is operator.getitem and n.args[1] == k]
+            for k in (0, 1)
+        }
+        rows: dict[fx.Node, list[fx.Node]] = {}
+        for mask in results[1]:
+            for user in [u for u in mask.users if u.op != "output"]:
+                x = user.args[0] if user.target is operator.getitem else None
+                if not isinstance(x, fx.Node) or x not in self.placeholders:
+                    raise Unsupported(user, f"over several ranks a mask of edges is of {_RETURNED}")
+                rows.setdefault(x, []).append(user)
+        for users in rows.values():
+            self._given(users)
+        kept = tuple(k for k, users in results.items() if any(u.users for u in users))
+        for k, users in results.items():
+            if k in kept:
+                self._given(users)
+            else:
+                for user in users:
+                    self.graph.erase_node(user)
+        self.graph.erase_node(node)
+        places = tuple(map(self.placeholders.index, rows))
+        return Draw(self.placeholders.index(edges), float(call.arguments["p"]), places, kept)
+
+    def _given(self, nodes: Sequence[fx.Node]) -> None:
+        """Nodes of one value as one more placeholder."""
+        with self.graph.inserting_after(self.last):
+            self.last = self.graph.placeholder(f"{nodes[0].name}_drawn")
+        self.last.meta = dict(nodes[0].meta)
+        for node in nodes:
+            node.replace_all_uses_with(self.last)
+            self.graph.erase_node(node)
+
+
+_RETURNED = "those that gnnc.distribute returned, as they are: which are whose is known of these"
 
 
 def before(run: Callable[..., Any], draws: Sequence[Draw]) -> Callable[..., Any]:
@@ -88,11 +116,30 @@ def before(run: Callable[..., Any], draws: Sequence[Draw]) -> Callable[..., Any]
     def drawn(*args: Any) -> Any:
         more: list[Tensor] = []
         for draw in draws:
-            made = dropout_edge(args[draw.placeholder], draw.p)
+            edges = args[draw.placeholder]
+            made = dropout_edge(edges, draw.p)
+            more += [kept_rows(args[i], edges, *made) for i in draw.rows]
             more += [made[k] for k in draw.results]
         return run(*args, *more)
 
     return drawn
+
+
+def kept_rows(x: Tensor, edge_index: Tensor, made: Tensor, mask: Tensor) -> Tensor:
+    """The rows `x[mask]` of edges, of which `dropout_edge` has made others.
+
+    Raises:
+        ValueError: they are not the rows of these edges.
+    """
+    known, edges = cut_tensors.of(x), cut_tensors.edges_of(edge_index, "edge_index")
+    if known is None or known.kind != "edges" or known.part is not edges:
+        raise ValueError(
+            "the mask of dropout_edge chooses rows of a tensor that are not those that "
+            "gnnc.distribute returned for these edges"
+        )
+    part, rows = cut_tensors.edges_of(made, "made"), x[mask]
+    cut_tensors.note(rows, CutTensor("edges", part, (part.total, *known.shape[1:])))
+    return rows
 
 
 def dropout_edge(edge_index: Tensor, p: float) -> tuple[Tensor, Tensor]:

@@ -175,6 +175,46 @@ def test_ranks_that_draw_other_edges(monkeypatch: pytest.MonkeyPatch) -> None:
         virtual.run(2, work)
 
 
+class Weighted(nn.Module):
+    """A layer on the edges that are kept, with their weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = G.GraphConv(WIDTH, CLASSES)
+
+    def forward(self, x: Tensor, edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        kept, mask = dropout_edge(edges, p=P)
+        return self.layer(x, kept, weight[mask]), mask
+
+
+@pytest.mark.long
+def test_rows_of_the_edges_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = graph(30, 190)
+    data.edge_weight = torch.rand(190, dtype=torch.float64)
+    torch.manual_seed(2)
+    model = Weighted().double()
+    models = [copy.deepcopy(model) for _ in range(2)]
+    monkeypatch.setattr(drawn_edges, "uniform", numbers := Numbers())
+    mask = numbers(190) >= P
+    given = data.edge_weight.clone().requires_grad_()
+    wanted = model.layer(data.x, data.edge_index[:, mask], given[mask])
+    wanted.square().sum().backward()
+
+    def work(c: Any) -> Any:
+        mine, part = gnnc.distribute(models[c.rank], data)
+        part.edge_weight.requires_grad_()
+        out, kept = mine(part.x, part.edge_index, part.edge_weight)
+        out.square().sum().backward()
+        with pytest.raises(ValueError, match="rows of a tensor that are not those that gnnc.dist"):
+            mine(part.x, part.edge_index, part.edge_weight.detach().clone().requires_grad_())
+        return part, out, kept, part.edge_weight.grad
+
+    for part, out, kept, grad in virtual.run(2, work):
+        assert torch.equal(kept, mask[part.e_id])
+        torch.testing.assert_close(out, wanted[part.n_id], rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(grad, given.grad[part.e_id], rtol=1e-11, atol=1e-11)
+
+
 class Made(nn.Module):
     """Drops edges of those that it makes."""
 
