@@ -149,13 +149,15 @@ def of_folder(folder: Path) -> Loads:
         OSError: the folder cannot be read.
         files.BadPartition: it has no partition, or one that is damaged.
     """
-    ranks = files.read_manifest(folder).ranks
+    manifest = files.read_manifest(folder)
+    ranks = manifest.ranks
     owned, local, remote = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks)
     rows = np.zeros((ranks, ranks))
     for rank in range(ranks):
-        part = files.load(folder, rank, ranks=ranks)
+        part = files.load_of(folder, manifest, rank)
         owned[rank] = len(part.owned)
-        local[rank], remote[rank] = part.local, len(part.numbers) - part.local
+        local[rank] = sum(e.local for e in part.edges)
+        remote[rank] = sum(len(e.numbers) for e in part.edges) - local[rank]
         rows[rank] = part.receive_counts
     return _of_rows(owned, local, remote, rows)
 

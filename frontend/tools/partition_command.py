@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...runtime.partition import assign, edges, files, measure
+from ...runtime.partition import assign, edges, files, measure, types
 from . import figures, partition_figure
 from .children import Refused
 from .report import add_json, check_place, seconds_text, table, write_json
@@ -32,7 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "graph",
         help="a .npy file of 2 x edges integers (sources, destinations), which need not fit in "
         "memory for --method stream; or, as gnnc.load takes them, a folder of .npy files or a .npz "
-        "file with edge_index, a class of torch_geometric.datasets with its name, or default",
+        "file with edge_index, a class of torch_geometric.datasets with its name, or default; or a "
+        "folder with such a file SOURCE__NAME__TARGET.npy for each type of edges, of ends that are "
+        "numbered by type",
+    )
+    parser.add_argument(
+        "--nodes",
+        nargs="+",
+        type=_count_of_type,
+        metavar="TYPE=N",
+        help="how many nodes there are of a type; by default as many as the ends of edges tell",
     )
     parser.add_argument("-n", "--parts", type=int, required=True, help="how many parts to make")
     add_cutting(parser)
@@ -60,6 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _count_of_type(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition("=")
+    if not name or not count.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not TYPE=N, a type and its nodes")
+    return name, int(count)
+
+
 def run(args: argparse.Namespace) -> int:
     """Cuts, writes, prints the table or the JSON, draws, and returns the exit status."""
     try:
@@ -69,11 +85,11 @@ def run(args: argparse.Namespace) -> int:
             figures.check("--picture", Path(args.picture))
         if args.out is not None and Path(args.out).exists() and not Path(args.out).is_dir():
             raise Refused(f"--out: {args.out} is a file, not a folder")
-        graph = read(args.graph, args.root)
+        graph, of_types = read_typed(args.graph, args.root, dict(args.nodes or ()))
         task = assign.Task(graph, args.parts, args.limit, args.row_cost, args.seed)
         found = assign.partition(task, chosen_methods(args.method))
         if args.out is not None:
-            files.save(Path(args.out), args.parts, found.owner, graph)
+            files.save(Path(args.out), args.parts, found.owner, graph, of_types)
     except (Refused, OSError, ValueError, TypeError) as error:
         print(f"gnnc partition: {error}", file=sys.stderr)
         return 1
@@ -93,8 +109,25 @@ def chosen_methods(chosen: list[str]) -> list[str] | None:
     return None if "auto" in chosen else chosen
 
 
+def read_typed(
+    place: str, root: str, nodes: Mapping[str, int]
+) -> tuple[edges.Edges, types.Types | None]:
+    """The edges of a graph, and its types where it has some; `nodes` says how many there are of a
+    type.
+
+    Raises:
+        OSError, ValueError, TypeError: as `read` does, or as `types.in_files` does.
+    """
+    folder = Path(place).expanduser()
+    if folder.is_dir() and (found := types.files_of_types(folder)):
+        return types.in_files(found, nodes)
+    if nodes:
+        raise ValueError(f"--nodes: {place} has no files SOURCE__NAME__TARGET.npy")
+    return read(place, root), None
+
+
 def read(place: str, root: str) -> edges.Edges:
-    """The edges of a graph.
+    """The edges of a graph without types.
 
     Raises:
         OSError: a file or folder that is not there.

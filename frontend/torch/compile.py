@@ -26,8 +26,8 @@ from .importer import Imported, Unsupported, first_shares, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .libraries.pyg.bad_index import as_in_pyg
-from .ranks import cut_tensors
-from .ranks.among_ranks import among_ranks, between, compiling
+from .ranks import cut_tensors, drawn_edges
+from .ranks.among_ranks import among_ranks, between, compiling, one_program
 from .ranks.features_of_all import features_of
 from .ranks.partitioned import partitioned
 from .ranks.ranked_program import RankedProgram
@@ -61,7 +61,7 @@ def compile_target(target: Any, options: Options) -> Any:
     options = among_ranks(options)
     if isinstance(target, nn.Module):
         report = Report()
-        call = compiled_callable(target._call_impl, options, report)
+        call = one_program(compiled_callable(target._call_impl, options, report))
         target._compiled_call_impl = call
         remember(target, report)
         return target
@@ -135,7 +135,9 @@ def compile_somehow(
     called."""
     if cut_tensors.kinds(examples):  # torch does not know the rows of other ranks
         options = replace(options, fullgraph=True)
-        return AtFirstCall(functools.partial(compiled_timed, graph, options=options, report=report))
+        graph, draws = drawn_edges.apart(graph)
+        run = AtFirstCall(functools.partial(compiled_timed, graph, options=options, report=report))
+        return drawn_edges.before(run, draws) if draws else run
     return compiled_timed(graph, examples, options, report)
 
 

@@ -31,6 +31,7 @@ from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
+from .ranks import cut_tensors, drawn_edges
 from .ranks.among_ranks import among_ranks, compiling
 from .ranks.features_of_all import features_of
 from .report import Report, remember
@@ -205,6 +206,7 @@ class TrainStep:
         return self.in_parts(*args, **kwargs)
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+        graph, draws = drawn_edges.apart(graph) if cut_tensors.kinds(examples) else (graph, [])
         step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report)
 
         def run(*args: Any) -> Any:
@@ -212,7 +214,7 @@ class TrainStep:
             out, self.made = step(self.turn, args)
             return out
 
-        return run
+        return drawn_edges.before(run, draws) if draws else run
 
 
 def _drop_gradients(optimizer: Optimizer) -> None:

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from xdsl.dialects.builtin import i32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
@@ -27,10 +25,11 @@ from ...dialects.inter.pointwise import AddOp
 from ...dialects.inter.ranks import AllReduceOp, is_cut, stored_set
 from ...dialects.inter.reduce import CountOp, OverAlong, ReduceOp
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.types import UNIT, Dom, is_float, set_name
+from ...dialects.inter.types import UNIT, Dom, set_name
 from ...dialects.inter.values import AsUnitOp, SizeOp
 from ...dialects.signature import body_ops
 from ..function_pass import FunctionPass
+from .extremes import beyond
 from .verify_sets import verify_sets
 
 
@@ -144,7 +143,7 @@ class Inserted:
         """A maximum: that of the ranks that have a row, 0 where none has."""
         elem, kind = op.type.elem, op.kind.data
         count, zero = b.count(op.over, op.along_keys, elem), b.const(0, (), elem)
-        nothing = self._as_row(b, b.const(_beyond(elem, kind), (), elem), op)
+        nothing = self._as_row(b, b.const(beyond(elem, kind), (), elem), op)
         here = self._as_row(b, b.pointwise("gt", count, zero), op)
         most = b.all_reduce(kind, b.where(here, self._here(b, op, kind), nothing))
         there = self._as_row(b, b.pointwise("gt", b.all_reduce("max", count), zero), op)
@@ -154,14 +153,6 @@ class Inserted:
     def _as_row(b: Builder, one: SSAValue, op: OverAlong) -> SSAValue:
         """A number a row, for rows like those of the result of `op`."""
         return b.reshape(one, (1,) * len(op.type.dims))
-
-
-def _beyond(elem: Attribute, kind: str) -> float:
-    """What every number is at least (for "max"), or at most."""
-    if is_float(elem):
-        return -np.inf if kind == "max" else np.inf
-    limits = np.iinfo(np.int32 if elem == i32 else np.int64)
-    return int(limits.min if kind == "max" else limits.max)
 
 
 class InsertAllReducePass(FunctionPass):

@@ -8,7 +8,8 @@ a ghost to an owned row. So
 - what works row by row is done for owned rows, and for local and for remote edges;
 - a read of owned rows by remote edges moves them: `at %sent[owner]` packs, `inter.move` carries;
 - sums over edges are those of the local and of the remote ones added, means are divided by both
-  counts; what is no sum (maximum, softmax) runs over the union of the two;
+  counts; what is no sum (maximum, softmax) runs over the union of the two, or, where groups have
+  rows of several ranks, on each part, and over what comes of these (far_reductions.py);
 - sets made from sets (loops, filters, unions) are made of each part: no remote edge is a loop;
 - a map of nodes into nodes, by which they read rows of a table, becomes edges from the rows that
   are read, one a node: local ones, and remote ones from ghosts of the table (`N_word_local` and
@@ -22,8 +23,9 @@ row is in the whole graph.
 `sets` are the sets of nodes to cut; by default all that a map `src` or `dst` of an argument leads
 to. Sets that are not cut (relations, classes, weights) are the same on every rank. With `chunks`
 the rows that cross, and the remote edges that read them, are as many sets of each, so that those of
-one chunk are summed while the next is under way. Comes before autodiff. Local and remote edges are
-those of MGG (Wang et al., OSDI 2023).
+one chunk are summed while the next is under way. Edges of the sets `with_sources` lie with the row
+that `src` leads to: labels say what a program does with ends, and not which of them owns an edge.
+Comes before autodiff. Local and remote edges are those of MGG (Wang et al., OSDI 2023).
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class PartitionPass(ModulePass):
 
     sets: tuple[str, ...] = ()
     chunks: int = 1
+    with_sources: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in list(op.body.ops):
@@ -82,7 +85,7 @@ class PartitionPass(ModulePass):
                 "them by `sets`"
             )
         try:
-            made = partitioned(func, env, cut, self.chunks)
+            made = partitioned(func, env, cut, self.chunks, self.with_sources)
         except VerifyException as error:
             raise PassFailedException(f"partition: @{name}: {error}") from error
         Rewriter.replace_op(func, made)

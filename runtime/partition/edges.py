@@ -19,7 +19,7 @@ Int64 = NDArray[np.int64]
 Block = tuple[Int64, Int64]
 BLOCK = 1 << 20
 """Edges of a file that are in memory at once."""
-_MOST_NODES = 2**31 - 1
+MOST_NODES = 2**31 - 1
 """Rows of a rank are counted in int32, as everywhere in the runtime."""
 
 
@@ -42,8 +42,8 @@ class Edges:
     blocks: Callable[[], Iterable[tuple[NDArray[Any], NDArray[Any]]]]
 
     def __post_init__(self) -> None:
-        if not 0 <= operator.index(self.nodes) <= _MOST_NODES:
-            raise ValueError(f"nodes: {self.nodes} is not from 0 to {_MOST_NODES}")
+        if not 0 <= operator.index(self.nodes) <= MOST_NODES:
+            raise ValueError(f"nodes: {self.nodes} is not from 0 to {MOST_NODES}")
 
     def __iter__(self) -> Iterator[Block]:
         first = 0

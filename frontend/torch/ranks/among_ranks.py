@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import functools
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,16 @@ from xdsl.utils.exceptions import DiagnosticException
 from ....passes.driver.pipelines import Between
 from ....runtime.ranks.world import world
 from ...compiler import Options
+from ..capture.capture import UNTRACEABLE
 from ..importer.errors import Unsupported
+from ..importer.memory.effects import RANDOM, call_of
 from ..optimizers import NotOneStep
 from . import cut_tensors, whole_graph
 
+DRAWN = (
+    "Over several ranks numbers are drawn by dropout, and edges by dropout_edge without "
+    "force_undirected: draw others before gnnc.distribute"
+)
 COMPILE_PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles."""
 
@@ -29,6 +36,26 @@ def among_ranks(options: Options) -> Options:
     return replace(options, fullgraph=True, remote_reads=remote)
 
 
+def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call`, which says why a rank of several needs what Dynamo cannot trace to be otherwise."""
+    if world().size == 1:
+        return call
+
+    @functools.wraps(call)
+    def telling(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except UNTRACEABLE as error:
+            cause = str(error).strip().split("\n")[0]
+            raise Unsupported(
+                None,
+                "over several ranks a call is one program, for torch knows the rows of one alone, "
+                f"and Dynamo cannot trace this call: {cause}. {DRAWN}",
+            ) from error
+
+    return telling
+
+
 def between(options: Options) -> Between:
     """How rows come from other ranks in programs that are made here."""
     if whole_graph.are_taken():
@@ -39,7 +66,7 @@ def between(options: Options) -> Between:
 @contextmanager
 def compiling(args: Sequence[Any]) -> Generator[None]:
     """What a rank does meanwhile, for the others that wait for it. What is refused names the
-    parameters among the arguments of a call that are sharded."""
+    parameters among the arguments of a call that are sharded, and says what may be drawn."""
     with world().stage("compile", COMPILE_PATIENCE):
         try:
             yield
@@ -49,4 +76,12 @@ def compiling(args: Sequence[Any]) -> Generator[None]:
                 verb = "are" if "," in names else "is"
                 said = f"{error}. {names} {verb} sharded: a rank reads rows of nodes there"
                 error.args = (said, *error.args[1:])
+            if world().size > 1 and _draws(error):
+                error.args = (f"{error}. {DRAWN}", *error.args[1:])
             raise
+
+
+def _draws(error: Exception) -> bool:
+    """Whether what is refused is an op that draws numbers."""
+    node = error.node if isinstance(error, Unsupported) else None
+    return node is not None and call_of(node).op in RANDOM

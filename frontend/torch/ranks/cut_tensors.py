@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -48,6 +49,11 @@ class NodePart:
     chunks: int
 
     @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Those in the whole graph of the owned nodes, and behind these of the ghosts."""
+        return np.concatenate([self.owned, self.ghosts])
+
+    @cached_property
     def sent_chunk(self) -> NDArray[np.int64]:
         """The chunk of each of `sent`."""
         return chunk_of(self.reader, self.chunks)
@@ -74,6 +80,13 @@ class EdgePart:
     def runs(self) -> tuple[slice, ...]:
         """The local edges, and those of each chunk."""
         return tuple(slice(a, b) for a, b in pairwise((0, *self.stops)))
+
+    def numbers_of_ends(self, ends: Tensor) -> Tensor:
+        """Ends of some of these edges, int [edges, 2], as numbers in the whole graph: what is
+        computed of ends is what it is there."""
+        each = zip((self.source, self.target), ends.unbind(1), strict=True)
+        columns = [torch.from_numpy(nodes.numbers)[x] for nodes, x in each]
+        return torch.stack(columns, 1).to(ends.dtype)
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def _state(model: nn.Module) -> Sequence[tuple[str, Tensor]]:
 
 def _part(stores: Stores, owner: Any, chunks: int, communicator: Communicator) -> TypedParts:
     with communicator.stage("cut the graph", PARTITION_PATIENCE):
-        graph = together(stores.counts, stores.types)
+        graph, types = together(stores.counts, stores.types)
         of_types = [(k, n) for k, n in zip(stores.keys, stores.counts, strict=True)]
         communicator.agree("the graph", f"{of_types} {edges.fingerprint(graph)}")
         found = None
@@ -203,8 +203,8 @@ def _part(stores: Stores, owner: Any, chunks: int, communicator: Communicator) -
         owners = communicator.broadcast(found)
         if isinstance(owners, str):
             raise ValueError(owners)
-        part = parts.make_part(communicator.rank, communicator.size, owners, graph)
-        return TypedParts(part, stores.counts, stores.types, chunks)
+        part = parts.make_typed_part(communicator.rank, communicator.size, owners, graph, types)
+        return TypedParts(part, types, chunks)
 
 
 def _owner(graph: edges.Edges, given: Any, size: int) -> NDArray[np.int32] | str:

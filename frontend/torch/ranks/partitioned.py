@@ -89,9 +89,10 @@ def partitioned(imported: Imported) -> Ranked:
     lookups = _lookups(imported, sets, nodes)
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
-    cut = Cut.of(env, types, nodes, imported.chunks)
+    turned = tuple(s.name for s in imported.sets if s.name in edges and _lies_with_source(s))
+    cut = Cut.of(env, types, nodes, imported.chunks, turned)
     _check_known(imported, cut, edges)
-    for p in (PartitionPass(tuple(nodes), imported.chunks), GlobalRowsPass()):
+    for p in (PartitionPass(tuple(nodes), imported.chunks, turned), GlobalRowsPass()):
         p.apply(Context(), imported.module)
     join_results(imported.function, cut)
     _note_crossing(imported, cut)
@@ -134,6 +135,11 @@ def edges_bound(imported: Imported) -> dict[str, int]:
         for m in s.maps
         if imported.cut.get(m.placeholder) == "index"
     }
+
+
+def _lies_with_source(s: SetBinding) -> bool:
+    """Whether the map `src` of edges is the second row of their ends, which says where they lie."""
+    return any(m.label == "src" and m.index == (1,) for m in s.maps)
 
 
 def nodes_bound(imported: Imported) -> Sequence[str]:

@@ -88,7 +88,10 @@ class RankedProgram(BoundProgram):
         x = super().rows_of(r, args)
         if not isinstance(source, OfEdges):
             return x
-        return x[cut_tensors.edges_of(args[source.index], "edges").runs[source.part]]
+        edges = cut_tensors.edges_of(args[source.index], "edges")
+        x = x[edges.runs[source.part]]
+        known = cut_tensors.of(args[source.placeholder])
+        return edges.numbers_of_ends(x) if known is not None and known.kind == "index" else x
 
     def whole(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as those with the sizes of the whole graph."""

@@ -68,7 +68,7 @@ def ends_of(s: SetBinding) -> tuple[MapBinding, MapBinding] | None:
     maps = {m.label: m for m in s.maps}
     if not all(k in maps for k in ENDS):
         return None
-    source, target = (maps[k] for k in ENDS)
+    source, target = sorted((maps[k] for k in ENDS), key=lambda m: m.index)
     alike = source.placeholder == target.placeholder and source.row_axis == target.row_axis == 1
     return (source, target) if alike and (source.index, target.index) == ((0,), (1,)) else None
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ....codegen.standalone.description import NoProgram
 from ....runtime.partition import assign, edges
-from ....runtime.partition.parts import make_parts
+from ....runtime.partition.parts import make_typed_part
 from ....runtime.ranks import virtual
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.sets.sets import MapData, SetData
@@ -51,17 +51,16 @@ class CutGraph:
         self.nodes = list(ranked.cut.nodes)
         self.totals = [self._total(s) for s in self.nodes]
         self.edges = list(ranked.edges)
-        types = [self._type(self.bound[s]) for s in self.edges]
-        graph = together(self.totals, types)
+        graph, types = together(self.totals, [self._type(self.bound[s]) for s in self.edges])
         owner = assign.partition(assign.Task(graph, ranks)).owner
         digest = hashlib.sha256(f"{edges.fingerprint(graph)} {ranks} ".encode() + owner.tobytes())
         self.number = int.from_bytes(digest.digest()[:7], "big")
         starts = np.cumsum([0, *self.totals])
         self.owners = dict(zip(self.nodes, np.split(owner, starts[1:-1]), strict=True))
         self.others = {s.name: m for s in self.bound.values() if (m := self._home(s)) is not None}
+        every = (make_typed_part(r, ranks, owner, graph, types) for r in range(ranks))
         self.parts = [
-            RankOfGraph(self, r, TypedParts(part, self.totals, types, 1))
-            for r, part in enumerate(make_parts(ranks, owner, graph))
+            RankOfGraph(self, r, TypedParts(part, types, 1)) for r, part in enumerate(every)
         ]
         self.sets: list[dict[str, SetData]] = virtual.run(
             ranks, lambda c: self.parts[c.rank].sets(c), patience=PATIENCE

@@ -38,13 +38,15 @@ ROW_BY_ROW = (
 )
 
 
-def read_by_edges(func: FuncOp, env: SetEnv, nodes: Collection[str]) -> set[SSAValue]:
-    """The values on nodes that edges read at another end than their own, or nodes by a map, so
-    that rows of ghosts are moved."""
+def read_by_edges(
+    func: FuncOp, env: SetEnv, nodes: Collection[str], far: Collection[str]
+) -> set[SSAValue]:
+    """The values on nodes that edges read at another end than their own, by one of the maps `far`,
+    or nodes by a map, so that rows of ghosts are moved."""
     found: set[SSAValue] = set()
     for op in body_ops(func):
         if isinstance(op, AtOp) and (
-            op.path.data.split(".")[0] == "src" or set_name(op.set) in nodes
+            op.path.data.split(".")[0] in far or set_name(op.set) in nodes
         ):
             if env.codomain(set_name(op.set), op.path.data) in nodes:
                 found.add(op.x)

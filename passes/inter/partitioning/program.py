@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr, i1, i64
@@ -37,12 +37,16 @@ from ....dialects.signature import (
 )
 from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
+from .far_reductions import FarReduction, brought_home, is_far
 from .lookups import split_reads
+from .made_results import MadeResults
 from .places import place_in_union
 from .sets import OWNER, Cut
 
 
-def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int) -> FuncOp:
+def partitioned(
+    func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int, with_sources: Collection[str]
+) -> FuncOp:
     """The function over the rows of ranks, which cross in so many chunks. Linear in ops.
 
     Raises:
@@ -51,7 +55,7 @@ def partitioned(func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int) -> F
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
     split_reads(func, env, cut)
-    return _Program(func, env, sets, Cut.of(env, types, cut, chunks)).made()
+    return _Program(func, env, sets, Cut.of(env, types, cut, chunks, with_sources)).made()
 
 
 @dataclass
@@ -75,7 +79,8 @@ class _Program:
     """The unions of local and remote edges."""
 
     def __post_init__(self) -> None:
-        self.far = read_by_edges(self.func, self.old, self.cut.nodes)
+        self.far = read_by_edges(self.func, self.old, self.cut.nodes, self.cut.far)
+        self.made_results = MadeResults(self.old, self.cut, self.of_union)
 
     def made(self) -> FuncOp:
         self._arguments()
@@ -163,14 +168,19 @@ class _Program:
     def _results(
         self, name: str, v: SSAValue, attrs: Attributes
     ) -> list[tuple[SSAValue, Attributes]]:
-        """A result with the name that the caller knows; of edges as two."""
+        """A result with the name that the caller knows; of edges that are given as two."""
         t = rows(v)
         if t.dom.set == UNIT:
             return [(self.on(v, UNIT), {**attrs, NAME: StringAttr(name)})]
-        if t.dom.keys or t.dom.set not in self.sets:
+        if t.dom.keys:
             raise PassFailedException(
-                f"partition: a result lives on {t.dom}: the caller knows rows of arguments alone"
+                f"partition: a result lives on {t.dom}: the caller knows rows of sets alone"
             )
+        if t.dom.set not in self.sets:
+            value = self.made_results.of(
+                self.b, t.dom.set, lambda part: self.b.widen(self.on(v, part), Dom(part))
+            )
+            return [(value, {**attrs, NAME: StringAttr(name)})]
         parts = self.cut.parts[t.dom.set]
         out: list[tuple[SSAValue, Attributes]] = []
         for part in parts:
@@ -213,10 +223,10 @@ class _Program:
         if parts not in self.joined:
             self.joined[parts] = set_name(self.b.union(*parts, name=f"{s}_all"))
         maps = set_type(self.b.set(self.joined[parts])).map_dict()
-        if far := [k for k in keys if k.split(".")[0] not in maps]:
+        if any(k.split(".")[0] not in maps for k in keys):
             raise PassFailedException(
-                f"partition: {op.name} groups rows of {s} by {far[0]}, those of one group may be "
-                "on several ranks: only sums, means and counts along one map have parts"
+                f"partition: {op.name} groups rows of {s} by {', '.join(keys)}, those of one group "
+                "may be on several ranks: only reductions along one map have parts"
             )
         return self.joined[parts]
 
@@ -328,6 +338,12 @@ class _Program:
             raise PassFailedException(
                 f"partition: reduce last over {s}: its rows have no order across ranks"
             )
+        if is_far(self.b, self.cut, op):
+            assert isinstance(op, ReduceOp | SoftmaxOp)
+            far = FarReduction(self.b, self.cut, op, {p: self.on(op.x, p) for p in parts})
+            for v in far.made():
+                self.put(op.results[0], v)
+            return
         over = Dom(self.join(s, op, (*op.over.keys, *along)), op.over.keys)
         self.put(op.results[0], self._once(op, over))
 
@@ -351,23 +367,19 @@ class _Program:
     def _of_parts(self, op: OverAlong, parts: Sequence[str]) -> SSAValue:
         """A sum, count or mean over local and remote edges."""
         b, elem = self.b, op.type.elem
-        counts = [self._home(b.count(p, op.along_keys, elem), op) for p in parts]
+        counts = [self._home(b.count(p, op.along_keys, elem)) for p in parts]
         if isinstance(op, CountOp):
             return _sum(b, counts)
         assert isinstance(op, ReduceOp)
         each = [b.reduce("sum", self.on(op.x, p), p, op.along_keys) for p in parts]
-        total = _sum(b, [self._home(v, op) for v in each])
+        total = _sum(b, [self._home(v) for v in each])
         if op.kind.data == "sum":
             return total
         divisor = b.pointwise("maximum", _sum(b, counts), b.const(1.0, (), elem))
         return b.div(total, b.reshape(divisor, (1,) * len(op.type.dims)))
 
-    def _home(self, v: SSAValue, op: OverAlong) -> SSAValue:
-        """Sums for ghosts, moved to the rows that these are."""
-        n = self.cut.messages(rows(v).dom.set)
-        if n is None:
-            return v
-        return self.b.reduce("sum", self.b.move(v, n.ghost, n.sent), n.sent, (OWNER,))
+    def _home(self, v: SSAValue) -> SSAValue:
+        return brought_home(self.b, self.cut, v, "sum")
 
     # ------------------------------------------------------------ structure
 

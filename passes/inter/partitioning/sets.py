@@ -44,6 +44,7 @@ class Cut:
 
     `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
     rows are, the local one first: one set, or local edges and the remote ones of each chunk.
+    `far` has the maps by which edges lead to nodes that they do not lie with.
     `chunk` has the ghosts, and the edges that lead from them, with the number of their chunk.
     `lookups` has the maps of nodes into nodes, by their set and label: each becomes edges from the
     row that is read (`src`) to the row that reads it (`dst`), local ones first.
@@ -58,13 +59,21 @@ class Cut:
         default_factory=dict[tuple[str, str], tuple[str, ...]]
     )
     types: dict[str, SetType] = field(default_factory=dict[str, SetType])
+    far: set[str] = field(default_factory=set[str])
 
     # ------------------------------------------------------------ arguments
 
     @staticmethod
-    def of(env: SetEnv, arguments: Iterable[SetType], cut: Iterable[str], chunks: int = 1) -> Cut:
+    def of(
+        env: SetEnv,
+        arguments: Iterable[SetType],
+        cut: Iterable[str],
+        chunks: int = 1,
+        with_sources: Collection[str] = (),
+    ) -> Cut:
         """The sets of a function's arguments, in an order in which maps lead back; the rows that
-        cross do so in so many chunks.
+        cross do so in so many chunks. Edges lie with the row that `dst` leads to, those of
+        `with_sources` with that of `src`.
 
         Raises:
             PassFailedException: a set has maps into cut sets in a way that is not known here.
@@ -82,7 +91,7 @@ class Cut:
                     made.add_lookup(env, name, k, m.codomain)
         for t in arguments:
             if t.label not in made.nodes:
-                made.add_argument(env, t)
+                made.add_argument(env, t, t.label in with_sources)
         return made
 
     def add_nodes(self, env: SetEnv, name: str, chunks: int, cut: Collection[str]) -> None:
@@ -123,8 +132,9 @@ class Cut:
                 self.chunk[part] = self.chunk[end]
         self.lookups[name, label] = tuple(made)
 
-    def add_argument(self, env: SetEnv, t: SetType) -> None:
+    def add_argument(self, env: SetEnv, t: SetType, with_source: bool = False) -> None:
         """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
+        far, home = ("dst", "src") if with_source else ("src", "dst")
         into = [k for k, m in t.map_dict().items() if m.codomain in self.nodes]
         if not into:
             self.parts[t.label] = (t.label,)
@@ -132,10 +142,11 @@ class Cut:
         elif len(into) == 1:
             self._add_part(env, t, t.label, {into[0]: None}, into[0])
         elif set(into) == {"src", "dst"}:
-            self._add_part(env, t, f"{t.label}_local", {"src": None, "dst": None}, "dst")
-            for chunk in range(len(self.nodes[t.map_dict()["src"].codomain].ghost)):
+            self.far.add(far)
+            self._add_part(env, t, f"{t.label}_local", {far: None, home: None}, home)
+            for chunk in range(len(self.nodes[t.map_dict()[far].codomain].ghost)):
                 name = f"{t.label}_{_of_chunk('remote', chunk)}"
-                self._add_part(env, t, name, {"src": chunk, "dst": None}, "dst")
+                self._add_part(env, t, name, {far: chunk, home: None}, home)
         else:
             raise PassFailedException(
                 f"partition: the maps {', '.join(into)} of {t.label} lead to cut sets: one may, or "

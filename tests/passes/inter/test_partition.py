@@ -10,11 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
+from gnnc.dialects.inter.types import rows, set_type
+from gnnc.dialects.inter.values import StackOp
 from gnnc.dialects.meaning import SetVal, run
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.graphs import random_arguments
 from gnnc.dialects.signature import arguments, results
 from gnnc.passes.inter.autodiff import AutodiffPass
+from gnnc.passes.inter.global_rows import GlobalRowsPass
 from gnnc.passes.inter.partition import PartitionPass
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
@@ -32,22 +35,20 @@ REFUSED = {
     "may be on several ranks": (
         "readout",
         "else of pairs",
-        "a value in two sums",
         *(f"reduce {k} over seen nodes" for k in KINDS),
     ),
     "the caller knows": (
         "along in another order",
         "counts",
         "softmax of pairs",
-        "else",
-        "else of one row",
-        "stack and part",
         *(f"reduce {k} over pairs" for k in KINDS),
         *(f"reduce {k} into pairs" for k in KINDS),
     ),
     "no order across ranks": ("last",),
 }
 """Programs that have no form over parts, by what is said of them."""
+MADE = ("else", "else of one row", "stack and part")
+"""Programs with results on sets that they make."""
 ALL = {**PROGRAMS, **SMALL}
 
 
@@ -117,8 +118,8 @@ def check(plain: ModuleOp, seed: int) -> None:
 
 
 def names() -> list[str]:
-    refused = {n for names in REFUSED.values() for n in names}
-    return [n for n in ALL if n not in refused]
+    others = {n for names in REFUSED.values() for n in names} | {*MADE}
+    return [n for n in ALL if n not in others]
 
 
 @pytest.mark.parametrize("name", names())
@@ -147,6 +148,87 @@ def test_refused(what: str) -> None:
     for name in REFUSED[what]:
         with pytest.raises(PassFailedException, match=f"partition: .*{what}"):
             changed(parse_module(ALL[name]), *CUT)
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_results_on_made_sets(name: str, chunks: int) -> None:
+    """Each row is there, on one of the ranks."""
+    plain = parse_module(ALL[name])
+    before, rng = function(plain), np.random.default_rng(4)
+    given = random_arguments(before, rng)
+    named = dict(zip(names_of(before), given, strict=True))
+    sets = {n: x for n, x in named.items() if isinstance(x, SetVal)}
+    owner = {n: rng.integers(0, 3, s.n) for n, s in sets.items()}
+    graph = Ranked(before, 3, sets, owner, chunks)
+    cut = changed(plain, PartitionPass(chunks=chunks), GlobalRowsPass())
+    found = together(cut, graph, graph.arguments(function(cut), named))
+    wanted = run(plain, before.sym_name.data, *given)
+    for (_, v, _), x, y in zip(results(function(cut)), found, wanted, strict=True):
+        made = rows(v).dom.set not in graph.sets
+        a, b = (np.sort(z, axis=0) if made else z for z in (x, y))
+        assert a.shape == b.shape and (made or rows(v).dom.set == "N_own")
+        np.testing.assert_allclose(a, b if made else b[graph.rows["N_own"]], rtol=1e-8)
+    assert any(rows(v).dom.set not in graph.sets for _, v, _ in results(function(cut)))
+
+
+FAR = """
+func.func @far(%R : !inter.set<R>, %N : !inter.set<N, kind: R>,
+    %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 2xf64> {inter.needs_grad},
+    %e : !inter.rows<g, 2xf64> {inter.needs_grad}, %c : !inter.rows<g, i64>)
+    -> (!inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>, !inter.rows<g, 2xf64>, !inter.rows<N, i64>,
+        !inter.rows<R, 2xf64>) {
+  %xs = inter.at %g[src], %x : !inter.rows<g, 2xf64>
+  %m = inter.reduce mul %e over %g along src : !inter.rows<N, 2xf64>
+  %t = inter.reduce max %xs over %g along src : !inter.rows<N, 2xf64>
+  %r = inter.relu %e : !inter.rows<g, 2xf64>
+  %z = inter.reduce max %r over %g along src {zero_ties} : !inter.rows<N, 2xf64>
+  %y = inter.add %t, %z : !inter.rows<N, 2xf64>
+  %s = inter.softmax %e over %g along src : !inter.rows<g, 2xf64>
+  %i = inter.reduce min %c over %g along src : !inter.rows<N, i64>
+  %k = inter.reduce min %e over %g along src.kind : !inter.rows<R, 2xf64>
+  func.return %m, %y, %s, %i, %k : !inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>,
+    !inter.rows<g, 2xf64>, !inter.rows<N, i64>, !inter.rows<R, 2xf64>
+}"""
+
+
+def test_groups_that_several_ranks_have_rows_of() -> None:
+    """By the other end of edges: values that are equal, and groups without rows, with gradients."""
+    plain = parse_module(FAR)
+    cut, whole = changed(plain, *CUT), changed(plain, AutodiffPass())
+    assert_same(plain, whole, changed(cut, AutodiffPass()), 2, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_such_groups_on_more_graphs(seed: int) -> None:
+    check(parse_module(FAR), seed)
+    plain = parse_module(FAR)
+    cut, whole = changed(plain, *IN_CHUNKS), changed(plain, AutodiffPass())
+    for_one = changed(cut, *OPTIMIZED, *APART)
+    assert_same(plain, whole, for_one, seed, 3, apart, chunks=3)
+
+
+ORDERED = """
+func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %m : !inter.rows<g, i1>)
+    -> !inter.rows<u, i64> {
+  %f = inter.filter %g, %m : !inter.set<f, src: N, dst: N, parent: g mono>
+  %l = inter.loops %g : !inter.set<l, src: N mono onto, dst: N mono onto>
+  %u = inter.union %f, %l : !inter.set<u, src: N onto, dst: N onto, parts f l>
+  %h = inter.union %u, %g : !inter.set<h, src: N onto, dst: N onto, parts u g>
+  %i = inter.index %h[dst] : !inter.rows<h, i64>
+  %p = inter.part 0 of %h, %i : !inter.rows<u, i64>
+  func.return %p : !inter.rows<u, i64>
+}"""
+
+
+def test_the_order_of_results_on_made_sets() -> None:
+    """That of the parts of a union, local rows of each first."""
+    cut = function(changed(parse_module(ORDERED), PartitionPass(chunks=2)))
+    (v,) = (v for _, v, _ in results(cut))
+    (joined,) = (op for op in cut.body.walk() if isinstance(op, StackOp) and op.results[0] == v)
+    names = set_type(joined.set).part_names
+    assert names == ("f_local", "f_remote", "f_remote2", "l_local")
 
 
 def joined(path: str = "dst", before: str = "%n") -> str:

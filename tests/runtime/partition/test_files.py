@@ -42,7 +42,8 @@ def check_loaded(folder: Path, ranks: int, owner: np.ndarray, edges: Edges) -> N
         found = load(folder, part.rank, ranks=ranks, graph=fingerprint(edges))
         for name in NUMBERS:
             assert getattr(found, name) == getattr(part, name)
-        for name in DTYPES:
+        assert found.local == part.local
+        for name in (*DTYPES, *MAPPED):
             np.testing.assert_array_equal(getattr(found, name), getattr(part, name), strict=True)
             assert mapped.holds(getattr(found, name).ctypes.data) == (name in MAPPED), name
 
@@ -189,7 +190,7 @@ def test_foreign_partitions(tmp_path: Path):
     with pytest.raises(BadPartition, match="part-1-ends.*npy is no part .* its ends has another"):
         load(tmp_path, 0)
     change(tmp_path, version=1)
-    with pytest.raises(BadPartition, match="partition.json has version 1, this gnnc reads 2"):
+    with pytest.raises(BadPartition, match="partition.json has version 1, this gnnc reads 3"):
         load(tmp_path, 0)
     with pytest.raises(FileNotFoundError, match="partition.json"):
         load(tmp_path / "elsewhere", 0)
@@ -211,7 +212,7 @@ def test_manifests_that_are_none(text: str, tmp_path: Path):
         {"parts": None},
         {"edges": None},
         {"parts": [{"files": dict.fromkeys((*MAPPED, REST), OUTSIDE),
-                    "shapes": dict.fromkeys(DTYPES, [0])}], "ranks": 1},
+                    "shapes": dict.fromkeys((*DTYPES, *MAPPED), [0])}], "ranks": 1},
     ],
 )  # fmt: skip
 def test_damaged_manifests(entries: dict[str, object], tmp_path: Path):

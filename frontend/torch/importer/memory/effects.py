@@ -25,12 +25,15 @@ tensor have its last shape, also of those before."""
 ENTRIES_DROPOUT = "gnnc.sparse_dropout"
 """The leaf that drops entries of a matrix (sparse/leaves.py)."""
 
+EDGE_DROPOUT = "gnnc.dropout_edge"
+"""The leaf that drops edges (pyg/leaves.py)."""
+
 RANDOM = {
     "alpha_dropout", "bernoulli", "cauchy", "dropout", "dropout1d", "dropout2d", "dropout3d",
     "exponential", "feature_alpha_dropout", "feature_dropout", "geometric", "gumbel_softmax",
     "log_normal", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
     "randint_like", "randn", "randn_like", "random", "randperm", "rrelu", "uniform",
-    ENTRIES_DROPOUT,
+    ENTRIES_DROPOUT, EDGE_DROPOUT,
 }  # fmt: skip
 
 DROPOUTS = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}

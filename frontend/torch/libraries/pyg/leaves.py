@@ -87,6 +87,13 @@ def remove_self_loops(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Ten
     return edge_index[:, keep], None if edge_attr is None else edge_attr[keep]
 
 
+@leaf("dropout_edge(Tensor edge_index, float p) -> (Tensor, Tensor)")
+def dropout_edge(edge_index: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """The edges (2 x E) that are kept, each with probability 1 - p, and the mask of them (E)."""
+    mask = torch.rand(edge_index.size(1), device=edge_index.device) >= p
+    return edge_index[:, mask], mask
+
+
 @leaf("edge_subgraph(Tensor edge_index, Tensor mask) -> Tensor")
 def edge_subgraph(edge_index: Tensor, mask: Tensor) -> Tensor:
     """The edges (2 x E) where the boolean `mask` (E) is true."""

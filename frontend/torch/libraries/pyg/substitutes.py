@@ -39,6 +39,7 @@ def install() -> None:
         ("torch_geometric.utils._softmax", "softmax", _softmax),
         ("torch_geometric.utils.loop", "remove_self_loops", _remove_self_loops),
         ("torch_geometric.utils._to_dense_batch", "to_dense_batch", _to_dense_batch),
+        ("torch_geometric.utils.dropout", "dropout_edge", _dropout_edge),
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
@@ -91,6 +92,16 @@ def _remove_self_loops(original: Callable) -> Callable:
         return torch.ops.gnnc.remove_self_loops(edge_index, edge_attr)
 
     return remove_self_loops
+
+
+def _dropout_edge(original: Callable) -> Callable:
+    def dropout_edge(edge_index, p=0.5, force_undirected=False, training=True):
+        draws = training and not force_undirected and 0.0 < p <= 1.0
+        if not is_active() or not draws or not _plain(edge_index):
+            return original(edge_index, p, force_undirected, training)
+        return torch.ops.gnnc.dropout_edge(edge_index, p)
+
+    return dropout_edge
 
 
 def _to_dense_batch(original: Callable) -> Callable:
