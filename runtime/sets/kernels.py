@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -34,6 +35,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
     "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
+    "gnnc_arrange": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _I64, _INT]),
     "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
     "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
     "gnnc_where_different": (_I64, [_PTR, _PTR, _I64, _PTR, _INT]),
@@ -187,6 +189,22 @@ def group(
             f"key[{missing}] is {int(keys[missing])}, but it must be between 0 and {count - 1}"
         )
     return frozen(ptr), frozen(rows[:kept])
+
+
+def arrange(
+    maps: Sequence[tuple[int, ...]],
+    orders: Sequence[tuple[int, ...]],
+    taken: Sequence[tuple[int, ...]],
+    rows: int,
+) -> int | None:
+    """Check the maps of a set of so many rows, and put the rows in orders: by the records `map`,
+    `order` and `taken` of structure.c. Gives the number of a map with a value that leads to no row,
+    and then nothing that was written is valid.
+    """
+    records = [(_I64 * sum(map(len, of)))(*itertools.chain(*of)) for of in (maps, orders, taken)]
+    of_maps, of_orders, of_taken = records
+    found = _call("gnnc_arrange", of_maps, len(maps), of_orders, len(orders), of_taken, rows)
+    return None if found == _OK else found
 
 
 def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:

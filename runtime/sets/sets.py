@@ -50,6 +50,9 @@ class MapData:
         self.codomain = kernels.check_rows(codomain, "the number of rows that a map points into")
         self.partial = partial
         self.is_identity = identity
+        self.given: NDArray[Any] | None = None
+        """The integers of a user, contiguous, as long as they are not checked, where each is to be
+        the number of a row: of such a map what a set is asked for can be made at once."""
         self._fill: Fill | None = fill
         self._array: Int32s | None = None
         self._lock = threading.Lock()
@@ -77,7 +80,9 @@ class MapData:
             if first:
                 out -= np.int32(first)
 
-        return MapData(x.size, codomain, fill, partial=partial)
+        result = MapData(x.size, codomain, fill, partial=partial)
+        result.given = x if low == 0 else None
+        return result
 
     @staticmethod
     def identity(size: int) -> MapData:
@@ -108,8 +113,14 @@ class MapData:
                 out = np.empty(self.size, np.int32)
                 self._fill(out)
                 self._array = kernels.frozen(out)
-                self._fill = None  # what it was made from is not kept alive
+                self._fill = self.given = None  # what it was made from is not kept alive
             return self._array
+
+    def check_by(self, array: Int32s) -> None:
+        """Takes what somebody has made of the integers `given`, and checked."""
+        with self._lock:
+            self._array = array
+            self._fill = self.given = None
 
     def write(self, out: Int32s) -> None:
         """Writes the values to `out`; what was not read yet is not kept beside it."""

@@ -1,0 +1,83 @@
+"""The tensors of a call as sets and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ....runtime.autograd import CPU, TORCH
+from ....runtime.sets.sets import MapData, SetData
+from ..importer.binding import (
+    DropoutKey,
+    FromSize,
+    FromTensor,
+    MapBinding,
+    RowsBinding,
+    SetBinding,
+)
+
+
+def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
+    """An argument as the steps of the structure take it."""
+    return for_structure(r, rows_of(r, args))
+
+
+def for_structure(r: RowsBinding, x: Tensor) -> NDArray[Any]:
+    """Rows as the steps of the structure take them, a single row with an axis as well."""
+    x = x.detach()
+    single = isinstance(r.source, FromTensor) and r.source.row_axis is None
+    return (x.unsqueeze(0) if single else x).cpu().numpy()
+
+
+def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
+    """An argument with its row axis in front, if it has one."""
+    source = r.source
+    if isinstance(source, FromTensor):
+        x: Tensor = args[source.placeholder]
+        x = x.movedim(source.row_axis, 0) if source.row_axis else x
+        return x.contiguous()
+    if isinstance(source, FromSize):
+        return torch.tensor([source.size(args)], dtype=TORCH[r.elem], device=CPU)
+    assert isinstance(source, DropoutKey)
+    return dropout_key()
+
+
+def dropout_key() -> Tensor:
+    """The number that a call draws its masks by."""
+    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, device=CPU)
+
+
+class SetArgument:
+    """Makes a set argument from the tensors that hold its maps; `names` are those of placeholders
+    in errors."""
+
+    def __init__(self, s: SetBinding, names: Sequence[str]) -> None:
+        self.name = s.name
+        self.maps = [
+            (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}") for m in s.maps
+        ]
+
+    def made(self, count: Mapping[str, int], args: Sequence[Any]) -> SetData:
+        """The set of a call, by the sizes of all sets. Indices are not checked yet, and keep the
+        tensors alive until they are.
+
+        Raises:
+            TypeError, ValueError: what is given for a map is none.
+        """
+        maps = {
+            m.label: MapData.of(columns_of(m, args), count[m.codomain], what=what)
+            for m, what in self.maps
+        }
+        return SetData(count[self.name], maps, name=self.name)
+
+
+def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
+    """The integers of a map."""
+    x: Tensor = args[m.placeholder].detach()
+    if m.row_axis:
+        x = x.movedim(m.row_axis, 0)
+    return x[(slice(None), *m.index)].cpu().numpy()

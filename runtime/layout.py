@@ -1,0 +1,92 @@
+"""Where the buffers of a phase come from, as far as it is the same for all graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .cpu.pool import SMALL
+from .sets.tables import KINDS, SHARES, Described, Domain, Tables
+
+ALIGN = 64
+"""Small temporaries begin at multiples of so many bytes."""
+SCRATCH = "scratch"
+"""The region for workspace and small temporaries."""
+
+Region = tuple[Any, int]
+"""A piece of memory of a call, and its bytes."""
+
+
+class Layout:
+    """What the buffers of a phase are, each by its place in the argument array.
+
+    Attributes:
+        shares: tables whose lengths the phase asks for.
+        tables: those that graphs have, `others` tables and the like that it makes itself.
+        members: the temporaries of each region: those that are never in use at the same time
+            share one.
+    """
+
+    def __init__(self, buffers: Sequence[Mapping[str, Any]]) -> None:
+        self.domains: list[Domain] = []
+        # inputs, outputs and temporaries: the place, that of the domain or of a table which has a
+        # row each, and the bytes of a row
+        self.rows: list[tuple[int, int | None, int | None, int]] = []
+        self.shares: list[tuple[int, Described]] = []
+        self.tables: list[tuple[int, Described]] = []
+        self.others: list[tuple[int, Mapping[str, Any]]] = []
+        self.members: dict[Any, list[int]] = {}
+        for k, b in enumerate(buffers):
+            if b["kind"] in ("input", "output", "temporary"):
+                bytes_of_row = math.prod(b["row"]) * b["bytes"]
+                self.rows.append((k, self._domain(b["domain"]), b.get("rows_of"), bytes_of_row))
+                if b["kind"] == "temporary":
+                    key = ("own", k) if b["slot"] is None else b["slot"]
+                    self.members.setdefault(key, []).append(k)
+            elif b["kind"] not in KINDS:
+                self.others.append((k, b))
+            else:
+                self.tables.append((k, Described(b)))
+                if b["kind"] in SHARES:
+                    self.shares.append(self.tables[-1])
+
+    def _domain(self, domain: Domain | None) -> int | None:
+        if domain is None:
+            return None
+        if domain not in self.domains:
+            self.domains.append(domain)
+        return self.domains.index(domain)
+
+    def bytes_of_rows(self, tables: Tables, lengths: Mapping[int, int]) -> list[tuple[int, int]]:
+        """The place of each buffer of rows on a graph, and its bytes. `lengths` are those of the
+        shares."""
+        sizes = [tables.size(domain) for domain in self.domains]
+        return [
+            (k, unit * (lengths[of] if of is not None else 1 if d is None else sizes[d]))
+            for k, d, of, unit in self.rows
+        ]
+
+    def placed(
+        self, sizes: Sequence[int], workspace: int
+    ) -> tuple[list[Region], list[tuple[int, int]], list[tuple[Any, list[int]]]]:
+        """The regions that a call takes, of which the longest comes first (a short one would take
+        memory that a longer one fits in); the small temporaries with their places in SCRATCH, where
+        the workspace comes first; and the long ones by regions. `sizes` are the bytes of all
+        buffers."""
+        scratch = workspace
+        small: list[tuple[int, int]] = []
+        large: list[tuple[Any, list[int]]] = []
+        regions: list[Region] = []
+        for key, members in self.members.items():
+            size = max(sizes[k] for k in members)
+            if size >= SMALL:
+                large.append((key, members))
+                regions.append((key, size))
+                continue
+            offset = -(-scratch // ALIGN) * ALIGN
+            small += [(k, offset) for k in members]
+            scratch = offset + max(size, 1)  # an empty one has an address of its own too
+        regions.append((SCRATCH, scratch))
+        regions.sort(key=lambda region: -region[1])
+        return regions, small, large
