@@ -14,6 +14,8 @@ ALIGN = 64
 SCRATCH = "scratch"
 """The region for workspace and small temporaries."""
 
+ONE: Domain = []
+"""The domain of a single row."""
 Region = tuple[Any, int]
 """A piece of memory of a call, and its bytes."""
 
@@ -22,17 +24,20 @@ class Layout:
     """What the buffers of a phase are, each by its place in the argument array.
 
     Attributes:
+        domains: those that sizes are asked of, numbered; first `ONE`, a single row.
+        sizes: the numbers of the domains whose sizes C is given.
+        rows: inputs, outputs and temporaries: the place, the number of the domain, the place of a
+            table which has a row each (or None: the domain says how many), and the bytes of a row.
         shares: tables whose lengths the phase asks for.
         tables: those that graphs have, `others` tables and the like that it makes itself.
         members: the temporaries of each region: those that are never in use at the same time
             share one.
     """
 
-    def __init__(self, buffers: Sequence[Mapping[str, Any]]) -> None:
-        self.domains: list[Domain] = []
-        # inputs, outputs and temporaries: the place, that of the domain or of a table which has a
-        # row each, and the bytes of a row
-        self.rows: list[tuple[int, int | None, int | None, int]] = []
+    def __init__(self, buffers: Sequence[Mapping[str, Any]], sizes: Sequence[Domain]) -> None:
+        self.domains: list[Domain] = [ONE]
+        self.sizes = [self.number(domain) for domain in sizes]
+        self.rows: list[tuple[int, int, int | None, int]] = []
         self.shares: list[tuple[int, Described]] = []
         self.tables: list[tuple[int, Described]] = []
         self.others: list[tuple[int, Mapping[str, Any]]] = []
@@ -40,7 +45,7 @@ class Layout:
         for k, b in enumerate(buffers):
             if b["kind"] in ("input", "output", "temporary"):
                 bytes_of_row = math.prod(b["row"]) * b["bytes"]
-                self.rows.append((k, self._domain(b["domain"]), b.get("rows_of"), bytes_of_row))
+                self.rows.append((k, self.number(b["domain"]), b.get("rows_of"), bytes_of_row))
                 if b["kind"] == "temporary":
                     key = ("own", k) if b["slot"] is None else b["slot"]
                     self.members.setdefault(key, []).append(k)
@@ -51,21 +56,16 @@ class Layout:
                 if b["kind"] in SHARES:
                     self.shares.append(self.tables[-1])
 
-    def _domain(self, domain: Domain | None) -> int | None:
-        if domain is None:
-            return None
+    def number(self, domain: Domain | None) -> int:
+        """The number of a domain; None is a single row."""
+        domain = domain or ONE
         if domain not in self.domains:
             self.domains.append(domain)
         return self.domains.index(domain)
 
-    def bytes_of_rows(self, tables: Tables, lengths: Mapping[int, int]) -> list[tuple[int, int]]:
-        """The place of each buffer of rows on a graph, and its bytes. `lengths` are those of the
-        shares."""
-        sizes = [tables.size(domain) for domain in self.domains]
-        return [
-            (k, unit * (lengths[of] if of is not None else 1 if d is None else sizes[d]))
-            for k, d, of, unit in self.rows
-        ]
+    def counts(self, tables: Tables) -> list[int]:
+        """How many rows each domain has on a graph."""
+        return [1, *(tables.size(domain) for domain in self.domains[1:])]
 
     def placed(
         self, sizes: Sequence[int], workspace: int

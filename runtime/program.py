@@ -114,9 +114,10 @@ class Phase:
         self.counts: list[int] = data["counts"]
         self.required: list[tuple[list[Any], int]] = data["required"]
         self.buffers: list[dict[str, Any]] = data["buffers"]
-        self.layout = Layout(self.buffers)
+        self.layout = Layout(self.buffers, self.sizes)
         self.inputs = self.named("input")
         self.outputs = self.named("output")
+        self.output_domains = [(b.slot, self.layout.number(b.domain)) for b in self.outputs]
         self.seconds = entry.seconds
 
     def named(self, kind: str) -> list[Buffer]:
@@ -155,18 +156,19 @@ class PhaseOnGraph:
                     "give a graph with as many, or compile the model for this one"
                 )
         layout = phase.layout
+        counts = layout.counts(tables)
         lengths = {k: len(tables.table(b)) for k, b in layout.shares}
-        sizes = [tables.size(d) for d in phase.sizes] + [lengths[k] for k in phase.counts]
+        sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-        self.bytes = [0] * len(phase.buffers)
         self.keep: list[Table] = []
         self.fixed = [0] * len(phase.buffers)
-        self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
-        for k, size in layout.bytes_of_rows(tables, lengths):
-            self.bytes[k] = size
+        self.rows = {slot: counts[d] for slot, d in phase.output_domains}
+        self.bytes = [0] * len(phase.buffers)
+        for k, d, of, size in layout.rows:
+            self.bytes[k] = size * (counts[d] if of is None else lengths[of])
         for k, b in layout.tables:
-            self.bytes[k] = tables.table(b).nbytes
-            if (held := tables.uploaded(b, memory)) is not None:
+            held, self.bytes[k] = tables.uploaded(b, memory)
+            if held is not None:
                 self._hold(k, held)
         for k, b in layout.others:
             if b["kind"] == "comm":

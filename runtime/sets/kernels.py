@@ -35,7 +35,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
     "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
-    "gnnc_arrange": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _I64, _INT]),
+    "gnnc_arrange": (_I64, [_PTR, _I64, _I64, _I64, _INT]),
     "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
     "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
     "gnnc_where_different": (_I64, [_PTR, _PTR, _I64, _PTR, _INT]),
@@ -201,9 +201,9 @@ def arrange(
     `order` and `taken` of structure.c. Gives the number of a map with a value that leads to no row,
     and then nothing that was written is valid.
     """
-    records = [(_I64 * sum(map(len, of)))(*itertools.chain(*of)) for of in (maps, orders, taken)]
-    of_maps, of_orders, of_taken = records
-    found = _call("gnnc_arrange", of_maps, len(maps), of_orders, len(orders), of_taken, rows)
+    numbers = [*itertools.chain(*maps, *orders, *taken)]
+    records = (_I64 * len(numbers))(*numbers)
+    found = _library().gnnc_arrange(records, len(maps), len(orders), rows, num_threads())
     return None if found == _OK else found
 
 

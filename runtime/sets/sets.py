@@ -330,6 +330,8 @@ class SetData:
     def outline(self) -> SetData:
         """The set as it is without what its maps and groups say of each row: sizes, and where the
         groups begin that were made. Reading anything else raises RuntimeError."""
+        if not self.maps:
+            return self
         maps = {name: value.outline() for name, value in self.maps.items()}
         result = SetData(self.size, maps, parts=self.parts, name=self.name)
         result.tails.update({key: value.outline() for key, value in self.tails.items()})

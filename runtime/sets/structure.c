@@ -227,9 +227,12 @@ static void put_in_order(const map *maps, const order *o, const taken *take, int
     }
 }
 
-/* Checks the maps of a set of e rows, and puts its rows in orders. Returns OK, or the number of a map with a value outside its codomain; then
- * nothing that was written is valid. */
-int64_t gnnc_arrange(const map *maps, int64_t map_count, const order *orders, int64_t order_count, const taken *take, int64_t e, int threads) {
+/* Checks the maps of a set of e rows, and puts its rows in orders: `records` are those of the maps, then those of the orders, then what these
+ * take. Returns OK, or the number of a map with a value outside its codomain; then nothing that was written is valid. */
+int64_t gnnc_arrange(const void *records, int64_t map_count, int64_t order_count, int64_t e, int threads) {
+    const map *maps = records;
+    const order *orders = (const void *)(maps + map_count);
+    const taken *take = (const void *)(orders + order_count);
     int64_t wrong = INT64_MAX;
     int T = team(e, threads);
 #pragma omp parallel num_threads(T) if (T > 1)

@@ -50,7 +50,7 @@ class Tables:
         self._made: dict[str, NDArray[Any]] = {}
         self._groups: dict[str, Group | Pairs] = {}
         self._arranged: set[str] = set()
-        self._uploads: dict[str, Table | None] = {}
+        self._uploads: dict[str, tuple[Table | None, int]] = {}
 
     def have(self, name: str, arrangement: Arrangement, made: Arranged) -> None:
         """Takes what was made of a set at once, which others may have too."""
@@ -114,14 +114,14 @@ class Tables:
             self._made[key] = self._table(spec)
         return self._made[key]
 
-    def uploaded(self, spec: Mapping[str, Any], memory: Memory) -> Table | None:
-        """A table in the memory of a program, the same one for all phases; None of members that
-        count up, which kernels are not given (codegen/common/scalars.py)."""
+    def uploaded(self, spec: Mapping[str, Any], memory: Memory) -> tuple[Table | None, int]:
+        """A table in the memory of a program, the same one for all phases, and its bytes. None are
+        members that count up, which kernels are not given (codegen/common/scalars.py)."""
         key = _key(spec)
         if key not in self._uploads:
             array = contiguous(self.table(spec))
             unread = spec["kind"] == "members" and counts_up(array)
-            self._uploads[key] = None if unread else memory.upload(array)
+            self._uploads[key] = (None if unread else memory.upload(array)), array.nbytes
         return self._uploads[key]
 
     def _table(self, spec: Mapping[str, Any]) -> NDArray[Any]:

@@ -58,7 +58,8 @@ class SetArgument:
     def __init__(self, s: SetBinding, names: Sequence[str]) -> None:
         self.name = s.name
         self.maps = [
-            (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}") for m in s.maps
+            (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}", _place(m))
+            for m in s.maps
         ]
 
     def made(self, count: Mapping[str, int], args: Sequence[Any]) -> SetData:
@@ -68,16 +69,21 @@ class SetArgument:
         Raises:
             TypeError, ValueError: what is given for a map is none.
         """
-        maps = {
-            m.label: MapData.of(columns_of(m, args), count[m.codomain], what=what)
-            for m, what in self.maps
-        }
+        given: dict[int, NDArray[Any]] = {}  # to make an array of a tensor takes long
+        maps: dict[str, MapData] = {}
+        for m, what, place in self.maps:
+            if m.placeholder not in given:
+                given[m.placeholder] = args[m.placeholder].detach().cpu().numpy()
+            column = given[m.placeholder][place]
+            maps[m.label] = MapData.of(column, count[m.codomain], what=what)
         return SetData(count[self.name], maps, name=self.name)
 
 
 def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
     """The integers of a map."""
-    x: Tensor = args[m.placeholder].detach()
-    if m.row_axis:
-        x = x.movedim(m.row_axis, 0)
-    return x[(slice(None), *m.index)].cpu().numpy()
+    return args[m.placeholder].detach().cpu().numpy()[_place(m)]
+
+
+def _place(m: MapBinding) -> tuple[int | slice, ...]:
+    """Which numbers of the tensor are the map's."""
+    return (*m.index[: m.row_axis], slice(None), *m.index[m.row_axis :])
