@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,14 @@ class Arranged(NamedTuple):
 
     maps: tuple[Int32s, ...]
     orders: tuple[tuple[Int64s, Int32s | None, tuple[Int32s, ...]], ...]
+
+
+class MadeAhead(Protocol):
+    """What somebody knows of the maps of a set."""
+
+    def arranged(self, arrangement: Arrangement, codomains: Sequence[int]) -> Arranged | None:
+        """The set with maps to so many rows, arranged; None where nobody has made that."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,9 @@ class Arrangement:
         given = [m.given for m in maps if m.given is not None]
         if len(given) < len(maps):
             return None
-        found = self.arranged(given, [m.codomain for m in maps])
+        codomains = [m.codomain for m in maps]
+        found = None if s.ahead is None else s.ahead.arranged(self, codomains)
+        found = found or self.arranged(given, codomains)
         if isinstance(found, int):
             _ = maps[found].array  # which says what is wrong
         if not isinstance(found, Arranged):
@@ -95,10 +105,14 @@ class Arrangement:
         return found
 
     def arranged(
-        self, given: Sequence[NDArray[Any]], codomains: Sequence[int]
+        self,
+        given: Sequence[NDArray[Any]],
+        codomains: Sequence[int],
+        threads: int | None = None,
     ) -> Arranged | int | None:
         """The same of the integers of maps (contiguous, int64 or int32) and the numbers of rows
-        that they lead to: or the number of a map with a value that leads to no row.
+        that they lead to: or the number of a map with a value that leads to no row. By default as
+        many threads are used as by compiled code.
         """
         e = given[0].size
         if e > LARGEST or max(codomains) > LARGEST:
@@ -122,7 +136,7 @@ class Arrangement:
             )
             at = first + len(o.taken)
             taken += zip(o.taken, at_read[first:at], strict=True)
-        if (wrong := kernels.arrange(maps, orders, taken, e)) is not None:
+        if (wrong := kernels.arrange(maps, orders, taken, e, threads)) is not None:
             return wrong
         return Arranged(tuple(checked), tuple(made))
 

@@ -196,6 +196,7 @@ def arrange(
     orders: Sequence[tuple[int, ...]],
     taken: Sequence[tuple[int, ...]],
     rows: int,
+    threads: int | None = None,
 ) -> int | None:
     """Check the maps of a set of so many rows, and put the rows in orders: by the records `map`,
     `order` and `taken` of structure.c. Gives the number of a map with a value that leads to no row,
@@ -203,7 +204,7 @@ def arrange(
     """
     numbers = [*itertools.chain(*maps, *orders, *taken)]
     records = (_I64 * len(numbers))(*numbers)
-    found = _library().gnnc_arrange(records, len(maps), len(orders), rows, num_threads())
+    found = _library().gnnc_arrange(records, len(maps), len(orders), rows, threads or num_threads())
     return None if found == _OK else found
 
 

@@ -12,13 +12,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 from .kernels import Int32s, Int64s
+
+if TYPE_CHECKING:
+    from .arrangement import MadeAhead
 
 Fill: TypeAlias = Callable[[Int32s], object]
 GIVEN_UP = "what this set says of each row was given up when the tables of its graph were made"
@@ -263,6 +266,8 @@ class SetData:
         if parts and sum(parts) != n:
             raise ValueError(f"parts of {parts} rows do not make a {name} of {n} rows")
         self.tails: dict[tuple[str, str], MapData] = {}
+        self.ahead: MadeAhead | None = None
+        """What was made of the maps before they were given, if anything was."""
         self._groups: dict[str, Group] = {}
         self._pairs: dict[tuple[str, ...], Pairs] = {}
         self._lock = threading.RLock()

@@ -19,6 +19,7 @@ from ..importer.binding import (
     RowsBinding,
     SetBinding,
 )
+from .arrivals import ahead
 
 
 def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
@@ -61,6 +62,12 @@ class SetArgument:
             (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}", _place(m))
             for m in s.maps
         ]
+        # where all maps are rows of one list of edges: the placeholder, and which rows
+        lists = {m.placeholder for m in s.maps if m.row_axis == 1 and len(m.index) == 1}
+        self.edges = next(iter(lists)) if len(lists) == 1 else None
+        self.rows = tuple(m.index[0] for m in s.maps if m.placeholder == self.edges)
+        if len(self.rows) < len(s.maps):
+            self.edges = None
 
     def made(self, count: Mapping[str, int], args: Sequence[Any]) -> SetData:
         """The set of a call, by the sizes of all sets. Indices are not checked yet, and keep the
@@ -76,7 +83,10 @@ class SetArgument:
                 given[m.placeholder] = args[m.placeholder].detach().cpu().numpy()
             column = given[m.placeholder][place]
             maps[m.label] = MapData.of(column, count[m.codomain], what=what)
-        return SetData(count[self.name], maps, name=self.name)
+        made = SetData(count[self.name], maps, name=self.name)
+        if self.edges is not None:
+            made.ahead = ahead(args[self.edges], self.rows)
+        return made
 
 
 def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
