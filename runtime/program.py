@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .carrier import PEER, Carrier, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
-from .layout import SCRATCH, Layout
+from .layout import SCRATCH, Layout, Rows
 from .memory import Memory, Table
 from .messages import Messages
 from .sets import structure
@@ -119,6 +119,9 @@ class Phase:
         self.outputs = self.named("output")
         self.output_domains = [(b.slot, self.layout.number(b.domain)) for b in self.outputs]
         self.seconds = entry.seconds
+        # ctypes makes a type anew when nobody has it any more
+        self.pointers = ctypes.c_void_p * max(len(self.buffers), 1)
+        self.numbers = ctypes.c_int64 * max(len(self.sizes) + len(self.counts), 1)
 
     def named(self, kind: str) -> list[Buffer]:
         return [
@@ -157,17 +160,16 @@ class PhaseOnGraph:
                 )
         layout = phase.layout
         counts = layout.counts(tables)
-        lengths = {k: len(tables.table(b)) for k, b in layout.shares}
+        self.counts = counts
+        self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
-        self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []
         self.fixed = [0] * len(phase.buffers)
         self.rows = {slot: counts[d] for slot, d in phase.output_domains}
-        self.bytes = [0] * len(phase.buffers)
-        for k, d, of, size in layout.rows:
-            self.bytes[k] = size * (counts[d] if of is None else lengths[of])
+        self.table_bytes: dict[int, int] = {}
         for k, b in layout.tables:
-            held, self.bytes[k] = tables.uploaded(b, memory)
+            held, self.table_bytes[k] = tables.uploaded(b, memory)
             if held is not None:
                 self._hold(k, held)
         for k, b in layout.others:
@@ -175,11 +177,21 @@ class PhaseOnGraph:
                 self.messages = self._messages(k, b, tables)
             else:
                 array = self._own_table(b, tables)
-                self.bytes[k] = array.nbytes
+                self.table_bytes[k] = array.nbytes
                 self._hold(k, memory.upload(array))
-        self.regions, self.small, self.large = layout.placed(self.bytes, phase.workspace)
-        self.pointers = ctypes.c_void_p * max(len(self.fixed), 1)
-        self.start = bytes(self.pointers(*self.fixed))
+        self.regions, self.small, self.large = layout.placed(self.bytes_of, phase.workspace)
+        self.start = bytes(phase.pointers(*self.fixed))
+
+    def bytes_of(self, rows: Rows) -> int:
+        """The bytes of a buffer of rows."""
+        _, domain, of, size = rows
+        return size * (self.counts[domain] if of is None else self.lengths[of])
+
+    @functools.cached_property
+    def bytes(self) -> list[int]:
+        """The bytes of each buffer."""
+        of = {rows[0]: self.bytes_of(rows) for rows in self.phase.layout.rows} | self.table_bytes
+        return [of.get(k, 0) for k in range(len(self.phase.buffers))]
 
     def _hold(self, place: int, table: Table) -> None:
         self.keep.append(table)
@@ -217,7 +229,7 @@ class PhaseOnGraph:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
         array.
         """
-        pointers = self.pointers.from_buffer_copy(self.start)
+        pointers = self.phase.pointers.from_buffer_copy(self.start)
         # a region each, so that the next phase finds them whatever it needs them for
         leases = {key: self.memory.take(size) for key, size in self.regions}
         scratch = leases[SCRATCH]

@@ -203,9 +203,15 @@ def arrange(
     and then nothing that was written is valid.
     """
     numbers = [*itertools.chain(*maps, *orders, *taken)]
-    records = (_I64 * len(numbers))(*numbers)
+    records = _numbers(len(numbers))(*numbers)
     found = _library().gnnc_arrange(records, len(maps), len(orders), rows, threads or num_threads())
     return None if found == _OK else found
+
+
+@functools.cache
+def _numbers(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    """The type of so many, which ctypes would make anew each time."""
+    return _I64 * count
 
 
 def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:

@@ -59,8 +59,9 @@ class Tables:
             group = _own_group_key(name, maps[o.by])
             self._groups[group] = Group(ptr, rows)
             self._arranged.add(group)
+            self._made[_own_key("offsets", name, maps[o.by])] = ptr
             for k, x in zip(o.taken, taken, strict=True):
-                self._made[_own_member_map_key(name, maps[o.by], maps[k])] = x
+                self._made[_own_key("member_map", name, maps[o.by], maps[k])] = x
 
     def make(self, specs: Sequence[Mapping[str, Any]]) -> None:
         """Makes the tables of these descriptions, one group after the other, so that no more is
@@ -231,8 +232,8 @@ def _own_group_key(name: str, by: str) -> str:
 
 
 @functools.cache
-def _own_member_map_key(name: str, by: str, path: str) -> str:
-    return _key({"kind": "member_map", "domain": [name, []], "along": [by], "path": path})
+def _own_key(kind: str, name: str, by: str, path: str | None = None) -> str:
+    return _key({"kind": kind, "domain": [name, []], "along": [by], "path": path})
 
 
 def sets_of_tables(
