@@ -69,15 +69,17 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
     out: dict[str, Tensor] = {}
     moved: list[tuple[Tensor, Tensor]] = []
     device, alignment = phase.memory.device, phase.memory.alignment
+    on_host = device == "cpu"
     for b in phase.phase.inputs:
-        x = values[b.name]
-        row = x.shape if b.domain is None and x.dim() == len(b.row) else x.shape[1:]
-        if x.dtype != TORCH[b.dtype] or row != b.row:
+        x, row = values[b.name], b.row
+        shape = x.shape
+        single = b.domain is None and len(shape) == len(row)
+        if x.dtype != TORCH[b.dtype] or (shape if single else shape[1:]) != row:
             raise ValueError(
-                f"{b.name}: the program takes rows of shape {b.row} and type {b.dtype}, "
-                f"got {tuple(row)} and {x.dtype}"
+                f"{b.name}: the program takes rows of shape {row} and type {b.dtype}, "
+                f"got {tuple(shape if single else shape[1:])} and {x.dtype}"
             )
-        if x.is_cpu != (device == "cpu"):
+        if x.is_cpu != on_host:
             x = on_device(b, x, device)
         x = x.contiguous()
         if b.gives is not None:
@@ -91,10 +93,11 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
         out[b.name] = y = empty(shape, b.dtype, device)
         addresses[b.slot] = y.data_ptr()
     phase.call(addresses)
-    written = {id(x) for x in out.values()}
-    for x, copy in moved:
-        if id(x) in written:
-            x.copy_(copy)
+    if moved:
+        written = {id(x) for x in out.values()}
+        for x, copy in moved:
+            if id(x) in written:
+                x.copy_(copy)
     return out
 
 

@@ -91,6 +91,13 @@ class Memo:
         key = self._key_for(tensors, extra)
         return self.get(key, [] if key is None else map(owner_of, tensors), make)
 
+    def find(self, tensors: Iterable[Any], extra: Hashable) -> Any:
+        """What :meth:`get_for` would find; None where there is no value."""
+        key = self._key_for(tensors, extra)
+        with self._lock:
+            self._purge()
+            return self._entries[key][0] if key in self._entries else None
+
     def knows(self, tensors: Iterable[Any], extra: Hashable) -> bool:
         """Whether :meth:`get_for` would find a value."""
         key = self._key_for(tensors, extra)

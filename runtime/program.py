@@ -7,8 +7,8 @@ tensors.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -21,21 +21,18 @@ from numpy.typing import NDArray
 from .carrier import PEER, Carrier, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
-from .cpu.pool import SMALL
+from .layout import SCRATCH, Layout, Rows
 from .memory import Memory, Table
 from .messages import Messages
 from .sets import structure
+from .sets.arrangement import Arranged, Arrangement
 from .sets.set_steps import SETS_MADE
 from .sets.sets import SetData
-from .sets.tables import KINDS, SHARES, Tables, contiguous, counts_up, sets_of_tables
+from .sets.tables import Described, Tables, contiguous, sets_of_tables
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
-ALIGN = 64
 INDEX = 4
 """Bytes of a row's number."""
-SCRATCH = "scratch"
-"""The region for workspace and small temporaries."""
-
 
 RUNTIMES = {"cpu": "cpu.loader", "cuda": "cuda.loader", "emulator": "emulator.loader"}
 """Who runs programs: modules with a function `load_program`, a :class:`Loader`. Artifacts say who
@@ -117,9 +114,14 @@ class Phase:
         self.counts: list[int] = data["counts"]
         self.required: list[tuple[list[Any], int]] = data["required"]
         self.buffers: list[dict[str, Any]] = data["buffers"]
+        self.layout = Layout(self.buffers, self.sizes)
         self.inputs = self.named("input")
         self.outputs = self.named("output")
+        self.output_domains = [(b.slot, self.layout.number(b.domain)) for b in self.outputs]
         self.seconds = entry.seconds
+        # ctypes makes a type anew when nobody has it any more
+        self.pointers = ctypes.c_void_p * max(len(self.buffers), 1)
+        self.numbers = ctypes.c_int64 * max(len(self.sizes) + len(self.counts), 1)
 
     def named(self, kind: str) -> list[Buffer]:
         return [
@@ -156,88 +158,84 @@ class PhaseOnGraph:
                     f"set {domain[0]} has {found} rows, the program is made for {count}: "
                     "give a graph with as many, or compile the model for this one"
                 )
-        made = {k: tables.table(b) for k, b in enumerate(phase.buffers) if b["kind"] in SHARES}
-        sizes = [tables.size(d) for d in phase.sizes] + [len(made[k]) for k in phase.counts]
-        self.sizes = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-        self.bytes = [0] * len(phase.buffers)
+        layout = phase.layout
+        counts = layout.counts(tables)
+        self.counts = counts
+        self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
+        sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
+        self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []
         self.fixed = [0] * len(phase.buffers)
-        self.rows = {b.slot: tables.size(b.domain) if b.domain else 1 for b in phase.outputs}
-        host_tables: dict[int, NDArray[Any]] = {}
-        slots: dict[Any, int] = {}
-        temporaries: list[tuple[int, Any]] = []
-        for k, b in enumerate(phase.buffers):
-            if b["kind"] in ("input", "output", "temporary"):
-                n = tables.size(b["domain"]) if b["domain"] else 1
-                if (of := b.get("rows_of")) is not None:
-                    n = len(made[of])
-                self.bytes[k] = n * math.prod(b["row"]) * b["bytes"]
-                if b["kind"] == "temporary":
-                    key = ("own", k) if b["slot"] is None else b["slot"]
-                    slots[key] = max(slots.get(key, 0), self.bytes[k])
-                    temporaries.append((k, key))
-                continue
+        self.rows = {slot: counts[d] for slot, d in phase.output_domains}
+        self.table_bytes: dict[int, int] = {}
+        for k, b in layout.tables:
+            held, self.table_bytes[k] = tables.uploaded(b, memory)
+            if held is not None:
+                self._hold(k, held)
+        for k, b in layout.others:
             if b["kind"] == "comm":
-                if carrier is None:
-                    raise ValueError(
-                        f"@{phase.name} exchanges rows with other ranks: give a carrier, or "
-                        "Alone() of runtime/carrier.py where there is one rank"
-                    )
-                self.messages = Messages.of(k, b, tables.size, DTYPES, host_tables.__getitem__)
-                if self.messages.publications and not isinstance(carrier, Sharing):
-                    raise ValueError(
-                        f"in @{phase.name} ranks read each other's rows, and a "
-                        f"{type(carrier).__name__} carries messages alone: compile without "
-                        "publish-rows"
-                    )
-                continue
-            array = contiguous(self.table(b, tables) if k not in made else made[k])
-            if b["kind"] == "index_map":
-                host_tables[k] = array
-            self.bytes[k] = array.nbytes
-            if b["kind"] != "members" or not counts_up(array):
-                self.keep.append(held := memory.upload(array))
-                self.fixed[k] = held.address
-        scratch = phase.workspace
-        self.small: list[tuple[int, int]] = []
-        self.large: dict[Any, list[int]] = {}
-        for key, size in slots.items():
-            members = [k for k, slot in temporaries if slot == key]
-            if size >= SMALL:
-                self.large[key] = members
-                continue
-            offset = -(-scratch // ALIGN) * ALIGN
-            self.small += [(k, offset) for k in members]
-            scratch = offset + max(size, 1)  # an empty one has an address of its own too
-        sizes_of = {SCRATCH: scratch, **{key: slots[key] for key in self.large}}
-        # the longest first: a short one would take a region that a longer one fits in
-        self.regions = sorted(sizes_of.items(), key=lambda item: -item[1])
-        self.pointers = ctypes.c_void_p * max(len(self.fixed), 1)
-        self.start = bytes(self.pointers(*self.fixed))
+                self.messages = self._messages(k, b, tables)
+            else:
+                array = self._own_table(b, tables)
+                self.table_bytes[k] = array.nbytes
+                self._hold(k, memory.upload(array))
+        self.regions, self.small, self.large = layout.placed(self.bytes_of, phase.workspace)
+        self.start = bytes(phase.pointers(*self.fixed))
 
-    def table(self, b: Mapping[str, Any], tables: Tables) -> NDArray[Any]:
+    def bytes_of(self, rows: Rows) -> int:
+        """The bytes of a buffer of rows."""
+        _, domain, of, size = rows
+        return size * (self.counts[domain] if of is None else self.lengths[of])
+
+    @functools.cached_property
+    def bytes(self) -> list[int]:
+        """The bytes of each buffer."""
+        of = {rows[0]: self.bytes_of(rows) for rows in self.phase.layout.rows} | self.table_bytes
+        return [of.get(k, 0) for k in range(len(self.phase.buffers))]
+
+    def _hold(self, place: int, table: Table) -> None:
+        self.keep.append(table)
+        self.fixed[place] = table.address
+
+    def _messages(self, place: int, b: Mapping[str, Any], tables: Tables) -> Messages:
+        if self.carrier is None:
+            raise ValueError(
+                f"@{self.phase.name} exchanges rows with other ranks: give a carrier, or "
+                "Alone() of runtime/carrier.py where there is one rank"
+            )
+        index = {k: t for k, t in self.phase.layout.tables if t["kind"] == "index_map"}
+        found = Messages.of(
+            place, b, tables.size, DTYPES, lambda k: contiguous(tables.table(index[k]))
+        )
+        if found.publications and not isinstance(self.carrier, Sharing):
+            raise ValueError(
+                f"in @{self.phase.name} ranks read each other's rows, and a "
+                f"{type(self.carrier).__name__} carries messages alone: compile without "
+                "publish-rows"
+            )
+        return found
+
+    def _own_table(self, b: Mapping[str, Any], tables: Tables) -> NDArray[Any]:
         """A table of the phase's; those of others' rows are filled when these are published."""
         match b["kind"]:
             case "table":
                 return np.array(b["values"], dtype=DTYPES[b["dtype"]])
             case "peers":
                 return np.zeros(self.carrier.ranks if isinstance(self.carrier, Sharing) else 0)
-            case "places":
-                return np.zeros(tables.size(b["domain"]), np.uint64)
             case _:
-                return tables.table(b)
+                return np.zeros(tables.size(b["domain"]), np.uint64)
 
     def call(self, addresses: Mapping[int, int]) -> None:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
         array.
         """
-        pointers = self.pointers.from_buffer_copy(self.start)
+        pointers = self.phase.pointers.from_buffer_copy(self.start)
         # a region each, so that the next phase finds them whatever it needs them for
         leases = {key: self.memory.take(size) for key, size in self.regions}
         scratch = leases[SCRATCH]
         for k, offset in self.small:
             pointers[k] = scratch.address + offset
-        for key, members in self.large.items():
+        for key, members in self.large:
             for k in members:
                 pointers[k] = leases[key].address
         for k, address in addresses.items():
@@ -304,13 +302,14 @@ class Program:
             structure.Step(name, tuple(inputs), tuple(outputs), attrs)
             for name, inputs, outputs, attrs in data["structure"]["steps"]
         ]
+        self.sets_made = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
         self.structure_inputs: list[str] = data["structure"]["inputs"]
         self.structure_rows: dict[str, str] = data["structure"]["rows"]
         self.codomains: dict[str, dict[str, str]] = data["maps"]
         self.gradients: dict[str, str] = data["gradients"]
         self.cotangents: dict[str, str] = data["cotangents"]
 
-    @property
+    @functools.cached_property
     def sets_of_tables(self) -> set[str]:
         """The sets whose maps are read for the tables of all phases."""
         buffers = [b for p in self.phases.values() for b in p.buffers]
@@ -320,6 +319,20 @@ class Program:
             for d in (*p.sizes, *(d for d, _ in p.required))
         ]
         return sets_of_tables([*buffers, *sizes], self.codomains)
+
+    @functools.cached_property
+    def tables(self) -> list[Described]:
+        """The tables of all phases, each once."""
+        found = {b.key: b for p in self.phases.values() for _, b in p.layout.tables}
+        return list(found.values())
+
+    @functools.cached_property
+    def arrangements(self) -> dict[str, Arrangement]:
+        """What is asked of the maps of sets that calls give."""
+        made = {s.outputs[0] for s in self.plan}
+        given = {name: maps for name, maps in self.codomains.items() if name not in made}
+        found = {name: Arrangement.of(name, list(m), self.tables) for name, m in given.items()}
+        return {name: a for name, a in found.items() if a is not None}
 
     @property
     def kernels(self) -> list[str]:
@@ -346,9 +359,16 @@ class Program:
             MemoryError: there is no memory for the tables.
         """
         memory = self.loaded.memory(device)
-        kept = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
+        arranged: dict[str, Arranged] = {}
+        for name, s in sets.items():
+            arrangement = self.arrangements.get(name)
+            found = None if arrangement is None else arrangement.of_set(s)
+            if found is not None:
+                arranged[name] = found
+            else:
+                s.check()
+        kept = {*sets, *self.sets_made, *self.structure_rows.values()}
         given = set(sets)
-        kept |= {*given, *self.structure_rows.values()}
         done = structure.run_plan(self.plan, {**sets, **rows}, kept, carrier)
         sets.clear()
         if carrier is not None:
@@ -366,8 +386,10 @@ class Program:
             handed[name] = contiguous(rows_made)
         rows_in_all = sum(s.size for s in made.values())
         tables = Tables(made, self.codomains)
-        del done, made
-        tables.make([b for p in self.phases.values() for b in p.buffers if b["kind"] in KINDS])
+        for name, found in arranged.items():
+            tables.have(name, self.arrangements[name], found)
+        del done, made, arranged
+        tables.make(self.tables)
         phases = {name: PhaseOnGraph(p, tables, memory, carrier) for name, p in self.phases.items()}
         tables.settle()
         if rows_in_all * INDEX >= BOUND:

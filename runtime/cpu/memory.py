@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,19 +9,15 @@ from numpy.typing import NDArray
 from . import pool
 
 
-@dataclass(frozen=True)
 class HostArray:
     """An array where it lies."""
 
-    array: NDArray[Any]
+    __slots__ = ("address", "array", "nbytes")
 
-    @property
-    def address(self) -> int:
-        return self.array.ctypes.data
-
-    @property
-    def nbytes(self) -> int:
-        return self.array.nbytes
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.address: int = array.__array_interface__["data"][0]
+        self.nbytes = array.nbytes
 
 
 class HostMemory:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -34,6 +35,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "gnnc_narrow_i32": (_I64, [_PTR, _I64, _I64, _I64, _PTR, _INT]),
     "gnnc_take_i32": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _INT]),
     "gnnc_group": (_I64, [_PTR, _PTR, _I64, _I64, _PTR, _PTR, _INT]),
+    "gnnc_arrange": (_I64, [_PTR, _I64, _I64, _I64, _INT]),
     "gnnc_runs": (_I64, [_PTR, _I64, _PTR, _I64, _PTR, _PTR, _PTR, _INT]),
     "gnnc_where": (_I64, [_PTR, _I64, _PTR, _INT]),
     "gnnc_where_different": (_I64, [_PTR, _PTR, _I64, _PTR, _INT]),
@@ -187,6 +189,29 @@ def group(
             f"key[{missing}] is {int(keys[missing])}, but it must be between 0 and {count - 1}"
         )
     return frozen(ptr), frozen(rows[:kept])
+
+
+def arrange(
+    maps: Sequence[tuple[int, ...]],
+    orders: Sequence[tuple[int, ...]],
+    taken: Sequence[tuple[int, ...]],
+    rows: int,
+    threads: int | None = None,
+) -> int | None:
+    """Check the maps of a set of so many rows, and put the rows in orders: by the records `map`,
+    `order` and `taken` of structure.c. Gives the number of a map with a value that leads to no row,
+    and then nothing that was written is valid.
+    """
+    numbers = [*itertools.chain(*maps, *orders, *taken)]
+    records = _numbers(len(numbers))(*numbers)
+    found = _library().gnnc_arrange(records, len(maps), len(orders), rows, threads or num_threads())
+    return None if found == _OK else found
+
+
+@functools.cache
+def _numbers(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    """The type of so many, which ctypes would make anew each time."""
+    return _I64 * count
 
 
 def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:

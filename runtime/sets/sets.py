@@ -12,13 +12,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 from .kernels import Int32s, Int64s
+
+if TYPE_CHECKING:
+    from .arrangement import MadeAhead
 
 Fill: TypeAlias = Callable[[Int32s], object]
 GIVEN_UP = "what this set says of each row was given up when the tables of its graph were made"
@@ -50,6 +53,9 @@ class MapData:
         self.codomain = kernels.check_rows(codomain, "the number of rows that a map points into")
         self.partial = partial
         self.is_identity = identity
+        self.given: NDArray[Any] | None = None
+        """The integers of a user, contiguous, as long as they are not checked, where each is to be
+        the number of a row: of such a map what a set is asked for can be made at once."""
         self._fill: Fill | None = fill
         self._array: Int32s | None = None
         self._lock = threading.Lock()
@@ -77,7 +83,9 @@ class MapData:
             if first:
                 out -= np.int32(first)
 
-        return MapData(x.size, codomain, fill, partial=partial)
+        result = MapData(x.size, codomain, fill, partial=partial)
+        result.given = x if low == 0 else None
+        return result
 
     @staticmethod
     def identity(size: int) -> MapData:
@@ -108,8 +116,14 @@ class MapData:
                 out = np.empty(self.size, np.int32)
                 self._fill(out)
                 self._array = kernels.frozen(out)
-                self._fill = None  # what it was made from is not kept alive
+                self._fill = self.given = None  # what it was made from is not kept alive
             return self._array
+
+    def check_by(self, array: Int32s) -> None:
+        """Takes what somebody has made of the integers `given`, and checked."""
+        with self._lock:
+            self._array = array
+            self._fill = self.given = None
 
     def write(self, out: Int32s) -> None:
         """Writes the values to `out`; what was not read yet is not kept beside it."""
@@ -252,6 +266,8 @@ class SetData:
         if parts and sum(parts) != n:
             raise ValueError(f"parts of {parts} rows do not make a {name} of {n} rows")
         self.tails: dict[tuple[str, str], MapData] = {}
+        self.ahead: MadeAhead | None = None
+        """What was made of the maps before they were given, if anything was."""
         self._groups: dict[str, Group] = {}
         self._pairs: dict[tuple[str, ...], Pairs] = {}
         self._lock = threading.RLock()
@@ -319,6 +335,8 @@ class SetData:
     def outline(self) -> SetData:
         """The set as it is without what its maps and groups say of each row: sizes, and where the
         groups begin that were made. Reading anything else raises RuntimeError."""
+        if not self.maps:
+            return self
         maps = {name: value.outline() for name, value in self.maps.items()}
         result = SetData(self.size, maps, parts=self.parts, name=self.name)
         result.tails.update({key: value.outline() for key, value in self.tails.items()})

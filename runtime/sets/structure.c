@@ -30,14 +30,24 @@ static int team(int64_t n, int threads) {
 
 /* out = x as int32, each value in [lo, hi); returns OK or the position of the first value that is not. lo >= -2^31, hi <= 2^31. */
 #define NARROW(NAME, TYPE)                                                                          \
-    int64_t NAME(const TYPE *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads) {     \
+    static int64_t NAME##_alone(const TYPE *x, int64_t n, int64_t lo, int64_t hi, int32_t *out) {   \
         int64_t bad = INT64_MAX;                                                                    \
-        _Pragma("omp parallel for num_threads(team(n, threads)) reduction(min : bad)")              \
         for (int64_t i = 0; i < n; i++) {                                                           \
             int64_t v = x[i];                                                                       \
             int64_t here = v >= lo && v < hi ? INT64_MAX : i;                                       \
             out[i] = (int32_t)(v >= lo && v < hi ? v : 0);                                          \
             bad = here < bad ? here : bad;                                                          \
+        }                                                                                           \
+        return bad == INT64_MAX ? OK : bad;                                                         \
+    }                                                                                               \
+    int64_t NAME(const TYPE *x, int64_t n, int64_t lo, int64_t hi, int32_t *out, int threads) {     \
+        int64_t bad = INT64_MAX;                                                                    \
+        int T = team(n, threads);                                                                   \
+        _Pragma("omp parallel for num_threads(T) reduction(min : bad)")                             \
+        for (int t = 0; t < T; t++) {                                                               \
+            int64_t first = part(n, t, T);                                                         \
+            int64_t here = NAME##_alone(x + first, part(n, t + 1, T) - first, lo, hi, out + first); \
+            if (here != OK && first + here < bad) bad = first + here;                             \
         }                                                                                           \
         return bad == INT64_MAX ? OK : bad;                                                         \
     }
@@ -169,6 +179,76 @@ done:
     free(count);
     free(within);
     return status;
+}
+
+/* ---- small sets, all at once ---------------------------------------------------------------------------------------------------------- */
+
+/* A map as a user gave it, integers of `width` bytes, and as it is checked. */
+typedef struct { const void *given; int64_t width, codomain; int32_t *checked; } map;
+
+/* Rows by the values of the map `by`: where each value begins (codomain + 1 entries), the rows, and `taken` maps read at these, of which the first
+ * is the one of this number. rows may be NULL where one map is taken. */
+typedef struct { int64_t by; int64_t *ptr; int32_t *rows; int64_t taken, first; } order;
+typedef struct { int64_t map; int32_t *out; } taken;
+
+/* The stable counting sort of gnnc_group in one step, for positions that fit the cache. */
+static void put_in_order(const map *maps, const order *o, const taken *take, int64_t e) {
+    const int32_t *key = maps[o->by].checked;
+    int64_t *ptr = o->ptr, n = maps[o->by].codomain, at = 0;
+    int ascending = 1;
+    take += o->first;
+    memset(ptr, 0, (size_t)(n + 1) * sizeof *ptr);
+    for (int64_t i = 0; i < e; i++) {
+        ascending &= key[i] >= key[i ? i - 1 : 0];
+        ptr[key[i] + 1]++;
+    }
+    if (ascending) { /* what a sampler gives */
+        for (int64_t k = 0; k < n; k++) ptr[k + 1] += ptr[k];
+        for (int64_t i = 0; o->rows && i < e; i++) o->rows[i] = (int32_t)i;
+        for (int64_t t = 0; t < o->taken && e; t++) memcpy(take[t].out, maps[take[t].map].checked, (size_t)e * sizeof(int32_t));
+        return;
+    }
+    /* until all rows are placed, ptr[k + 1] is where the next of value k goes */
+    for (int64_t k = 0; k < n; k++) {
+        int64_t count = ptr[k + 1];
+        ptr[k + 1] = at;
+        at += count;
+    }
+    if (!o->rows) {
+        const int32_t *value = maps[take->map].checked;
+        int32_t *out = take->out;
+        for (int64_t i = 0; i < e; i++) out[ptr[key[i] + 1]++] = value[i];
+        return;
+    }
+    for (int64_t i = 0; i < e; i++) o->rows[ptr[key[i] + 1]++] = (int32_t)i;
+    for (int64_t t = 0; t < o->taken; t++) {
+        const int32_t *value = maps[take[t].map].checked;
+        for (int64_t p = 0; p < e; p++) take[t].out[p] = value[o->rows[p]];
+    }
+}
+
+/* Checks the maps of a set of e rows, and puts its rows in orders: `records` are those of the maps, then those of the orders, then what these
+ * take. Returns OK, or the number of a map with a value outside its codomain; then nothing that was written is valid. */
+int64_t gnnc_arrange(const void *records, int64_t map_count, int64_t order_count, int64_t e, int threads) {
+    const map *maps = records;
+    const order *orders = (const void *)(maps + map_count);
+    const taken *take = (const void *)(orders + order_count);
+    int64_t wrong = INT64_MAX;
+    int T = team(e, threads);
+#pragma omp parallel num_threads(T) if (T > 1)
+    {
+#pragma omp for schedule(static, 1) reduction(min : wrong)
+        for (int64_t m = 0; m < map_count; m++) {
+            const map *x = maps + m;
+            int64_t bad = x->width == 8 ? gnnc_narrow_i64_alone(x->given, e, 0, x->codomain, x->checked)
+                                        : gnnc_narrow_i32_alone(x->given, e, 0, x->codomain, x->checked);
+            if (bad != OK && m < wrong) wrong = m;
+        }
+#pragma omp for schedule(static, 1)
+        for (int64_t k = 0; k < order_count; k++)
+            if (wrong == INT64_MAX) put_in_order(maps, orders + k, take, e);
+    }
+    return wrong == INT64_MAX ? OK : wrong;
 }
 
 /* ---- distinct tuples ----------------------------------------------------------------------------------------------------------------- */

@@ -4,12 +4,15 @@ code name.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memory import Memory, Table
+from .arrangement import READING_ROWS, Arranged, Arrangement
 from .sets import Group, MapData, Pairs, SetData
 from .shares import cuts, partitions, pieces
 
@@ -21,10 +24,16 @@ KINDS = (
     "index_map", "pair_index", "offsets", "members", "witness", "member_map", "member_pair", *SHARES
 )  # fmt: skip
 """Kinds of tables."""
-READING_ROWS = ("members", "witness", "member_map", "member_pair")
-"""Those that read the rows of groups."""
 DESCRIBED = ("kind", "domain", "path", "along", "keys", "row_cost", "grain", "chunks", "piece")
 """What a description of a table may say."""
+
+
+class Described(dict[str, Any]):
+    """A description of a table that knows what it is found by, and does not change."""
+
+    @functools.cached_property
+    def key(self) -> str:
+        return repr([self.get(name) for name in DESCRIBED])
 
 
 class Tables:
@@ -40,13 +49,26 @@ class Tables:
         self.codomains = codomains
         self._made: dict[str, NDArray[Any]] = {}
         self._groups: dict[str, Group | Pairs] = {}
+        self._arranged: set[str] = set()
+        self._uploads: dict[str, tuple[Table | None, int]] = {}
+
+    def have(self, name: str, arrangement: Arrangement, made: Arranged) -> None:
+        """Takes what was made of a set at once, which others may have too."""
+        maps = arrangement.maps
+        for o, (ptr, rows, taken) in zip(arrangement.orders, made.orders, strict=True):
+            group = _own_group_key(name, maps[o.by])
+            self._groups[group] = Group(ptr, rows)
+            self._arranged.add(group)
+            self._made[_own_key("offsets", name, maps[o.by])] = ptr
+            for k, x in zip(o.taken, taken, strict=True):
+                self._made[_own_key("member_map", name, maps[o.by], maps[k])] = x
 
     def make(self, specs: Sequence[Mapping[str, Any]]) -> None:
         """Makes the tables of these descriptions, one group after the other, so that no more is
         held at once than has to be: the rows of a group go with the last table that reads them."""
         readers: dict[str, dict[str, Mapping[str, Any]]] = {}
         for spec in specs:
-            if spec["kind"] in READING_ROWS:
+            if spec["kind"] in READING_ROWS and _key(spec) not in self._made:
                 readers.setdefault(_group_key(spec), {})[_key(spec)] = spec
         for found in readers.values():
             *others, last = sorted(found.values(), key=lambda spec: spec["kind"] == "member_map")
@@ -62,7 +84,8 @@ class Tables:
         group = self.group(spec["domain"], spec["along"])
         if isinstance(group, Pairs):
             return
-        if in_place and spec["kind"] == "member_map":
+        alone = in_place and _group_key(spec) not in self._arranged
+        if alone and spec["kind"] == "member_map":
             path = self.path(spec["domain"], spec["path"])
             self._made[_key(spec)] = path.over(group.rows)
         else:
@@ -73,6 +96,7 @@ class Tables:
         """To be called when all tables are made: forgets them, and what sets say of each row. Sizes
         can be asked for, and where groups begin."""
         self._made.clear()
+        self._uploads.clear()
         self._groups = {key: group.outline() for key, group in self._groups.items()}
         self.sets = {name: value.outline() for name, value in self.sets.items()}
 
@@ -90,6 +114,16 @@ class Tables:
         if key not in self._made:
             self._made[key] = self._table(spec)
         return self._made[key]
+
+    def uploaded(self, spec: Mapping[str, Any], memory: Memory) -> tuple[Table | None, int]:
+        """A table in the memory of a program, the same one for all phases, and its bytes. None are
+        members that count up, which kernels are not given (codegen/common/scalars.py)."""
+        key = _key(spec)
+        if key not in self._uploads:
+            array = contiguous(self.table(spec))
+            unread = spec["kind"] == "members" and counts_up(array)
+            self._uploads[key] = (None if unread else memory.upload(array)), array.nbytes
+        return self._uploads[key]
 
     def _table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
         domain: Domain = spec["domain"]
@@ -185,11 +219,21 @@ class Tables:
 
 
 def _key(spec: Mapping[str, Any]) -> str:
-    return repr([spec.get(name) for name in DESCRIBED])
+    return (spec if isinstance(spec, Described) else Described(spec)).key
 
 
 def _group_key(spec: Mapping[str, Any]) -> str:
     return repr([spec["domain"], spec["along"]])
+
+
+@functools.cache
+def _own_group_key(name: str, by: str) -> str:
+    return _group_key({"domain": [name, []], "along": [by]})
+
+
+@functools.cache
+def _own_key(kind: str, name: str, by: str, path: str | None = None) -> str:
+    return _key({"kind": kind, "domain": [name, []], "along": [by], "path": path})
 
 
 def sets_of_tables(
@@ -215,8 +259,7 @@ def contiguous(array: NDArray[Any]) -> NDArray[Any]:
 
 def counts_up(members: NDArray[Any]) -> bool:
     """Whether a table of members is 0, 1, 2, ..: the rows lie in the order of their groups, as
-    nodes in that of their graphs and entries of a CSR matrix in that of its rows. Kernels are then
-    given no table (codegen/common/scalars.py), and read none."""
+    nodes in that of their graphs and entries of a CSR matrix in that of its rows."""
     n = len(members)
     ends = n == 0 or (members[0] == 0 and members[-1] == n - 1)
     return bool(ends) and bool(np.array_equal(members, np.arange(n, dtype=members.dtype)))

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import StringAttr
 from gnnc.dialects.attributes import GRAD
 from gnnc.dialects.meaning import run
 from gnnc.dialects.signature import result_attributes
-from gnnc.frontend.torch.calls.bound_program import Outputs, tensor_of
+from gnnc.frontend.torch.calls.outputs import Outputs, tensor_of
 from gnnc.frontend.torch.capture.capture import dynamo_compile
 from gnnc.frontend.torch.compile import imported_graph
 from gnnc.frontend.torch.importer import Imported, Unsupported

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gnnc.runtime.sets.arrangement import Arranged, Arrangement, Order
 from gnnc.runtime.sets.sets import kernels
 
 from .multigraphs import Multigraph
@@ -54,6 +55,24 @@ def check_filters(src: np.ndarray, dst: np.ndarray, nodes: int) -> None:
     np.testing.assert_array_equal(kernels.last_loop(a, b, nodes), last)
 
 
+def check_arrangement(src: np.ndarray, dst: np.ndarray, nodes: int, rows: bool) -> None:
+    """By one map with the rows as well, by another in whose order one map or none is read."""
+    orders = (Order(1, True, (0, 1)), Order(0, rows, () if rows else (1,)))
+    made = Arrangement(("src", "dst"), orders).arranged([src, dst.astype(np.int32)], [nodes] * 2)
+    assert isinstance(made, Arranged)
+    for x, checked in zip((src, dst), made.maps, strict=True):
+        np.testing.assert_array_equal(checked, x.astype(np.int32), strict=True)
+    for o, (ptr, found, taken) in zip(orders, made.orders, strict=True):
+        narrow = made.maps[o.by]
+        starts, order = kernels.group(narrow, nodes)
+        np.testing.assert_array_equal(ptr, starts, strict=True)
+        assert (found is not None) == o.rows
+        if found is not None:
+            np.testing.assert_array_equal(found, order, strict=True)
+        for k, x in zip(o.taken, taken, strict=True):
+            np.testing.assert_array_equal(x, made.maps[k][order], strict=True)
+
+
 def check_all(graph: Multigraph, rng: np.random.Generator) -> None:
     check_group(graph.dst, graph.nodes)
     check_group(graph.rel, graph.relations)
@@ -62,6 +81,9 @@ def check_all(graph: Multigraph, rng: np.random.Generator) -> None:
     check_runs([graph.rel, graph.src], [graph.relations, graph.nodes])
     check_runs([graph.dst], [graph.nodes])
     check_filters(graph.src, graph.dst, graph.nodes)
+    check_arrangement(graph.src, graph.dst, graph.nodes, rows=True)
+    by_target = np.argsort(graph.dst, kind="stable")
+    check_arrangement(graph.src[by_target], graph.dst[by_target], graph.nodes, rows=False)
     table = rng.integers(0, 100, graph.nodes).astype(np.int32)
     rows = np.where(rng.random(graph.edges) < 0.2, -1, graph.src).astype(np.int32)
     taken = kernels.take(table, rows)

@@ -151,6 +151,7 @@ from gnnc.runtime.sets import kernels
 from pathlib import Path
 library = kernels.bind(Path(sys.argv[1]))
 kernels._library = lambda: library
+from gnnc.runtime.sets.arrangement import Arrangement, Order
 from runtime.kernel_checks import check_all
 from runtime.multigraphs import random_multigraph
 rng = np.random.default_rng(0)
@@ -168,6 +169,9 @@ for wrong in (lambda: kernels.group(keys, 2), lambda: kernels.take(keys, keys + 
     except (IndexError, ValueError):
         continue
     raise SystemExit("a wrong index was accepted")
+both = Arrangement(("a", "b"), (Order(0, False, (1,)), Order(1, True, ())))
+if both.arranged([keys + 1, keys], [7, 2]) != 1:
+    raise SystemExit("a wrong index of a set was accepted")
 print("all checks passed")
 """
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from gnnc.runtime.sets import arrangement
+from gnnc.runtime.sets.arrangement import Arrangement, Order
 from gnnc.runtime.sets.sets import MapData, SetData
 from gnnc.runtime.sets.tables import Tables, sets_of_tables
 
@@ -66,6 +68,61 @@ def test_all_at_once_or_one_by_one(graph: Multigraph):
         assert together.table(s) is together.table(dict(s))
     rows = np.argsort(graph.dst, kind="stable")
     np.testing.assert_array_equal(together.table(SPECS[0]), graph.src[rows])
+
+
+DIRECT = Arrangement.of("g", ["src", "dst", "rel"], SPECS)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graph=multigraphs())
+def test_of_a_set_arranged_at_once(graph: Multigraph):
+    sets = sets_of(graph)
+    assert DIRECT is not None
+    arranged = DIRECT.of_set(sets["g"])
+    assert arranged is not None
+    before = [x.copy() for _, rows, taken in arranged.orders for x in (*taken, rows)]
+    at_once = Tables(sets, CODOMAINS)
+    at_once.have("g", DIRECT, arranged)
+    at_once.make(SPECS)
+    for s in SPECS:
+        one_by_one = Tables(sets_of(graph), CODOMAINS).table(s)
+        np.testing.assert_array_equal(at_once.table(s), one_by_one, str(s), strict=True)
+    after = [x for _, rows, taken in arranged.orders for x in (*taken, rows)]
+    for x, y in zip(before, after, strict=True):  # others may have them too
+        np.testing.assert_array_equal(x, y)
+
+
+def test_what_is_arranged():
+    def of(*specs: Mapping[str, Any]) -> tuple[Order, ...]:
+        found = Arrangement.of("g", ["src", "dst"], specs)
+        return () if found is None else found.orders
+
+    of_rows = spec("member_map", "dst", path="src.kind")
+    assert of(spec("offsets", "dst"), spec("member_map", "dst", path="src")) == (
+        Order(1, False, (0,)),
+    )
+    assert of(spec("offsets", "src")) == (Order(0, True, ()),)
+    assert of(of_rows) == of(spec("members", "dst")) == (Order(1, True, ()),)
+    assert of(spec("offsets", "src.kind"), spec("members", "src dst")) == ()
+
+
+def test_sets_that_are_not_small_or_not_given_are_not_arranged(monkeypatch: pytest.MonkeyPatch):
+    assert DIRECT is not None
+    graph = Multigraph(3, 3, *(np.arange(6) % 3 for _ in range(3)))
+    read = sets_of(graph)["g"]
+    read.check()
+    assert DIRECT.of_set(read) is None
+    monkeypatch.setattr(arrangement, "LARGEST", 5)
+    assert DIRECT.of_set(sets_of(graph)["g"]) is None
+
+
+def test_a_wrong_index_of_a_set_that_is_arranged_is_named():
+    assert DIRECT is not None
+    graph = Multigraph(3, 3, *(np.arange(6) % 3 for _ in range(3)))
+    graph.dst[4] = 3
+    with pytest.raises(IndexError, match=r"edges\[1\]\[4\] is 3, .* between 0 and 2"):
+        maps = sets_of(graph)["g"].maps | {"dst": MapData.of(graph.dst, 3, what="edges[1]")}
+        DIRECT.of_set(SetData(6, maps))
 
 
 def test_rows_of_a_group_go_with_the_last_table():

@@ -10,35 +10,21 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-import torch.utils._pytree as pytree
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
-from ....runtime.autograd import CPU, TORCH, Elsewhere, prepare, run_phase
+from ....runtime.autograd import Elsewhere, prepare, run_phase
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
-from ....runtime.sets.sets import MapData, SetData
+from ....runtime.sets.sets import SetData
 from ..capture.effects import runner_of
 from ..constant_inputs import look
-from ..importer.binding import (
-    Constant,
-    Copy,
-    DropoutKey,
-    FromSize,
-    FromTensor,
-    Imported,
-    MapBinding,
-    Number,
-    Result,
-    ResultBinding,
-    RowsBinding,
-    Same,
-    SetBinding,
-    View,
-)
+from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding
 from ..importer.emit.arguments import argument_name
 from ..libraries.pyg.bad_index import IndexOutOfRange
+from .arguments import SetArgument, for_structure, rows_of
 from .differentiation import Differentiation
+from .outputs import Outputs, tensor_of
 from .replay import Replay
 from .shared_memory import SharedMemory
 
@@ -75,6 +61,8 @@ class BoundProgram:
         self.replay = None if graph is None else self.replay_of(graph, imported)
         if self.replay is not None and any(a.placeholders for a in imported.attached):
             self.differentiation = Differentiation(self.replay, program, self.passed_rows)
+        self.names = [argument_name(p) for p in imported.placeholders]
+        self.set_arguments = [SetArgument(s, self.names) for s in imported.sets]
         self.argument_names = [r.name for r in self.passed_rows]
         results = [*imported.results, *(u.result for u in imported.updates)]
         self.result_names = [r.name for r in results]
@@ -111,7 +99,7 @@ class BoundProgram:
     @property
     def inputs_kept(self) -> list[str]:
         """The names of the float inputs of which something is prepared."""
-        return [argument_name(self.imported.placeholders[i]) for i in self.prepared_inputs]
+        return [self.names[i] for i in self.prepared_inputs]
 
     def passed(self) -> list[RowsBinding]:
         """The arguments of a call: not the integers that only the structure is made from, of which
@@ -338,8 +326,7 @@ class BoundProgram:
         tensors = [args[p] for p in self.watched]
         for p, x in zip(self.watched, tensors, strict=True):
             if not (x.is_cpu if self.on_host else str(x.device) == self.device):
-                name = argument_name(self.imported.placeholders[p])
-                raise Elsewhere(name, x.device, self.device)
+                raise Elsewhere(self.names[p], x.device, self.device)
         seen = tuple(look(args[p]) for p in self.prepared_inputs)
         return tensors, (sizes, numbers, seen)
 
@@ -354,8 +341,7 @@ class BoundProgram:
 
     def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
         """The sets of a call, whose sizes are known, by name."""
-        names = [argument_name(p) for p in self.imported.placeholders]
-        return {s.name: set_data(s, count, args, names) for s in self.imported.sets}
+        return {s.name: s.made(count, args) for s in self.set_arguments}
 
     def note_graph(self, count: Mapping[str, int]) -> None:
         """One more graph, or state of inputs, for which something was prepared."""
@@ -365,129 +351,3 @@ class BoundProgram:
     def states_met(self) -> int:
         """For how many graphs and states of inputs something was prepared."""
         return self.states
-
-
-# ---------------------------------------------------------------- what a call gives
-
-
-def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
-    """An argument as the steps of the structure take it."""
-    return for_structure(r, rows_of(r, args))
-
-
-def for_structure(r: RowsBinding, x: Tensor) -> NDArray[Any]:
-    """Rows as the steps of the structure take them, a single row with an axis as well."""
-    x = x.detach()
-    single = isinstance(r.source, FromTensor) and r.source.row_axis is None
-    return (x.unsqueeze(0) if single else x).cpu().numpy()
-
-
-def rows_of(r: RowsBinding, args: Sequence[Any]) -> Tensor:
-    """An argument with its row axis in front, if it has one."""
-    source = r.source
-    if isinstance(source, FromTensor):
-        x: Tensor = args[source.placeholder]
-        x = x.movedim(source.row_axis, 0) if source.row_axis else x
-        return x.contiguous()
-    if isinstance(source, FromSize):
-        return torch.tensor([source.size(args)], dtype=TORCH[r.elem], device=CPU)
-    assert isinstance(source, DropoutKey)
-    return dropout_key()
-
-
-def dropout_key() -> Tensor:
-    """The number that a call draws its masks by."""
-    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, device=CPU)
-
-
-def set_data(
-    s: SetBinding, count: Mapping[str, int], args: Sequence[Any], names: Sequence[str]
-) -> SetData:
-    """A set argument from the tensors that hold its maps; indices are checked."""
-    maps: dict[str, MapData] = {}
-    for m in s.maps:
-        what = f"{names[m.placeholder]}{list(m.index) if m.index else ''}"
-        maps[m.label] = MapData.of(columns_of(m, args), count[m.codomain], what=what)
-    out = SetData(count[s.name], maps, name=s.name)
-    out.check()  # a map that was not read yet would keep the user's tensor alive
-    return out
-
-
-def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
-    """The integers of a map."""
-    x: Tensor = args[m.placeholder].detach().movedim(m.row_axis, 0)
-    return x[(slice(None), *m.index)].cpu().numpy()
-
-
-def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
-    """A result as the tensor that the user's code would have made."""
-    y = shaped(b, y)
-    if b.order is None:
-        return y
-    inverse = [b.order.index(d) for d in range(len(b.order))]
-    return y.permute(b.order).contiguous().permute(inverse)
-
-
-def shaped(b: ResultBinding, y: Tensor) -> Tensor:
-    """The rows of a result with the row axis where it belongs."""
-    if b.row_axis is None:
-        return y if y.shape == b.dims else y.reshape(b.dims)
-    if b.row_axis == 0 and b.merge == 1 and y.shape[1:] == b.dims[1:]:
-        return y
-    n = y.shape[0]
-    before = b.dims[: b.row_axis]
-    after = b.dims[b.row_axis + 1 :]
-    rows = [*before, *([b.merge] if b.merge > 1 else []), *after]
-    y = y.reshape(n, *rows)
-    y = y.movedim(0, len(before) + (b.merge > 1))
-    return y.reshape(*before, b.merge * n, *after)
-
-
-LEAVES = (Result, Same, Copy, View, Number, Constant)
-
-
-class Outputs:
-    """The structure the user's function returns."""
-
-    def __init__(self, outputs: Any) -> None:
-        self.leaves, self.structure = pytree.tree_flatten(
-            outputs, is_leaf=lambda x: isinstance(x, LEAVES)
-        )
-        # what Dynamo's graphs return; to unflatten takes ten times as long, at every call
-        self.is_tuple = type(outputs) is tuple and all(isinstance(x, LEAVES) for x in outputs)
-        results = [x.number for x in self.leaves if isinstance(x, Result)]
-        self.is_results = self.is_tuple and results == list(range(len(self.leaves)))
-        first: dict[int, int] = {}
-        places = [first.setdefault(id(x), i) for i, x in enumerate(self.leaves)]
-        self.again = [(i, k) for i, k in enumerate(places) if i != k]
-        """Leaves that are the same tensor as an earlier one."""
-
-    def rebuild(self, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
-        """That structure, of the results and arguments of a call."""
-        if self.is_results and len(tensors) == len(self.leaves):
-            return tuple(tensors)
-        leaves = [self.leaf(x, tensors, args) for x in self.leaves]
-        for i, k in self.again:
-            leaves[i] = leaves[k]
-        return tuple(leaves) if self.is_tuple else pytree.tree_unflatten(leaves, self.structure)
-
-    @staticmethod
-    def leaf(x: Any, tensors: Sequence[Tensor], args: Sequence[Any]) -> Any:
-        match x:
-            case Result(number):
-                return tensors[number]
-            case Same(placeholder):
-                return args[placeholder]
-            case View(of, steps):
-                y = Outputs.leaf(of, tensors, args)
-                for step in steps:
-                    y = step(y, args)
-                return y
-            case Copy(placeholder, contiguous):
-                kept = torch.contiguous_format if contiguous else torch.preserve_format
-                return args[placeholder].clone(memory_format=kept)
-            case Number(size):
-                return size(args)
-            case Constant(value):
-                return value
-        raise AssertionError(x)

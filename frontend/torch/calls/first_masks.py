@@ -30,7 +30,7 @@ from ....runtime.sets.structure import Step, run_plan
 from ..importer import Imported
 from ..importer.emit.arguments import argument_name
 from ..importer.values.size_hints import hinted_number
-from .bound_program import set_data, structure_rows
+from .arguments import SetArgument, structure_rows
 
 
 class Kept(NamedTuple):
@@ -116,7 +116,7 @@ def _given(imported: Imported, examples: Sequence[Any], read: Collection[str]) -
     sets = [s for s in imported.sets if s.name in read]
     rows = [r for r in imported.rows if r.name in read]
     return {
-        **{s.name: set_data(s, count, examples, names) for s in sets},
+        **{s.name: SetArgument(s, names).made(count, examples) for s in sets},
         **{r.name: structure_rows(r, examples) for r in rows},
     }
 

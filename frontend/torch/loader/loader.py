@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ....runtime.prefetch import Prefetched
 from ....runtime.sampling.sampler import Key
+from .arriving import Arriving
 from .seeds import Int64s, Order, drawn_seed
 
 CALLED = 2**32 - 1
@@ -91,6 +92,7 @@ class Loader:
         """What each thread does first."""
         self._order = Order(count, batch_size, shuffle, drop_last, sampler)
         self._count = count
+        self._arriving = Arriving()
         self._lock = threading.Lock()
         self._epoch = self._called = 0
 
@@ -170,7 +172,10 @@ class Loader:
 
     def _batch(self, places: Int64s, key: Key, threads: int | None) -> Any:
         made = self.make(places, key, threads)
-        return made if self.transform is None else self.transform(made)
+        made = made if self.transform is None else self.transform(made)
+        if threads is not None:  # it is made ahead
+            self._arriving(made)
+        return made
 
     def make(self, places: Int64s, key: Key, threads: int | None) -> Any:
         """The batch of the seeds at these places, by random numbers of this key."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.sets.sets import MapData
-from ..calls.bound_program import columns_of
+from ..calls.arguments import columns_of
 from ..importer.binding import MapBinding
 from . import cut_tensors, lookups
 from .cut_tensors import NodePart

@@ -20,7 +20,8 @@ from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.exchanges import exchanges
 from ....runtime.ranks.world import world
 from ....runtime.sets.sets import MapData, SetData
-from ..calls.bound_program import BoundProgram, columns_of, dropout_key, set_data
+from ..calls.arguments import SetArgument, columns_of, dropout_key
+from ..calls.bound_program import BoundProgram
 from ..calls.replay import Replay
 from ..importer.binding import (
     DropoutKey,
@@ -100,11 +101,7 @@ class RankedProgram(BoundProgram):
 
     def parts(self, args: Sequence[Any]) -> Parts:
         """What the tensors of a call say of how the graph is cut."""
-        return Parts(self.ranked, args, self.names(), self.tables)
-
-    def names(self) -> list[str]:
-        """What errors call the arguments of a call."""
-        return [argument_name(p) for p in self.imported.placeholders]
+        return Parts(self.ranked, args, self.names, self.tables)
 
     # ------------------------------------------------------------ structure
 
@@ -133,7 +130,7 @@ class RankedProgram(BoundProgram):
         """See BoundProgram."""
         communicator = world()
         with communicator.stage("prepare a graph", PATIENCE):
-            self.tables = tables_read(self.ranked, args, self.names(), communicator)
+            self.tables = tables_read(self.ranked, args, self.names, communicator)
             parts = self.parts(args)
             count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
             sets = RankSets(self.ranked, parts, count, args, communicator)
@@ -218,7 +215,7 @@ class RankSets:
 
     def other(self, s: SetBinding) -> SetData:
         """A set that is no nodes or edges of the graph that is cut."""
-        return set_data(s, self.count, self.args, self.names)
+        return SetArgument(s, self.names).made(self.count, self.args)
 
     def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
         n, size = len(part.owned), self.communicator.size

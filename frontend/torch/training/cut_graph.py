@@ -17,7 +17,7 @@ from ....runtime.partition.parts import make_typed_part
 from ....runtime.ranks import virtual
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.sets.sets import MapData, SetData
-from ..calls.bound_program import columns_of, rows_of
+from ..calls.arguments import columns_of, rows_of
 from ..importer.binding import FromTensor, MapBinding, RowsBinding, SetBinding
 from ..ranks import cut_tensors
 from ..ranks.call_parts import Parts

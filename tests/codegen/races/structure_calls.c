@@ -14,6 +14,7 @@ int64_t gnnc_runs(const int32_t *const *keys, int64_t width, const int32_t *orde
 int64_t gnnc_where(const uint8_t *mask, int64_t n, int32_t *out, int threads);
 int64_t gnnc_where_different(const int32_t *a, const int32_t *b, int64_t n, int32_t *out, int threads);
 int64_t gnnc_last_loop(const int32_t *a, const int32_t *b, int64_t e, int64_t n, int32_t *last, int threads);
+int64_t gnnc_arrange(const void *records, int64_t map_count, int64_t order_count, int64_t e, int threads);
 
 static int64_t wide[EDGES], ptr[EDGES + 1], start[EDGES + 1];
 static int32_t src[EDGES], dst[EDGES], many[EDGES], order[EDGES], out[EDGES], run[EDGES], first[EDGES], last[NODES];
@@ -45,5 +46,12 @@ int main(void) {
     need(gnnc_where(mask, EDGES, out, THREADS) > 0, "where");
     need(gnnc_where_different(src, dst, EDGES, out, THREADS) > 0, "where different");
     need(gnnc_last_loop(src, dst, EDGES, NODES, last, THREADS) == -1, "last loop");
+    static int32_t checked[2][EDGES], rows[EDGES];
+    const int64_t records[] = {
+        (int64_t)src, 4, NODES, (int64_t)checked[0], (int64_t)wide, 8, NODES, (int64_t)checked[1], /* maps */
+        0, (int64_t)ptr, 0, 1, 0, 1, (int64_t)start, (int64_t)rows, 1, 1,                         /* orders */
+        1, (int64_t)out, 0, (int64_t)order,                                                        /* taken */
+    };
+    need(gnnc_arrange(records, 2, 2, EDGES, THREADS) == -1, "arrange");
     return 0;
 }

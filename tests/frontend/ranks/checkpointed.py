@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import StepLR
 
 import gnnc
-from gnnc.frontend.torch.calls import bound_program
+from gnnc.frontend.torch.calls import arguments as call_arguments
 from gnnc.frontend.torch.ranks import ranked_program
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.world import world
@@ -40,7 +40,7 @@ def own_generators(monkeypatch: Any) -> None:
     def key() -> Tensor:
         return torch.randint(-(2**63), 2**63 - 1, (1,), generator=own.generator)
 
-    for module in (bound_program, ranked_program):
+    for module in (call_arguments, ranked_program):
         monkeypatch.setattr(module, "dropout_key", key)
     monkeypatch.setattr(torch, "get_rng_state", lambda: own.generator.get_state())
     monkeypatch.setattr(torch, "set_rng_state", lambda state: own.generator.set_state(state))

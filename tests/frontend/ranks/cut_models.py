@@ -15,7 +15,7 @@ from torch_geometric import nn as G
 from torch_geometric.data import Data, HeteroData
 
 import gnnc
-from gnnc.frontend.torch.calls import bound_program
+from gnnc.frontend.torch.calls import arguments as call_arguments
 from gnnc.frontend.torch.ranks import ranked_program
 from gnnc.runtime.ranks import virtual
 
@@ -176,7 +176,7 @@ class Drawn(threading.local):
 def on_ranks(monkeypatch: Any, ranks: int, work: Callable[[], Any]) -> list[Any]:
     """What ranks that are threads give; with none, what this process gives."""
     drawn = Drawn()
-    for module in (bound_program, ranked_program):
+    for module in (call_arguments, ranked_program):
         monkeypatch.setattr(module, "dropout_key", drawn)
     if not ranks:
         return [work()]
