@@ -58,13 +58,16 @@ Step = Callable[[Builder, SSAValue], SSAValue]
 class Aggregation:
     """A linear function of one value (reads, scalars, sums); `apply` does it to another. `made_of`
     are values that its sums are the same for all calls with: themselves, or what they would be of
-    without a product inside. With `beside` the root itself is added."""
+    without a product inside. Of a root that takes no gradient, one of `scaled` takes one where the
+    aggregation would: a scalar in it, or what has all of them. With `beside` the root itself is
+    added."""
 
     root: SSAValue
     top: SSAValue
     apply: Step
     reduces: list[ReduceOp]
     made_of: list[SSAValue]
+    scaled: list[SSAValue]
     beside: bool = False
 
 
@@ -206,7 +209,7 @@ def aggregated(v: SSAValue, user: Operation) -> Aggregation | None:
     if step is None or len(set(finder.roots)) != 1:
         return None
     sums: list[SSAValue] = [r.results[0] for r in finder.reduces]
-    return Aggregation(finder.roots[0], v, step, finder.reduces, sums, finder.beside)
+    return Aggregation(finder.roots[0], v, step, finder.reduces, sums, [v], finder.beside)
 
 
 # ---------------------------------------------------------------- costs
@@ -228,7 +231,7 @@ def _costs(fn: LinearFunction, op: ContractOp, w: int, a: Aggregation) -> OrderC
         stored=isinstance(a.root, BlockArgument) or _outlives(fn, a),
         training=root_grad or op.operands[w] in need,
         root_grad=root_grad,
-        learnt=op.operands[1 - w] in need and not root_grad,
+        learnt=not root_grad and any(x in need for x in a.scaled),
     )
     products = (use.operation for use in a.root.uses if isinstance(use.operation, ContractOp))
     hoisted = replace(costs, hoisted=True, beside=a.beside or any(p is not op for p in products))
@@ -314,7 +317,8 @@ def _upwards(op: ContractOp) -> tuple[SSAValue | None, Aggregation] | None:
         else:
             break
         v = result
-    return (bias, Aggregation(op.results[0], v, step, reduces, inside)) if reduces else None
+    a = Aggregation(op.results[0], v, step, reduces, inside, scalars)
+    return (bias, a) if reduces else None
 
 
 def _only_user(v: SSAValue) -> ValueOp | None:

@@ -1,5 +1,6 @@
 """reorder-linear: values and gradients stay, and the work gets less."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,32 @@ def test_gradients_of_the_new_order(name: str, graph: str) -> None:
 def test_settles(name: str) -> None:
     once = changed(parse_module(PROGRAMS[name]), ReorderLinearPass())
     assert str(changed(once, ReorderLinearPass())) == str(once)
+
+
+AGGREGATED = """
+func.func @aggregated(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
+    %x : !inter.rows<N, KxF> {A}, %w : !inter.rows<g, F> {B}, %d : !inter.rows<N, F> {C},
+    %W : !inter.rows<unit, 3xKxF> {D}) -> !inter.rows<N, 3xF> {
+  %xs = inter.at %g[src], %x : !inter.rows<g, KxF>
+  %m = inter.mul %w, %xs : !inter.rows<g, KxF>
+  %s = inter.reduce sum %m over %g along dst : !inter.rows<N, KxF>
+  %t = inter.mul %d, %s : !inter.rows<N, KxF>
+  %o = inter.contract "y,zy->z" %t, %W : !inter.rows<N, 3xF>
+  func.return %o : !inter.rows<N, 3xF>
+}
+"""
+
+
+@pytest.mark.parametrize("width", [3, 4, 6])
+@pytest.mark.parametrize("degree", [2.5, 4.0])
+def test_both_orders_have_one_cost(width: int, degree: float) -> None:
+    """Whatever takes a gradient, the one that is chosen is not what the other one is left for."""
+    for learnt in product([False, True], repeat=4):
+        text = AGGREGATED.replace("K", str(width)).replace("F", "f32")
+        for letter, needs in zip("ABCD", learnt, strict=True):
+            text = text.replace(f"{{{letter}}}", "{inter.needs_grad}" if needs else "{}")
+        once = changed(parse_module(text), ReorderLinearPass(degree))
+        assert str(changed(once, ReorderLinearPass(degree))) == str(once)
 
 
 # 1 / degree is infinite at a node without in-edges, which no edge reads: a factor that left its
