@@ -59,8 +59,9 @@ def grid_work_of(nest: rows.TraverseOp, sizes: GridSizes) -> GridWork:
     tiles = blocks * math.ceil(count / blocks / nest.schedule.rows.data)
     cut, handed_on = 0, 0.0
     for op in code.in_pieces:
-        cut = sizes.pieces(*_group(op.offsets), code.numbers["piece"])
-        handed_on = 2.0 * cut * sum(map(row_bytes, op.results))
+        parts = sizes.pieces(*_group(op.offsets), code.numbers["piece"])
+        handed_on += 2.0 * parts * sum(map(row_bytes, op.results))
+        cut += parts
     reread = 0.0
     for op in nest.walk():
         match op:

@@ -1,7 +1,4 @@
-"""Runs compiled phases on torch tensors, and joins @forward and @backward to torch's autograd.
-
-The one file of the runtime that imports torch when it is imported.
-"""
+"""Joins @forward and @backward of a compiled program to torch's autograd."""
 
 from __future__ import annotations
 
@@ -10,118 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Variable
 
-from .cpu import threads
-from .cpu.pool import SMALL, take
-from .cuda.device import memory_errors
-from .program import DTYPES, Buffer, OnGraph, PhaseOnGraph
-
-TORCH = {
-    "f32": torch.float32,
-    "f64": torch.float64,
-    "i32": torch.int32,
-    "i64": torch.int64,
-    "i1": torch.bool,
-}
-
-CPU = torch.device("cpu")
-"""Named wherever a tensor is made: there may be another default."""
-
-TYPESTR = {name: np.dtype(DTYPES[name]).str for name in TORCH}
-
-threads.follow(torch.get_num_threads)
-
-
-class Elsewhere(RuntimeError):
-    """An input of a program is on another device, where its addresses mean nothing."""
-
-    def __init__(self, name: str, device: torch.device, where: str) -> None:
-        at = "the CPU" if where == "cpu" else where
-        super().__init__(f"{name} is on the device {device}: the program runs on {at}")
-
-
-def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Tensor:
-    """A tensor of undefined content; on the host in memory of the pool where it is large."""
-    size = math.prod(shape) * TORCH[dtype].itemsize
-    if device != "cpu":
-        with memory_errors("the results of a program", size):
-            return torch.empty(shape, dtype=TORCH[dtype], device=device)
-    if size < SMALL:
-        return torch.empty(shape, dtype=TORCH[dtype], device=CPU)
-    return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
-
-
-def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Call one phase: inputs by name, with a leading row axis, which those of a single row may
-    lack; the outputs by name, single rows without it. An output may be an input, which was written
-    to. Single rows of the host are copied to a device.
-
-    Raises:
-        ValueError: an input has another dtype or row shape than the program was compiled for.
-        Elsewhere: an input is on another device.
-    """
-    addresses: dict[int, int] = {}
-    keep: list[Tensor] = []
-    out: dict[str, Tensor] = {}
-    moved: list[tuple[Tensor, Tensor]] = []
-    device, alignment = phase.memory.device, phase.memory.alignment
-    on_host = device == "cpu"
-    for b in phase.phase.inputs:
-        x, row = values[b.name], b.row
-        shape = x.shape
-        single = b.domain is None and len(shape) == len(row)
-        if x.dtype != TORCH[b.dtype] or (shape if single else shape[1:]) != row:
-            raise ValueError(
-                f"{b.name}: the program takes rows of shape {row} and type {b.dtype}, "
-                f"got {tuple(shape if single else shape[1:])} and {x.dtype}"
-            )
-        if x.is_cpu != on_host:
-            x = on_device(b, x, device)
-        x = x.contiguous()
-        if b.gives is not None:
-            out[b.gives] = x
-        if alignment > 1 and x.data_ptr() % alignment:
-            moved.append((x, x := x.clone()))
-        keep.append(x)
-        addresses[b.slot] = x.data_ptr()
-    for b in phase.phase.outputs:
-        shape = b.row if b.domain is None else (phase.rows[b.slot], *b.row)
-        out[b.name] = y = empty(shape, b.dtype, device)
-        addresses[b.slot] = y.data_ptr()
-    phase.call(addresses)
-    if moved:
-        written = {id(x) for x in out.values()}
-        for x, copy in moved:
-            if id(x) in written:
-                x.copy_(copy)
-    return out
-
-
-def on_device(b: Buffer, x: Tensor, device: str) -> Tensor:
-    """A single row of the host (a rate, the key of dropout) on a device.
-
-    Raises:
-        Elsewhere: it is another input, or the program runs on the host.
-    """
-    if not x.is_cpu or b.domain is not None or b.gives is not None:
-        raise Elsewhere(b.name, x.device, device)
-    return x.to(device)
-
-
-def prepare(graph: OnGraph, values: Mapping[str, Tensor]) -> None:
-    """Run @prepare and keep what it computed, and what the structure plan handed on, with the
-    graph.
-    """
-    for name, array in graph.rows.items():
-        if isinstance(array, np.ndarray):
-            x = torch.from_numpy(array)
-            graph.rows[name] = x if graph.memory.device == "cpu" else x.to(graph.memory.device)
-    if "prepare" in graph.phases:
-        graph.rows.update(run_phase(graph.phases["prepare"], {**values, **graph.rows}))
+from .program import OnGraph
+from .tensors import CPU, TORCH, Elsewhere, run_phase
 
 
 class Signature:

@@ -1,6 +1,6 @@
 """Compiled programs: shared objects with the plain data that says how to call them.
 
-Nothing here knows tensors: buffers are addresses. runtime/autograd.py allocates them as torch
+Nothing here knows tensors: buffers are addresses. runtime/tensors.py allocates them as torch
 tensors.
 """
 

@@ -122,14 +122,14 @@ static int floyd_together(const uint32_t *words, int64_t stride, int64_t lanes, 
 
 /* For many. `set` has `slots` entries of 0, a power of two and at least 2 k, and has 0 again after. */
 static void floyd_many(stream s, const uint32_t *words, int64_t stride, uint32_t k, uint32_t n, uint32_t node, uint32_t root, uint32_t *set,
-                       uint32_t slots, int32_t *picked) {
+                       int64_t slots, int32_t *picked) {
     for (uint32_t t = 0; t < k; t++) {
         uint32_t last = n - k + t, x = below(last + 1, words[(t & 3) * stride + (t >> 2)], s, t, node, root);
-        uint32_t slot = x * 0x9E3779B9u & (slots - 1);
+        int64_t slot = (int64_t)(x * 0x9E3779B9u) & (slots - 1);
         while (set[slot] && set[slot] != x + 1) slot = (slot + 1) & (slots - 1);
         if (set[slot]) {
             x = last;
-            slot = x * 0x9E3779B9u & (slots - 1);
+            slot = (int64_t)(x * 0x9E3779B9u) & (slots - 1);
             while (set[slot]) slot = (slot + 1) & (slots - 1);
         }
         set[slot] = x + 1;
@@ -189,7 +189,7 @@ static void pick_row(const hop *h, worker *w, const rows *at, int64_t i, int64_t
         for (uint32_t t = 0; t < (uint32_t)k; t++)
             picked[t] = (int32_t)below((uint32_t)n, words[(t & 3) * blocks + (t >> 2)], h->s, t, at->node[i], at->root[i]);
     } else {
-        floyd_many(h->s, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, (uint32_t)slots, picked);
+        floyd_many(h->s, words, blocks, (uint32_t)k, (uint32_t)n, at->node[i], at->root[i], w->set, slots, picked);
     }
 }
 

@@ -186,7 +186,7 @@ class NeighborSampler:
 
         Raises:
             IndexError: a seed is no node.
-            MemoryError: there is none, or a batch has more than 2**31 - 1 nodes.
+            MemoryError: there is none, or a batch may have more than 2**31 - 1 nodes.
             TypeError, ValueError: seeds, graphs or times of another form.
         """
         given = seeds if isinstance(seeds, Seeds) else Seeds((seeds,))
@@ -217,7 +217,7 @@ class NeighborSampler:
         status = call(state.address, ctypes.addressof(request), ctypes.addressof(made), count)
         self._give(state)
         if status == kernels.TOO_LARGE:
-            raise MemoryError("a batch has more than 2**31 - 1 nodes; take smaller fan-outs")
+            raise MemoryError("a batch may have more than 2**31 - 1 nodes; take smaller fan-outs")
         if status != kernels.OK:
             raise MemoryError(f"no memory for a batch of {start.size} seeds")
         if memory is None or made.block != memory.address:
@@ -288,6 +288,10 @@ class _Start:
         if [g.size for g in given] != self.counts.tolist():
             raise ValueError("graphs must have a number for each seed")
         count = 1 + max((int(g.max()) for g in given if g.size), default=-1)
+        if count > self.size:  # before memory is taken for so many
+            raise ValueError(
+                f"graphs have numbers up to {count - 1}, and there are {self.size} seeds"
+            )
         found = [sets.narrow(g, count, what="graphs") for g in given]
         names = np.full(count, -1, np.int32)
         for numbers, nodes in zip(reversed(found), reversed(self.nodes), strict=True):

@@ -23,8 +23,8 @@ from gnnc.frontend.torch.calls import bound_program
 from gnnc.frontend.torch.calls.bound_program import BoundProgram
 from gnnc.frontend.torch.capture.devices import argument_with
 from gnnc.frontend.torch.importer import Unsupported
-from gnnc.runtime.autograd import Elsewhere, run_phase
 from gnnc.runtime.program import PhaseOnGraph
+from gnnc.runtime.tensors import Elsewhere, run_phase
 
 from .eagerly import assert_as_eager, gradients, same
 from .loop_programs import listing

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ....runtime.autograd import CPU, TORCH
 from ....runtime.sets.sets import MapData, SetData
+from ....runtime.tensors import CPU, TORCH
 from ..importer.binding import (
     DropoutKey,
     FromSize,

@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
-from ....runtime.autograd import Elsewhere, prepare, run_phase
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import SetData
+from ....runtime.tensors import Elsewhere, prepare, run_phase
 from ..capture.effects import runner_of
 from ..constant_inputs import look
 from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding

@@ -24,11 +24,11 @@ from ....passes.analysis.dependence import in_order, structure_ancestors
 from ....passes.driver.pipelines import BEFORE_LAYERS
 from ....passes.inter.layerwise.bindings import Stage
 from ....passes.inter.layerwise.plan import cut_layers
-from ....runtime.autograd import prepare, run_phase
 from ....runtime.footprint import footprint
 from ....runtime.program import Program
 from ....runtime.sets.sets import SetData
 from ....runtime.sets.structure import Step, run_plan
+from ....runtime.tensors import prepare, run_phase
 from ...compiler import Options, compile_module, run_passes
 from ..calls.bound_program import Outputs, rows_of, set_data, structure_rows, tensor_of
 from ..importer.binding import DropoutKey, Imported

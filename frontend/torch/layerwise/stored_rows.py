@@ -12,8 +12,8 @@ from torch import Tensor
 from xdsl.ir import SSAValue
 
 from ....dialects.inter.types import RowsType
-from ....runtime.autograd import TORCH
 from ....runtime.program import DTYPES
+from ....runtime.tensors import TORCH
 
 
 class StoredRows:

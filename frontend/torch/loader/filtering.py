@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....runtime.autograd import CPU, TORCH, empty
 from ....runtime.sampling.batch import Batch, counts
 from ....runtime.sampling.rows import gather
+from ....runtime.tensors import CPU, TORCH, empty
 from .graphs import NamedGraph, store
 
 _NAMES = {dtype: name for name, dtype in TORCH.items()}

@@ -14,12 +14,12 @@ from torch import Tensor, fx
 
 from ....dialects.inter.ranks import PEER, RANK
 from ....passes.inter.partitioning.sets import OWNER, Nodes
-from ....runtime.autograd import prepare
 from ....runtime.program import OnGraph, Program
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.exchanges import exchanges
 from ....runtime.ranks.world import world
 from ....runtime.sets.sets import MapData, SetData
+from ....runtime.tensors import prepare
 from ..calls.arguments import SetArgument, columns_of, dropout_key
 from ..calls.bound_program import BoundProgram
 from ..calls.replay import Replay

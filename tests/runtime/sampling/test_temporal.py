@@ -99,7 +99,8 @@ def test_seeds_of_one_graph():
         (Seeds((SEEDS,), times=LIMITS[:2]), r"times must have shape \(5,\), one a graph"),
         (Seeds((SEEDS,), times=LIMITS * 1.0), "times must hold integers, got float64"),
         (Seeds((SEEDS,), (SEEDS[:2],), LIMITS), "graphs must have a number for each seed"),
-        (Seeds((SEEDS,), (np.array([0, 1, 3, 4, 5]),), LIMITS), "graph 2 has no seed"),
+        (Seeds((SEEDS,), (np.array([0, 1, 3, 3, 4]),), LIMITS), "graph 2 has no seed"),
+        (Seeds((SEEDS,), (np.array([0, 1, 2, 3, 1 << 40]),), LIMITS), "there are 5 seeds"),
     ],
 )
 def test_bad_seeds(seeds: Seeds, message: str):
