@@ -30,7 +30,8 @@ from ....runtime.sets.sets import SetData
 from ....runtime.sets.structure import Step, run_plan
 from ....runtime.tensors import prepare, run_phase
 from ...compiler import Options, compile_module, run_passes
-from ..calls.bound_program import Outputs, rows_of, set_data, structure_rows, tensor_of
+from ..calls.arguments import SetArgument, rows_of, structure_rows
+from ..calls.outputs import Outputs, tensor_of
 from ..importer.binding import DropoutKey, Imported
 from ..importer.emit.arguments import argument_name
 from .stored_rows import StoredRows
@@ -80,6 +81,8 @@ class LayerProgram:
         self.structure = self.structure_steps()
         self.programs = self.compiled(options)
         self.outputs = Outputs(imported.outputs)
+        names = [argument_name(p) for p in imported.placeholders]
+        self.set_arguments = [SetArgument(s, names) for s in imported.sets]
 
     def compiled(self, options: Options) -> list[Program]:
         """The program of each stage; layers that are alike share one."""
@@ -117,8 +120,7 @@ class LayerProgram:
     def sets_of(self, args: Sequence[Any]) -> WholeSets:
         """The sets of a call."""
         count = {s.name: s.size(args) for s in self.imported.sets}
-        names = [argument_name(p) for p in self.imported.placeholders]
-        sets = {s.name: set_data(s, count, args, names) for s in self.imported.sets}
+        sets = {s.name: s.made(count, args) for s in self.set_arguments}
         read = [r for r in self.imported.rows if r.name in self.structure_inputs]
         given = {**sets, **{r.name: structure_rows(r, args) for r in read}}
         done = run_plan(self.structure, given, self.env.sets)
