@@ -121,6 +121,8 @@ class LayerProgram:
         """The sets of a call."""
         count = {s.name: s.size(args) for s in self.imported.sets}
         sets = {s.name: s.made(count, args) for s in self.set_arguments}
+        for given_set in sets.values():
+            given_set.check()
         read = [r for r in self.imported.rows if r.name in self.structure_inputs]
         given = {**sets, **{r.name: structure_rows(r, args) for r in read}}
         done = run_plan(self.structure, given, self.env.sets)
