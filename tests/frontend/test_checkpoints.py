@@ -205,7 +205,7 @@ def test_folder_of_a_run_that_goes_on(tmp_path: Path):
 
 TRAIN = [
     *("train", "--only", "compiled", "--mode", "step", "--nodes", "60", "--hidden", "4"),
-    *("--epochs", "300", "--seeds", "2", "--eval-every", "100"),
+    *("--epochs", "90", "--seeds", "2", "--eval-every", "30"),
 ]
 
 
@@ -240,4 +240,4 @@ def test_command_is_killed_and_resumed(tmp_path: Path, capfd: pytest.CaptureFixt
     for one, other in zip(resumed["histories"], whole["histories"], strict=True):
         assert one["losses"] == other["losses"]
         assert one["evaluations"] == other["evaluations"]
-        assert [e["epoch"] for e in one["evaluations"]] == [100, 200, 300]
+        assert [e["epoch"] for e in one["evaluations"]] == [30, 60, 90]

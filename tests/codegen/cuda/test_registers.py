@@ -87,6 +87,8 @@ WIDTHS = {
     "reddit": (602, 64, 40),
 }
 QUICK = "narrow"
+FEW = ("gcn", "gat", "rgcn")
+"""NVRTC takes some seconds for each."""
 MOST_SPILLED = {("transformer", "small"): 600, ("transformer", "reddit"): 600}
 """Bytes of spills of a kernel that is too large for all registers: four weights' gradients at
 once."""
@@ -131,7 +133,7 @@ def kernels_of(name: str, widths: tuple[int, int, int]) -> tuple[str, str]:
 
 def cases() -> list[Any]:
     return [
-        pytest.param(name, widths, marks=() if widths == QUICK else LONG)
+        pytest.param(name, widths, marks=() if widths == QUICK and name in FEW else LONG)
         for name in LAYERS
         for widths in WIDTHS
     ]
@@ -158,7 +160,7 @@ def check_resources(name: str, widths: str, host: str, resources: Mapping[str, R
 
 
 @LONG
-@pytest.mark.parametrize("name", ["gcn", "gat", "rgcn"])
+@pytest.mark.parametrize("name", FEW)
 def test_nvcc_compiles_them_too(name, tmp_path):
     device, _ = kernels_of(name, WIDTHS["narrow"])
     assert with_nvcc(device, tmp_path, arch="sm_90")
