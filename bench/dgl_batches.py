@@ -9,7 +9,6 @@ import dgl
 import torch
 from torch import Tensor, nn
 
-from .batch_models import Block
 from .dgl_models import DglNet
 from .dgl_shim import ignore_affinity
 
@@ -69,8 +68,3 @@ def loader(
     )
     sizes = {"batch_size": batch_size, "num_workers": workers, "persistent_workers": workers > 0}
     return dgl.dataloading.DataLoader(graph, seeds, sampler, shuffle=True, **sizes)
-
-
-def edges_of(block: dgl.DGLGraph) -> Block:
-    """A block as PyG's layers take it."""
-    return torch.stack(block.edges()), block.num_dst_nodes()

@@ -18,6 +18,7 @@ MODELS = ("sage", "gat")
 CONTESTANTS = {
     "gnnc": ("gnnc", 1),
     "gnnc-alone": ("gnnc", 0),
+    "gnnc-blocks": ("gnnc-blocks", 1),
     "dgl": ("dgl", 0),
     "dgl-worker": ("dgl", 1),
     "pyg": ("pyg", 0),
@@ -69,12 +70,12 @@ def _raced(task: Message, args: argparse.Namespace) -> Message:
         name: np.array([smoothed(a["losses"], args.window) for a in found])
         for name, found in racing.answers.items()
     }
-    base = next(iter(curves.values()), None)
+    first = {described[name]["rule"]: curve for name, curve in reversed(curves.items())}
     results = {
         name: {
             "median_seconds": statistics.median(s for a in found for s in a["seconds"]),
             "last_loss": float(curves[name][:, -1].mean()),
-            "apart": None if base is None else apart(curves[name], base),
+            "apart": apart(curves[name], first[described[name]["rule"]]),
             "spread": float(curves[name].std(0).max()),
             **described[name],
         }
@@ -97,16 +98,18 @@ def apart(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def report(result: Message, *, markdown: bool = False) -> str:
     """A line a contestant."""
     results: dict[str, Message] = result["results"]
-    base = results.get("gnnc")
-    rows = [["", "sampled by", "epoch, median", "/ gnnc", "loss in the end", "apart", "spread"]]
+    base = {found["rule"]: found for found in reversed(results.values())}
+    head = ["", "sampled by", "nodes expanded", "epoch, median", "/ first"]
+    rows = [[*head, "loss in the end", "apart", "spread"]]
     for name, found in results.items():
         seconds = found["median_seconds"]
         rows.append(
             [
                 name,
                 found["fed_by"],
+                found["rule"],
                 seconds_text(seconds),
-                f"{seconds / base['median_seconds']:.2f}" if base else "",
+                f"{seconds / base[found['rule']]['median_seconds']:.2f}",
                 f"{found['last_loss']:.4f}",
                 f"{found['apart']:.4f}",
                 f"{found['spread']:.4f}",
@@ -120,7 +123,8 @@ def report(result: Message, *, markdown: bool = False) -> str:
     )
     curves = (
         f"loss: mean over seeds of running means over {result['window']} steps; apart: largest "
-        f"difference from {next(iter(results), '')}; spread: largest standard deviation over seeds"
+        "difference; spread: largest standard deviation over seeds; ratio and difference are to "
+        "the first that expands the same nodes"
     )
     parts = [f"{n} runs in torch: {p}" for n, found in results.items() for p in found["in_torch"]]
     lines = [first, "", table(rows, markdown=markdown), "", curves, *parts]

@@ -1,8 +1,9 @@
 """The child process of `gnnc bench epochs`: one way to train on sampled batches.
 
 The first question has the `library`, the number of `workers` and what a `Task` is made of; the
-answer says who samples (`fed_by`). `{"seed": .., "epochs": ..}` trains so many epochs from weights
-that follow from the seed, and answers the `seconds` of each epoch and the `losses` of all steps.
+answer says who samples (`fed_by`) and which nodes it expands (`rule`). `{"seed": .., "epochs": ..}`
+trains so many epochs from weights that follow from the seed, and answers the `seconds` of each
+epoch and the `losses` of all steps.
 """
 
 from __future__ import annotations
@@ -86,6 +87,11 @@ class Way:
     take: Callable[[BlockNet], object]
     batches: Callable[[int], Iterator[Batch]]
     fed_by: str
+    rule: str
+
+
+ONCE, EACH_HOP = "once", "at every hop"
+"""Which nodes are expanded, by PyG's rule and by DGL's."""
 
 
 def by_gnnc(task: Task, workers: int) -> Way:
@@ -97,7 +103,33 @@ def by_gnnc(task: Task, workers: int) -> Way:
         loader.set_epoch(number)
         return map(_trimmed, loader)
 
-    return Way(model, _loading(model), batches, "gnnc.loader")
+    return Way(model, _loading(model), batches, "gnnc.loader", ONCE)
+
+
+def by_gnnc_blocks(task: Task, workers: int) -> Way:
+    """PyG's layers, compiled, on blocks as DGL's rule has them."""
+    import gnnc.dgl as dgl
+
+    model = gnnc.compile(BlockNet(task.model, task.widths))
+    graph = dgl.graph(tuple(task.edge_index), num_nodes=len(task.x))
+    graph.ndata["x"], graph.ndata["y"] = task.x, task.y
+    sampler = dgl.dataloading.NeighborSampler(
+        task.fanouts, prefetch_node_feats=["x"], prefetch_labels=["y"]
+    )
+    options = {"batch_size": task.batch_size, "num_workers": workers, "shuffle": True, "seed": 0}
+    loader = dgl.dataloading.DataLoader(graph, task.seeds, sampler, **options)
+
+    def batches(number: int) -> Iterator[Batch]:
+        loader.set_epoch(number)
+        return (on_blocks(blocks) for _, _, blocks in loader)
+
+    return Way(model, _loading(model), batches, "gnnc.dgl", EACH_HOP)
+
+
+def on_blocks(blocks: Any) -> Batch:
+    """What a `BlockNet` takes of a batch of DGL's interface."""
+    edges = [(torch.stack(block.edges()), block.num_dst_nodes()) for block in blocks]
+    return (blocks[0].srcdata["x"], edges), blocks[-1].dstdata["y"]
 
 
 def _loading(model: nn.Module) -> Callable[[BlockNet], object]:
@@ -126,7 +158,7 @@ def by_dgl(task: Task, workers: int) -> Way:
     def made(blocks: Any) -> Batch:
         return (blocks[0].srcdata["x"], blocks), blocks[-1].dstdata["y"]
 
-    return Way(model, lambda w: model.take(w.convs), _by_dgl(task, workers, made), "DGL")
+    return Way(model, lambda w: model.take(w.convs), _by_dgl(task, workers, made), "DGL", EACH_HOP)
 
 
 def _by_dgl(
@@ -160,26 +192,21 @@ def by_pyg(task: Task, workers: int) -> Way:
             torch.manual_seed(number)
             return map(_trimmed, found)
 
-        return Way(model, _loading(model), batches, "PyG")
+        return Way(model, _loading(model), batches, "PyG", ONCE)
     dgl_shim.install()
-    from gnnc.bench.dgl_batches import edges_of
-
     model = BlockNet(task.model, task.widths)
 
-    def made(blocks: Any) -> Batch:
-        return (blocks[0].srcdata["x"], list(map(edges_of, blocks))), blocks[-1].dstdata["y"]
-
-    return Way(model, _loading(model), _by_dgl(task, workers, made), "DGL")
+    return Way(model, _loading(model), _by_dgl(task, workers, on_blocks), "DGL", EACH_HOP)
 
 
-LIBRARIES = {"gnnc": by_gnnc, "dgl": by_dgl, "pyg": by_pyg}
+LIBRARIES = {"gnnc": by_gnnc, "gnnc-blocks": by_gnnc_blocks, "dgl": by_dgl, "pyg": by_pyg}
 
 
 class Training:
     """A way that is ready to train."""
 
     def __init__(self, library: str, workers: int, **task: Any) -> None:
-        self.task = Task(**task)
+        self.task, self.compiled = Task(**task), library.startswith("gnnc")
         self.way = LIBRARIES[library](self.task, workers)
         self._start(0)
         for batch in islice(self.way.batches(EPOCHS - 1), WARM):
@@ -207,10 +234,9 @@ class Training:
         return {"seconds": seconds, "losses": losses}
 
     def description(self) -> Message:
-        """Who samples, and what of a compiled model runs in torch."""
-        model, compiled = self.way.model, self.way.fed_by == "gnnc.loader"
-        in_torch = gnnc.explain(model).fallbacks if compiled else []
-        return {"fed_by": self.way.fed_by, "in_torch": in_torch}
+        """Who samples by which rule, and what of a compiled model runs in torch."""
+        in_torch = gnnc.explain(self.way.model).fallbacks if self.compiled else []
+        return {"fed_by": self.way.fed_by, "rule": self.way.rule, "in_torch": in_torch}
 
 
 def main() -> None:

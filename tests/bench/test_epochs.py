@@ -31,11 +31,10 @@ def test_dgl_and_pyg_compute_the_same(model: str):
     task = epochs_child.Task(model=model, **SHAPE)
     theirs, dgl = task.weights(3), epochs_child.by_dgl(task, 0)
     dgl.take(theirs)
-    from gnnc.bench.dgl_batches import edges_of  # DGL can be imported from here on
-
     seeds = 0
     for (x, blocks), y in dgl.batches(0):
-        wanted = theirs(x, [edges_of(block) for block in blocks])
+        (_, edges), _ = epochs_child.on_blocks(blocks)
+        wanted = theirs(x, edges)
         torch.testing.assert_close(dgl.model(x, blocks), wanted)
         seeds += len(y)
     assert seeds == 30
@@ -72,11 +71,12 @@ def test_in_children(model: str):
     needs_dgl()
     options = ("--features", "5", "--hidden", "16", "--classes", "3", "--turns", "2")
     few = ("--sizes", "90x300", "--batch-size", "9", "--fanouts", "3", "2", "--window", "3")
-    some = ("--contestants", "gnnc", "dgl", "pyg")
+    some = ("--contestants", "gnnc", "gnnc-blocks", "dgl", "pyg")
     (result,) = epochs.measure(arguments("--models", model, *options, *few, *some))
     assert result["absent"] == {}
     found = result["results"]
-    assert found["gnnc"]["apart"] == 0 and found["gnnc"]["in_torch"] == []
+    for name in ("gnnc", "gnnc-blocks"):
+        assert found[name]["apart"] == 0 and found[name]["in_torch"] == []
     assert found["gnnc"]["fed_by"] == "gnnc.loader" and found["dgl"]["fed_by"] == "DGL"
     # they begin with the same weights
     assert all(r["apart"] < 0.5 for r in found.values())
