@@ -61,29 +61,6 @@ def test_one_batch_with_all_neighbours_is_a_step_on_the_whole_graph():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["--auto"], "--auto needs --batch-size B"),
-        (["--fanouts", "2,2"], "--fanouts needs --batch-size B"),
-        (["--batch-size", "9", "--trials", "3"], "--trials needs --auto"),
-        (["--batch-size", "9", "--plot-trials", "a.svg"], "--plot-trials needs --auto"),
-        (["--batch-size", "9", "--mode", "step"], "--batch-size goes with --mode drop-in"),
-        (["--batch-size", "9", "--fanouts", "2"], "--fanouts has 1 numbers for 2 layers"),
-        (["--batch-size", "9", "--auto", "--plot-trials", "a.jgp"], "--plot-trials: a.jgp should"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(
-    arguments: list[str],
-    text: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
-    monkeypatch.setattr(train_command, "compare", None)
-    assert main(["train", *arguments]) == 1
-    assert f"gnnc train: {text}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("value", "text"), [("x", "invalid list of numbers value: 'x'"), ("3,-2", "from -1 (all) on")]
 )
 def test_bad_fanouts(value: str, text: str, capsys: pytest.CaptureFixture[str]):

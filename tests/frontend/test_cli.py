@@ -105,6 +105,13 @@ def test_train_wrong_arguments(
         (["--plot", "out.jgp"], "--plot: out.jgp should end in one of ."),
         (["--plot", "nowhere/out.svg"], "--plot: nowhere/out.svg has no folder nowhere"),
         (["--json", "nowhere/out.json"], "--json: nowhere/out.json has no folder nowhere"),
+        (["--auto"], "--auto needs --batch-size B"),
+        (["--fanouts", "2,2"], "--fanouts needs --batch-size B"),
+        (["--batch-size", "9", "--trials", "3"], "--trials needs --auto"),
+        (["--batch-size", "9", "--plot-trials", "a.svg"], "--plot-trials needs --auto"),
+        (["--batch-size", "9", "--mode", "step"], "--batch-size goes with --mode drop-in"),
+        (["--batch-size", "9", "--fanouts", "2"], "--fanouts has 1 numbers for 2 layers"),
+        (["--batch-size", "9", "--auto", "--plot-trials", "a.jgp"], "--plot-trials: a.jgp should"),
     ],
 )
 def test_train_refuses_before_it_trains(

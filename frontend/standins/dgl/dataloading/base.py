@@ -35,7 +35,7 @@ class Sampler:
 
     def sample(self, g: Any, indices: Any) -> Any:
         """The batch of these indices."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} makes no batches: define sample")
 
 
 class BlockSampler(Sampler):
@@ -63,7 +63,7 @@ class BlockSampler(Sampler):
 
     def sample_blocks(self, g: Any, seed_nodes: Any, exclude_eids: Any = None) -> Blocks:
         """Input nodes, output nodes and blocks, of the first layer first."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} makes no blocks: define sample_blocks")
 
     def assign_lazy_features(self, result: Blocks) -> Blocks:
         """Gathers what is to be prefetched."""
