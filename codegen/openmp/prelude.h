@@ -110,6 +110,22 @@ typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
         y_;                                                                             \
     })
 
+/* The first n lanes of a mask. */
+static const int32_t lane_of_f32[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const int64_t lane_of_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+#define FIRST_LANES(M, numbers) \
+    INLINE M first_##M(int n) { return LOAD(M, numbers) < SPLAT(M, n); }
+FIRST_LANES(m32x4, lane_of_f32)
+FIRST_LANES(m64x2, lane_of_f64)
+#if VECTOR_BYTES >= 32
+FIRST_LANES(m32x8, lane_of_f32)
+FIRST_LANES(m64x4, lane_of_f64)
+#endif
+#if VECTOR_BYTES >= 64
+FIRST_LANES(m32x16, lane_of_f32)
+FIRST_LANES(m64x8, lane_of_f64)
+#endif
+
 /* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
 #define FOLD_PAIR(T, E)                                                                 \
     INLINE E fold_sum_##T(T v) { return v[0] + v[1]; }                                  \

@@ -165,28 +165,30 @@ class Window:
 
     def segment(self, op: rows.SegmentOp) -> None:
         y = op.yielded
-        starts = (START[kind.data] for kind in op.kinds)
-        accs = [self.start(r, start) for r, start in zip(op.results, starts, strict=True)]
-        p, loop = self.rows.loop_head(op)
-        with loop:
-            inner = Window(self.rows, self.c, self.tile, self.base)
-            inner.here = dict(self.here)
-            tile = sum(x.width for x in self.tile)
-            self.rows.prefetch_rows(op, p, self.base, lambda _: tile)
-            for o in op.body.block.ops:
+        strip = self.rows.strip_of(op, self.here)
+        accs = self.rows.accumulators(op, strip, self.start)
+        inner = Window(self.rows, self.c, self.tile, self.base)
+        inner.here = dict(self.here)
+        tile = sum(x.width for x in self.tile)
+        with self.rows.each_member(op, strip, self.base, lambda _: tile):
+            todo = op.body.block.ops if strip is None else strip.rest
+            for o in todo:
                 if o is y:
                     continue
                 if any(length(v) > 1 for v in o.results) and not isinstance(o, rows.LoadOp):
                     inner.emit(o)
                 else:
                     self.rows.emit(o)
-            for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
+            for k, acc in accs.items():
+                kind, v = op.kinds.data[k].data, y.values[k]
                 if not isinstance(acc, Registers):
-                    self.rows.accumulate(v, acc, kind.data)
+                    self.rows.accumulate(v, acc, kind)
                     continue
-                added = inner.combined(kind.data, v)
+                added = inner.combined(kind, v)
                 for piece, name in acc.names.items():
                     self.out.line(f"{name} = {added(name, piece)};")
+        for k, acc in ({} if strip is None else strip.finish()).items():
+            accs[k] = self.kept_scalar(op.results[k], acc)
 
         def add(k: int, address: str) -> None:
             wide = isinstance(accs[k], Registers) and self.base != "0"
@@ -194,12 +196,20 @@ class Window:
             self.rows.add_partial(op, accs[k], k, at)
 
         self.rows.gather_hub(op, add)
-        for r, acc in zip(op.results, accs, strict=True):
+        for k, acc in accs.items():
             if isinstance(acc, Registers):
-                self.here[r] = acc.names
+                self.here[op.results[k]] = acc.names
             else:
-                self.rows.place[r] = acc
+                self.rows.place[op.results[k]] = acc
         self.rows.reset_extremes(op, accs)
+
+    def kept_scalar(self, r: OpResult, found: Place) -> Place:
+        """Where a finished number is kept: with tiles, where all of them leave it."""
+        known = self.rows.place.get(r)
+        if not self.looped or not isinstance(known, Scalar) or not isinstance(found, Scalar):
+            return found
+        self.out.line(f"{known.text} = {found.text};")
+        return known
 
     def start(self, r: OpResult, value: float) -> Place:
         """An accumulator; that of a single number is the same in every tile."""

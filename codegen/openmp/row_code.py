@@ -9,14 +9,15 @@ over all its edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.intra import rows
+from ...dialects.intra.strips import strip_of
 from ...dialects.intra.syntax import buffer_dims, length
 from ..common.c_types import CType, Piece, ctype, pieces
 from ..common.scalars import (
@@ -33,6 +34,7 @@ from . import lane_reductions, memory_rows
 from .lane_groups import featurewise, float_type, repeated
 from .register_code import Window, splat, store_piece
 from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load
+from .strips import StripCode
 
 REGISTER_PIECES = 8
 """Pieces of one row kept in registers at a time."""
@@ -293,7 +295,26 @@ class RowCode:
 
     # ------------------------------------------------------------ segments
 
-    def loop_head(self, op: rows.SegmentOp) -> tuple[str, AbstractContextManager[None]]:
+    def strip_of(
+        self, op: rows.SegmentOp, here: Mapping[SSAValue, dict[Piece, str]] | None = None
+    ) -> StripCode | None:
+        """The code of what several members of a group share a vector for, where they do; rows may
+        lie in the registers of a window, `here`.
+        """
+        strip = None if op.in_strips is None else strip_of(op, self.lanes_bytes)
+        return None if strip is None else StripCode(self, op, strip, here or {})
+
+    @contextmanager
+    def each_member(
+        self,
+        op: rows.SegmentOp,
+        strip: StripCode | None,
+        base: str,
+        width: Callable[[rows.LoadOp], int],
+    ) -> Generator[None]:
+        """A loop over the members of a group, of whose rows `width` numbers are read from `base`
+        on.
+        """
         p = self.out.name("p")
         offsets, row = self.text(op.offsets), self.text(op.row)
         begin, end = f"{offsets}[{row}]", f"{offsets}[{row} + 1]"
@@ -307,7 +328,11 @@ class RowCode:
         if self.gathers_ahead(op):  # decided once a row: an edge has no time for it
             inside = f"{end} + {self.prefetch} <= {offsets}_total"
             self.out.line(f"const int64_t {p}_ahead = {inside} ? {self.prefetch} : 0;")
-        return p, self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
+        each = self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
+        with each if strip is None else strip.loop(p, begin, end, guard):
+            if strip is None or strip.rest:
+                self.prefetch_rows(op, p, base, width)
+            yield
 
     def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
         """The gathers of the segment whose rows are asked for some edges before: where its edges
@@ -345,39 +370,54 @@ class RowCode:
         plan = self.hubs
         if plan is None or plan.segment is not op or plan.piece is not None:
             return
-        head = "else for (int64_t q = hubs[hub].first; q < hubs[hub].first + hubs[hub].count; ++q)"
-        with self.out.block(head):
+        pieces = "int64_t q = hubs[hub].first; q < hubs[hub].first + hubs[hub].count; ++q"
+        with self.out.block(f"if (hub >= 0) for ({pieces})"):
             for k, (name, width) in enumerate(plan.partials):
                 add(k, f"{name} + q * {width}")
 
-    def reset_extremes(self, op: rows.SegmentOp, accs: Sequence[Place]) -> None:
+    def reset_extremes(self, op: rows.SegmentOp, accs: Mapping[int, Place]) -> None:
         """Of no rows, the greatest and the least are 0."""
         offsets, row = self.text(op.offsets), self.text(op.row)
-        for r, acc, kind in zip(op.results, accs, op.kinds, strict=True):
-            if kind.data in ("max", "min"):
+        for k, acc in accs.items():
+            if op.kinds.data[k].data in ("max", "min"):
                 with self.out.block(f"if ({offsets}[{row}] == {offsets}[{row} + 1])"):
-                    self.reset(r, acc)
+                    self.reset(op.results[k], acc)
 
     def segment(self, op: rows.SegmentOp) -> None:
         """A segment that is not featurewise: its body is a scope of its own, accumulators by
         length.
         """
-        accs: list[Place] = []
-        for r, kind in zip(op.results, op.kinds, strict=True):
-            accs.append(self.accumulator(r, START[kind.data]))
+        strip = self.strip_of(op)
+        accs = self.accumulators(op, strip, lambda r, start: self.accumulator(r, start))
         y = op.yielded
-        p, loop = self.loop_head(op)
-        with loop:
-            self.prefetch_rows(op, p, "0", lambda load: length(load.result))
+        with self.each_member(op, strip, "0", lambda load: length(load.result)):
             # what the body spills to memory is known in the body only
             inner = RowCode(self.out, dict(self.place), self.lanes_bytes, self.prefetch)
-            inner.run([o for o in op.body.block.ops if o is not y], y.values)
-            for v, acc, kind in zip(y.values, accs, op.kinds, strict=True):
-                inner.accumulate(v, acc, kind.data)
+            todo = [o for o in op.body.block.ops if o is not y] if strip is None else strip.rest
+            inner.run(todo, y.values)
+            for k, acc in accs.items():
+                inner.accumulate(y.values[k], acc, op.kinds.data[k].data)
+        accs |= {} if strip is None else strip.finish()
         self.gather_hub(op, lambda k, at: self.add_partial(op, accs[k], k, at))
-        for r, acc in zip(op.results, accs, strict=True):
-            self.place[r] = acc
+        for k, acc in accs.items():
+            self.place[op.results[k]] = acc
         self.reset_extremes(op, accs)
+
+    def accumulators(
+        self,
+        op: rows.SegmentOp,
+        strip: StripCode | None,
+        declare: Callable[[OpResult, float], Place],
+    ) -> dict[int, Place]:
+        """Where results are added up member by member, by their number; a strip keeps its own."""
+        if strip is not None:
+            strip.start()
+        own = set() if strip is None else set(strip.results)
+        return {
+            k: declare(r, START[op.kinds.data[k].data])
+            for k, r in enumerate(op.results)
+            if k not in own
+        }
 
     def add_partial(self, op: rows.SegmentOp, acc: Place, k: int, address: str) -> None:
         """Add a row in memory to an accumulator."""

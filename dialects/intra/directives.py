@@ -72,28 +72,35 @@ class Loop(CustomDirective):
 
 @irdl_custom_directive
 class Group(CustomDirective):
-    """`%offsets[%i] ["sum", "max"]`, and `in_pieces` where it is said"""
+    """`%offsets[%i] ["sum", "max"]`, with `in_pieces` and `in_strips` where they are said"""
 
     offsets: OperandVariable
     row: OperandVariable
     kinds: AttributeVariable
     in_pieces: AttributeVariable
+    in_strips: AttributeVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         self.offsets.parse(parser, state)
         with parser.in_square_brackets():
             self.row.parse(parser, state)
         self.kinds.parse(parser, state)
-        if parser.parse_optional_keyword("in_pieces"):
-            self.in_pieces.set(state, UnitAttr())
+        for name, said in self.how().items():
+            if parser.parse_optional_keyword(name):
+                said.set(state, UnitAttr())
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.offsets.print(printer, state, op)
         with printer.in_square_brackets():
             printer.print_ssa_value(self.row.get(op))
         self.kinds.print(printer, state, op)
-        if self.in_pieces.get(op) is not None:
-            printer.print_string(" in_pieces")
+        for name, said in self.how().items():
+            if said.get(op) is not None:
+                printer.print_string(f" {name}")
+
+    def how(self) -> dict[str, AttributeVariable]:
+        """How the group is reduced, by keyword."""
+        return {"in_pieces": self.in_pieces, "in_strips": self.in_strips}
 
 
 @irdl_custom_directive

@@ -86,7 +86,9 @@ class SegmentOp(Yielding):
     turn into rows; an empty group gives 0 (`mul`: 1), `last` takes the last row's value.
 
     With `in_pieces` in front of the body a group that is too long for one thread is reduced in
-    pieces by several, whose results are combined in order (`cut-stages`).
+    pieces by several, whose results are combined in order (`cut-stages`). With `in_strips` narrow
+    rows of several members are computed together, as lanes of one vector (dialects/intra/strips.py,
+    `schedule`).
     """
 
     name = "intra.segment"
@@ -94,9 +96,10 @@ class SegmentOp(Yielding):
     row = operand_def(IndexType)
     kinds = prop_def(ArrayAttr[StringAttr])
     in_pieces = opt_prop_def(UnitAttr)
+    in_strips = opt_prop_def(UnitAttr)
     traits = traits_def(Pure())
     assembly_format = (
-        f"custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces), $body) {KNOWN} "
+        f"custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces, $in_strips), $body) {KNOWN} "
         "attr-dict `:` type($results_)"
     )
 

@@ -12,18 +12,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra.bindings import PiecesOp
-from ...dialects.intra.rows import LoadOp, MatmulOp, OuterOp, StoreOp, TotalOp, TraverseOp
+from ...dialects.intra.rows import (
+    ApplyOp,
+    LoadOp,
+    MatmulOp,
+    OuterOp,
+    SegmentOp,
+    StoreOp,
+    TotalOp,
+    TraverseOp,
+)
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.steps import phases
+from ...dialects.intra.strips import strip_of
 from ...dialects.intra.syntax import element, element_bytes, length, row_bytes
+from ...dialects.pointwise import POINTWISE
 from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
+
+
+ENOUGH = 3
+"""Functions of narrow rows that are worth a strip."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,9 @@ class SchedulePass(ModulePass):
         for func in phases(op):
             for nest in uncut(func, self.name):
                 nest.properties["schedule"] = self.of(nest, target)
+                for op in nest.walk():
+                    if isinstance(op, SegmentOp) and pays_in_strips(op, self.vector_bytes):
+                        op.in_strips = UnitAttr()
 
     def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:
         """The schedule of one nest."""
@@ -96,6 +114,16 @@ class SchedulePass(ModulePass):
                 whole = size % self.vector_bytes == 0 or not isinstance(op, OuterOp) or v is op.a
                 local[v] = max(local.get(v, 0), 0 if lies and whole else size)
         return sum(local.values())
+
+
+def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
+    """Whether what several members have computed at once is worth laying it side by side: a heavy
+    function, or a few others."""
+    strip = strip_of(op, vector_bytes)
+    if strip is None:
+        return False
+    applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
+    return any(f.heavy for f in applied) or len(applied) >= ENOUGH
 
 
 def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:
