@@ -127,20 +127,37 @@ FIRST_LANES(m64x8, lane_of_f64)
 #endif
 
 /* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
-#define FOLD_PAIR(T, E)                                                                 \
+#define FOLD_PAIR(T, M, E)                                                              \
     INLINE E fold_sum_##T(T v) { return v[0] + v[1]; }                                  \
-    INLINE E fold_max_##T(T v) { return v[0] != v[0] || v[0] > v[1] ? v[0] : v[1]; }    \
-    INLINE E fold_min_##T(T v) { return v[0] != v[0] || v[0] < v[1] ? v[0] : v[1]; }
+    INLINE E fold_max_##T(T v) { const T w = {v[1], v[1]}; return SELECT(T, M, (v != v) | (v > w), v, w)[0]; } \
+    INLINE E fold_min_##T(T v) { const T w = {v[1], v[1]}; return SELECT(T, M, (v != v) | (v < w), v, w)[0]; }
 #define FOLD_HALVES(T, H, M, E)                                                         \
-    INLINE E fold_sum_##T(T v) { HALVES(H, v); return fold_sum_##H(a + b); }            \
-    INLINE E fold_max_##T(T v) { HALVES(H, v); return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b)); } \
-    INLINE E fold_min_##T(T v) { HALVES(H, v); return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b)); }
-#define HALVES(H, v)                                                                    \
+    INLINE E fold_sum_##T(T v) { HALVES(T, H, v); return fold_sum_##H(a + b); }         \
+    INLINE E fold_max_##T(T v) { HALVES(T, H, v); return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b)); } \
+    INLINE E fold_min_##T(T v) { HALVES(T, H, v); return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b)); }
+#ifdef __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define HALVES(T, H, v) const H a = __builtin_shufflevector(v, v, LOW_##T), b = __builtin_shufflevector(v, v, HIGH_##T)
+#define LOW_f32x4 0, 1
+#define HIGH_f32x4 2, 3
+#define LOW_f64x4 0, 1
+#define HIGH_f64x4 2, 3
+#define LOW_f32x8 0, 1, 2, 3
+#define HIGH_f32x8 4, 5, 6, 7
+#define LOW_f64x8 0, 1, 2, 3
+#define HIGH_f64x8 4, 5, 6, 7
+#define LOW_f32x16 0, 1, 2, 3, 4, 5, 6, 7
+#define HIGH_f32x16 8, 9, 10, 11, 12, 13, 14, 15
+#endif
+#endif
+#ifndef HALVES
+#define HALVES(T, H, v)                                                                 \
     H a, b;                                                                             \
     memcpy(&a, &v, sizeof(a));                                                          \
     memcpy(&b, (const char *)&v + sizeof(a), sizeof(b))
-FOLD_PAIR(f32x2, float)
-FOLD_PAIR(f64x2, double)
+#endif
+FOLD_PAIR(f32x2, m32x2, float)
+FOLD_PAIR(f64x2, m64x2, double)
 FOLD_HALVES(f32x4, f32x2, m32x2, float)
 #if VECTOR_BYTES >= 32
 FOLD_HALVES(f32x8, f32x4, m32x4, float)

@@ -14,6 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 
 VECTORS = (16, 32, 64)
 """Bytes that a vector may have."""
+SHORT_ROW = 4
+"""Vectors of a row that has less to do than the sum over its lanes takes to arrive."""
 WARP = 32
 """Threads that run together on a GPU."""
 
@@ -70,6 +72,11 @@ class Decisions(ParametrizedAttribute):
         `columns` numbers, `in_order` says whether they lie as the panels do."""
         raise NotImplementedError(f"{self.name} says nothing of panels: define packs")
 
+    def pauses(self, row_bytes: int) -> bool:
+        """Whether all rows of a block are reduced, each a row of so many bytes to a number, before
+        any of them goes on."""
+        raise NotImplementedError(f"{self.name} says nothing of rows that wait: define pauses")
+
 
 @irdl_attr_definition
 class ScheduleAttr(Decisions):
@@ -105,6 +112,9 @@ class ScheduleAttr(Decisions):
         lanes = self.numbers_in_vector(element_bytes)
         one_panel = columns % lanes == 0 and columns // lanes <= self.panel.data
         return not (in_order and one_panel)
+
+    def pauses(self, row_bytes: int) -> bool:
+        return row_bytes <= SHORT_ROW * self.vector_bytes.data
 
 
 @irdl_attr_definition
@@ -201,6 +211,9 @@ class GridAttr(Decisions):
 
     def packs(self, in_order: bool, columns: int, element_bytes: int) -> bool:
         return False
+
+    def pauses(self, row_bytes: int) -> bool:
+        return False  # other warps go on meanwhile
 
 
 def need_team(lanes: int, threads: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -28,6 +28,8 @@ from ...dialects.intra.rows import (
     BroadcastOp,
     CastOp,
     ConstOp,
+    DotOp,
+    FoldOp,
     LoadOp,
     MatmulOp,
     OuterOp,
@@ -39,7 +41,7 @@ from ...dialects.intra.rows import (
     nests,
 )
 from ...dialects.intra.steps import phases
-from ...dialects.intra.syntax import element, element_bytes, row_dims
+from ...dialects.intra.syntax import element, element_bytes, length, row_bytes, row_dims
 
 Product = MatmulOp | OuterOp
 
@@ -99,8 +101,9 @@ def split_stages(nest: TraverseOp) -> list[Stage]:
     """The stages of a nest in order; every op is in one, look-ups in each that needs them."""
     block = nest.body.block
     level: dict[Operation, int] = {}
+    ends = {op for op in block.ops if isinstance(op, MatmulOp) or is_awaited(op, nest)}
     for op in block.ops:
-        level[op] = max((_ready(x, level) for x in outer_inputs(op)), default=0)
+        level[op] = max((_ready(x, level, ends) for x in outer_inputs(op)), default=0)
     wait(list(block.ops), level)
     stages = [Stage() for _ in range(max(level.values(), default=0) + 1)]
     for op in block.ops:
@@ -113,10 +116,26 @@ def split_stages(nest: TraverseOp) -> list[Stage]:
     return stages
 
 
-def _ready(x: SSAValue, level: dict[Operation, int]) -> int:
+def _ready(x: SSAValue, level: dict[Operation, int], ends: set[Operation]) -> int:
     if not isinstance(x, OpResult) or x.op not in level:
         return 0
-    return level[x.op] + isinstance(x.op, MatmulOp)
+    return level[x.op] + (x.op in ends)
+
+
+def is_awaited(op: Operation, nest: TraverseOp) -> bool:
+    """Whether a row waits for a number that is made of all of it, which is slow to arrive: that of
+    other rows can be made meanwhile."""
+    if not isinstance(op, FoldOp | DotOp) or length(op.result) > 1:
+        return False
+    assert nest.schedule is not None
+    whole = max(row_bytes(x) for x in op.operands)
+    return nest.schedule.pauses(whole) and reaches_row(op.result)
+
+
+def reaches_row(v: SSAValue) -> bool:
+    """Whether several numbers are made of one, directly or by way of single ones."""
+    made = (r for use in v.uses for r in use.operation.results)
+    return any(not isinstance(r.type, IndexType) and (length(r) > 1 or reaches_row(r)) for r in made)
 
 
 def wait(ops: list[Operation], level: dict[Operation, int]) -> None:

@@ -39,6 +39,9 @@ from .cut_stages import uncut
 
 ENOUGH = 3
 """Functions of narrow rows that are worth a strip."""
+FEWEST = 8
+"""Members of a strip: rows of fewer are read back sooner than they can be (a vector that is read
+right after two halves of it were written waits for both)."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
     """Whether what several members have computed at once is worth laying it side by side: a heavy
     function, or a few others."""
     strip = strip_of(op, vector_bytes)
-    if strip is None:
+    if strip is None or strip.members < FEWEST:
         return False
     applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
     return any(f.heavy for f in applied) or len(applied) >= ENOUGH
