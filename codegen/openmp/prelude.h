@@ -126,36 +126,55 @@ FIRST_LANES(m32x16, lane_of_f32)
 FIRST_LANES(m64x8, lane_of_f64)
 #endif
 
+/* The halves of a vector, and two vectors as one. */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define HALF(H, v, second, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#define BOTH(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef HALF
+#define HALF(H, v, second, ...) ({ H y_; memcpy(&y_, (const char *)&(v) + (second) * sizeof(y_), sizeof(y_)); y_; })
+#define BOTH(T, a, b, ...) ({ T y_; memcpy(&y_, &(a), sizeof(a)); memcpy((char *)&y_ + sizeof(a), &(b), sizeof(b)); y_; })
+#endif
+#define LANES_0_TO_1 0, 1
+#define LANES_2_TO_3 2, 3
+#define LANES_4_TO_7 4, 5, 6, 7
+#define LANES_8_TO_15 8, 9, 10, 11, 12, 13, 14, 15
+#define LANES_0_TO_3 LANES_0_TO_1, LANES_2_TO_3
+#define LANES_0_TO_7 LANES_0_TO_3, LANES_4_TO_7
+#define LANES_0_TO_15 LANES_0_TO_7, LANES_8_TO_15
+#define HALVES(T, H, first, second, all)                                                \
+    INLINE H low_##T(T v) { return HALF(H, v, 0, first); }                              \
+    INLINE H high_##T(T v) { return HALF(H, v, 1, second); }                            \
+    INLINE T join_##T(H a, H b) { return BOTH(T, a, b, all); }
+HALVES(f32x4, f32x2, LANES_0_TO_1, LANES_2_TO_3, LANES_0_TO_3)
+#if VECTOR_BYTES >= 32
+HALVES(f32x8, f32x4, LANES_0_TO_3, LANES_4_TO_7, LANES_0_TO_7)
+HALVES(f64x4, f64x2, LANES_0_TO_1, LANES_2_TO_3, LANES_0_TO_3)
+#endif
+#if VECTOR_BYTES >= 64
+HALVES(f32x16, f32x8, LANES_0_TO_7, LANES_8_TO_15, LANES_0_TO_15)
+HALVES(f64x8, f64x4, LANES_0_TO_3, LANES_4_TO_7, LANES_0_TO_7)
+#endif
+
 /* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
 #define FOLD_PAIR(T, M, E)                                                              \
     INLINE E fold_sum_##T(T v) { return v[0] + v[1]; }                                  \
     INLINE E fold_max_##T(T v) { const T w = {v[1], v[1]}; return SELECT(T, M, (v != v) | (v > w), v, w)[0]; } \
     INLINE E fold_min_##T(T v) { const T w = {v[1], v[1]}; return SELECT(T, M, (v != v) | (v < w), v, w)[0]; }
 #define FOLD_HALVES(T, H, M, E)                                                         \
-    INLINE E fold_sum_##T(T v) { HALVES(T, H, v); return fold_sum_##H(a + b); }         \
-    INLINE E fold_max_##T(T v) { HALVES(T, H, v); return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b)); } \
-    INLINE E fold_min_##T(T v) { HALVES(T, H, v); return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b)); }
-#ifdef __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define HALVES(T, H, v) const H a = __builtin_shufflevector(v, v, LOW_##T), b = __builtin_shufflevector(v, v, HIGH_##T)
-#define LOW_f32x4 0, 1
-#define HIGH_f32x4 2, 3
-#define LOW_f64x4 0, 1
-#define HIGH_f64x4 2, 3
-#define LOW_f32x8 0, 1, 2, 3
-#define HIGH_f32x8 4, 5, 6, 7
-#define LOW_f64x8 0, 1, 2, 3
-#define HIGH_f64x8 4, 5, 6, 7
-#define LOW_f32x16 0, 1, 2, 3, 4, 5, 6, 7
-#define HIGH_f32x16 8, 9, 10, 11, 12, 13, 14, 15
-#endif
-#endif
-#ifndef HALVES
-#define HALVES(T, H, v)                                                                 \
-    H a, b;                                                                             \
-    memcpy(&a, &v, sizeof(a));                                                          \
-    memcpy(&b, (const char *)&v + sizeof(a), sizeof(b))
-#endif
+    INLINE E fold_sum_##T(T v) { return fold_sum_##H(low_##T(v) + high_##T(v)); }       \
+    INLINE E fold_max_##T(T v)                                                          \
+    {                                                                                   \
+        const H a = low_##T(v), b = high_##T(v);                                        \
+        return fold_max_##H(SELECT(H, M, (a != a) | (a > b), a, b));                    \
+    }                                                                                   \
+    INLINE E fold_min_##T(T v)                                                          \
+    {                                                                                   \
+        const H a = low_##T(v), b = high_##T(v);                                        \
+        return fold_min_##H(SELECT(H, M, (a != a) | (a < b), a, b));                    \
+    }
 FOLD_PAIR(f32x2, m32x2, float)
 FOLD_PAIR(f64x2, m64x2, double)
 FOLD_HALVES(f32x4, f32x2, m32x2, float)

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece
-from ..common.scalars import START, const_value, ctype_of, start_text
+from ..common.scalars import const_value, ctype_of, start_text
 from .c_functions import vector
 from .lane_groups import repeated
 from .row_values import Memory, Place, Registers, Scalar, add_product, combine, factors, load

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.strips import strip_of
@@ -299,10 +300,16 @@ class RowCode:
         self, op: rows.SegmentOp, here: Mapping[SSAValue, dict[Piece, str]] | None = None
     ) -> StripCode | None:
         """The code of what several members of a group share a vector for, where they do; rows may
-        lie in the registers of a window, `here`.
+        lie in the registers of a window, `here`. Raises PassFailedException where nothing fits.
         """
-        strip = None if op.in_strips is None else strip_of(op, self.lanes_bytes)
-        return None if strip is None else StripCode(self, op, strip, here or {})
+        if op.in_strips is None:
+            return None
+        if (strip := strip_of(op, self.lanes_bytes)) is None:
+            raise PassFailedException(
+                "a group is reduced in strips, but a vector holds narrow rows of one member at "
+                "most: let `schedule` decide it"
+            )
+        return StripCode(self, op, strip, here or {})
 
     @contextmanager
     def each_member(
@@ -331,7 +338,7 @@ class RowCode:
         each = self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
         with each if strip is None else strip.loop(p, begin, end, guard):
             if strip is None or strip.rest:
-                self.prefetch_rows(op, p, base, width)
+                self.prefetch_rows(op, f"({p} + {p}_ahead)", base, width)
             yield
 
     def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
@@ -348,11 +355,13 @@ class RowCode:
         return sorted(found, key=lambda g: -length(g[0].result))
 
     def prefetch_rows(
-        self, op: rows.SegmentOp, p: str, base: str, width: Callable[[rows.LoadOp], int]
+        self, op: rows.SegmentOp, later: str, base: str, width: Callable[[rows.LoadOp], int]
     ) -> None:
-        """Ask for the rows that a later edge will gather, `width` numbers from `base` on."""
+        """Ask for the rows that a later edge, at position `later`, will gather, `width` numbers
+        from `base` on.
+        """
         for o, table in self.gathers_ahead(op):
-            row = looked_up(table, self.text(table), f"({p} + {p}_ahead)")
+            row = looked_up(table, self.text(table), later)
             self.prefetch_row(o, row, base, width(o))
 
     def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
@@ -412,7 +421,7 @@ class RowCode:
         """Where results are added up member by member, by their number; a strip keeps its own."""
         if strip is not None:
             strip.start()
-        own = set() if strip is None else set(strip.results)
+        own = [] if strip is None else strip.results
         return {
             k: declare(r, START[op.kinds.data[k].data])
             for k, r in enumerate(op.results)

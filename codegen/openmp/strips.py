@@ -2,8 +2,12 @@
 
 A loop over a group takes a strip of members in a step: what they read is laid side by side, what
 follows from it is computed for all lanes, and sums are kept for each lane until the group is done.
-What wide rows need of it is handed to them member by member. Lanes beyond the last member hold what
-was there before; nothing reduced sees them.
+What wide rows need of it is handed to them member by member. Lanes beyond the last member hold the
+numbers of some other member; nothing reduced sees them.
+
+Single numbers are laid side by side in memory, by as many steps as there are members. Rows of
+several are joined in registers: a vector that is read right after its parts were written waits for
+all of them.
 """
 
 from __future__ import annotations
@@ -66,7 +70,7 @@ class StripCode:
     def start(self) -> None:
         """Declare what lasts for the whole group."""
         for o in self.strip.narrow:
-            if isinstance(o, rows.LoadOp):
+            if isinstance(o, rows.LoadOp) and self.strip.width == 1:
                 self.arrays[o.result] = self.array(ctype_of(o.result), " = {0}")
         for v in self.handed:
             if v not in self.arrays:
@@ -91,18 +95,22 @@ class StripCode:
 
     def side_by_side(self, v: SSAValue) -> str:
         """A vector with a row once for each member."""
-        c, width = self.c, self.strip.width
-        row, into = Piece(0, width), self.array(c)
+        row = Piece(0, self.strip.width)
         place = self.code.place.get(v)
         names = place.names if isinstance(place, Registers) else self.outer.get(v, {})
-        x = names.get(row) or load(c, row, self.code.memory(v))
-        for k in range(self.strip.members):
-            self.out.line(store_piece(c, row, f"{into} + {k * width}", x))
-        return self.loaded(into)
+        x = names.get(row) or load(self.c, row, self.code.memory(v))
+        return self.joined([x] * self.strip.members)
 
-    def loaded(self, address: str) -> str:
+    def joined(self, parts: list[str]) -> str:
+        """A vector made of as many rows as there are members."""
+        width = self.strip.width
+        while len(parts) > 1:
+            width *= 2
+            t = Piece(0, width).type(self.c)
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [f"join_{t}({a}, {b})" for a, b in pairs]
         name = self.out.name("v")
-        self.out.line(f"const {self.type} {name} = {load(self.c, self.piece, address)};")
+        self.out.line(f"const {self.type} {name} = {parts[0]};")
         return name
 
     def accumulator(self, kind: str) -> str:
@@ -119,10 +127,11 @@ class StripCode:
         head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {members})"
         with self.out.block(guard + head):
             self.out.line(f"const int {self.count} = (int)min64({members}, {end} - {first});")
-            with self.each(p):
-                if not self.rest:
-                    self.code.prefetch_rows(self.op, p, "0", lambda o: length(o.result))
-                self.gather()
+            if self.strip.width == 1:
+                with self.each(p):
+                    self.gather()
+            else:
+                self.gather_rows(p, end)
             self.compute()
             if not self.rest:
                 yield
@@ -142,38 +151,58 @@ class StripCode:
     def compute(self) -> None:
         """All lanes of a strip that was gathered."""
         for o in self.strip.narrow:
-            if isinstance(o, rows.LoadOp):
-                self.bind_load(o)
-            else:
+            if not isinstance(o, rows.LoadOp):
                 self.window.emit(o)
+            elif self.strip.width == 1:
+                self.bind_load(o)
         self.reduce()
         for v in self.handed:
-            if not isinstance(v.owner, rows.LoadOp):
+            if v in self.window.here and not (self.strip.width == 1 and is_loaded(v)):
                 text = self.window.here[v][self.piece]
                 self.out.line(store_piece(ctype_of(v), self.piece, self.arrays[v], text))
 
     def gather(self) -> None:
-        """Lay what a member reads beside what the others read."""
+        """Lay the numbers that a member reads beside those of others."""
         for o in needed_lookups(self.op, self.strip.narrow):
             self.code.emit(o)
-        for o in self.strip.narrow:
-            if not isinstance(o, rows.LoadOp):
-                continue
-            c, n = ctype_of(o.result), length(o.result)
+        for o in self.loads():
             at = self.code.address(o.buffer, o.row)
-            into = f"{self.arrays[o.result]} + {self.lane} * {self.strip.width}"
-            if n == 1:
-                for k in range(self.strip.width):
-                    self.out.line(f"({into})[{k}] = {at}[0];")
-            else:
-                row = Piece(0, n)
-                self.out.line(store_piece(c, row, into, load(c, row, at)))
+            self.out.line(f"{self.arrays[o.result]}[{self.lane}] = {at}[0];")
+
+    def loads(self) -> list[rows.LoadOp]:
+        return [o for o in self.strip.narrow if isinstance(o, rows.LoadOp)]
 
     def bind_load(self, op: rows.LoadOp) -> None:
         at = self.arrays[op.result]
         is_mask = ctype_of(op.result) is I1
         text = self.window.load_mask(at, self.piece) if is_mask else load(self.c, self.piece, at)
         self.window.bind(op.result, {self.piece: text})
+
+    def gather_rows(self, p: str, end: str) -> None:
+        """Join the rows that the members read; those beyond the last are its own once more."""
+        parts: dict[rows.LoadOp, list[str]] = {o: [] for o in self.loads()}
+        for k in range(self.strip.members):
+            at = f"{p}_{k}"
+            position = f"min64({p}_first + {k}, {end} - 1)" if k else f"{p}_first"
+            self.out.line(f"const int64_t {at} = {position};")
+            self.code.place[self.op.position] = Scalar(at)
+            if not self.rest:
+                later = f"({at} + {p}_ahead)"
+                self.code.prefetch_rows(self.op, later, "0", lambda o: length(o.result))
+            for o in needed_lookups(self.op, self.strip.narrow):
+                self.code.emit(o)
+            for o in parts:
+                parts[o].append(self.row_of(o))
+        self.code.place[self.op.position] = Scalar(p)
+        for o, found in parts.items():
+            self.window.here[o.result] = {self.piece: self.joined(found)}
+
+    def row_of(self, op: rows.LoadOp) -> str:
+        """What one member reads, as wide as all others' rows."""
+        row, at = Piece(0, self.strip.width), self.code.address(op.buffer, op.row)
+        if length(op.result) > 1:
+            return load(self.c, row, at)
+        return f"SPLAT({row.type(self.c)}, {at}[0])"
 
     def reduce(self) -> None:
         """Add the lanes of the members that there are to what was before."""
@@ -211,17 +240,23 @@ class StripCode:
             name = self.out.name("s")
             self.out.line(f"{c.name} {name} = fold_{kind}_{self.type}({acc});")
             return Scalar(name)
-        at = self.array(c)
-        self.out.line(store_piece(c, self.piece, at, acc))
-        row, name = Piece(0, width), self.out.name("s" if width == 1 else "v")
-        self.out.line(f"{row.type(c)} {name} = {load(c, row, at)};")
-        for k in range(1, self.strip.members):
-            x = load(c, row, f"{at} + {k * self.strip.width}")
-            self.out.line(f"{name} = {combine(kind, name, x, c, row)};")
-        return Scalar(name) if width == 1 else Registers({row: name})
+        kept, parts = Piece(0, self.strip.width), [acc]
+        lanes = self.strip.lanes
+        while lanes > self.strip.width:
+            t, lanes = Piece(0, lanes).type(c), lanes // 2
+            parts = [f"{half}_{t}({x})" for x in parts for half in ("low", "high")]
+        name = self.out.name("v")
+        self.out.line(f"{kept.type(c)} {name} = {parts[0]};")
+        for x in parts[1:]:
+            self.out.line(f"{name} = {combine(kind, name, x, c, kept)};")
+        return Scalar(f"{name}[0]") if width == 1 else Registers({kept: name})
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def is_loaded(v: SSAValue) -> bool:
+    return isinstance(v.owner, rows.LoadOp)
 
 
 def inner_operands(op: Operation) -> list[SSAValue]:

@@ -99,8 +99,8 @@ class SegmentOp(Yielding):
     in_strips = opt_prop_def(UnitAttr)
     traits = traits_def(Pure())
     assembly_format = (
-        f"custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces, $in_strips), $body) {KNOWN} "
-        "attr-dict `:` type($results_)"
+        "custom<Loop>(custom<Group>($offsets, $row, $kinds, $in_pieces, $in_strips), $body) "
+        f"{KNOWN} attr-dict `:` type($results_)"
     )
 
     @classmethod

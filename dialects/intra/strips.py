@@ -73,6 +73,7 @@ def narrow_ops(op: SegmentOp, elem: Attribute, width: int) -> list[Operation]:
             looked_up.add(o.result)
         elif isinstance(o, LoadOp):
             plain = o.otherwise is None and o.row in looked_up
+            plain = plain and (width == 1 or element(o.result.type) == elem)
             if plain and is_narrow(o.result, elem, width):
                 found[o] = None
         elif isinstance(o, ApplyOp) and same_shapes([*o.xs, o.result]):

@@ -134,8 +134,17 @@ def is_awaited(op: Operation, nest: TraverseOp) -> bool:
 
 def reaches_row(v: SSAValue) -> bool:
     """Whether several numbers are made of one, directly or by way of single ones."""
-    made = (r for use in v.uses for r in use.operation.results)
-    return any(not isinstance(r.type, IndexType) and (length(r) > 1 or reaches_row(r)) for r in made)
+    todo, seen = [v], set[SSAValue]()
+    while todo:
+        for use in todo.pop().uses:
+            for r in use.operation.results:
+                if isinstance(r.type, IndexType) or r in seen:
+                    continue
+                if length(r) > 1:
+                    return True
+                seen.add(r)
+                todo.append(r)
+    return False
 
 
 def wait(ops: list[Operation], level: dict[Operation, int]) -> None:

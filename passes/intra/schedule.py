@@ -36,12 +36,8 @@ from ...dialects.pointwise import POINTWISE
 from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
 
-
 ENOUGH = 3
 """Functions of narrow rows that are worth a strip."""
-FEWEST = 8
-"""Members of a strip: rows of fewer are read back sooner than they can be (a vector that is read
-right after two halves of it were written waits for both)."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +70,9 @@ class SchedulePass(ModulePass):
         for func in phases(op):
             for nest in uncut(func, self.name):
                 nest.properties["schedule"] = self.of(nest, target)
-                for op in nest.walk():
-                    if isinstance(op, SegmentOp) and pays_in_strips(op, self.vector_bytes):
-                        op.in_strips = UnitAttr()
+                for group in nest.walk():
+                    if isinstance(group, SegmentOp) and pays_in_strips(group, self.vector_bytes):
+                        group.in_strips = UnitAttr()
 
     def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:
         """The schedule of one nest."""
@@ -123,7 +119,7 @@ def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
     """Whether what several members have computed at once is worth laying it side by side: a heavy
     function, or a few others."""
     strip = strip_of(op, vector_bytes)
-    if strip is None or strip.members < FEWEST:
+    if strip is None:
         return False
     applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
     return any(f.heavy for f in applied) or len(applied) >= ENOUGH

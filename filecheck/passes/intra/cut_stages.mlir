@@ -119,3 +119,47 @@ func.func @with_row() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// A short row waits for its greatest number in a stage of its own, in which those of other rows are
+// found meanwhile. A long row has enough to do, and one that is only stored waits for nothing.
+// CHECK: func.func @short
+// CHECK: %a, %m = intra.stage {
+// CHECK: intra.fold %{{.*}} {kind = "max", dims = [0]} : f32
+// CHECK-NEXT: intra.yield
+// CHECK: intra.stage {
+// CHECK-NEXT: intra.apply %a, %m {fn = "sub"}
+// CHECK: func.func @long
+// CHECK: intra.stage {
+// CHECK-NOT: intra.stage {
+func.func @short() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x7xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x7xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %b = intra.load %x[%i] : vector<7xf32>
+    %a = intra.apply %b {fn = "relu"} : vector<7xf32>
+    %m = intra.fold %a {kind = "max", dims = [0]} : f32
+    %c = intra.apply %a, %m {fn = "sub"} : vector<7xf32>
+    intra.store %c, %y[%i]
+  }
+  func.return
+}
+func.func @long() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x700xf32>
+  %z = intra.output {buffer = "z", domain = #intra.domain<N>} : memref<?xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x700xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %b = intra.load %x[%i] : vector<700xf32>
+    %a = intra.apply %b {fn = "relu"} : vector<700xf32>
+    %m = intra.fold %a {kind = "max", dims = [0]} : f32
+    %c = intra.apply %a, %m {fn = "sub"} : vector<700xf32>
+    intra.store %c, %y[%i]
+    %d = intra.slice %b {dim = 0, lo = 0, hi = 7, step = 1} : vector<7xf32>
+    %s = intra.fold %d {kind = "sum", dims = [0]} : f32
+    intra.store %s, %z[%i]
+  }
+  func.return
+}
