@@ -126,36 +126,33 @@ FIRST_LANES(m32x16, lane_of_f32)
 FIRST_LANES(m64x8, lane_of_f64)
 #endif
 
-/* The halves of a vector, and two vectors as one. */
+/* The halves of a vector. */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)
 #define HALF(H, v, second, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
-#define BOTH(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #endif
 #endif
 #ifndef HALF
 #define HALF(H, v, second, ...) ({ H y_; memcpy(&y_, (const char *)&(v) + (second) * sizeof(y_), sizeof(y_)); y_; })
-#define BOTH(T, a, b, ...) ({ T y_; memcpy(&y_, &(a), sizeof(a)); memcpy((char *)&y_ + sizeof(a), &(b), sizeof(b)); y_; })
 #endif
-#define LANES_0_TO_1 0, 1
-#define LANES_2_TO_3 2, 3
+#define LANES_0_TO_3 0, 1, 2, 3
 #define LANES_4_TO_7 4, 5, 6, 7
-#define LANES_8_TO_15 8, 9, 10, 11, 12, 13, 14, 15
-#define LANES_0_TO_3 LANES_0_TO_1, LANES_2_TO_3
 #define LANES_0_TO_7 LANES_0_TO_3, LANES_4_TO_7
-#define LANES_0_TO_15 LANES_0_TO_7, LANES_8_TO_15
-#define HALVES(T, H, first, second, all)                                                \
+#define LANES_8_TO_15 8, 9, 10, 11, 12, 13, 14, 15
+#define HALVES(T, H, first, second)                                                     \
     INLINE H low_##T(T v) { return HALF(H, v, 0, first); }                              \
-    INLINE H high_##T(T v) { return HALF(H, v, 1, second); }                            \
-    INLINE T join_##T(H a, H b) { return BOTH(T, a, b, all); }
-HALVES(f32x4, f32x2, LANES_0_TO_1, LANES_2_TO_3, LANES_0_TO_3)
+    INLINE H high_##T(T v) { return HALF(H, v, 1, second); }
+#define PAIRS(T, H)                                                                     \
+    INLINE H low_##T(T v) { return HALF(H, v, 0, 0, 1); }                               \
+    INLINE H high_##T(T v) { return HALF(H, v, 1, 2, 3); }
+PAIRS(f32x4, f32x2)
 #if VECTOR_BYTES >= 32
-HALVES(f32x8, f32x4, LANES_0_TO_3, LANES_4_TO_7, LANES_0_TO_7)
-HALVES(f64x4, f64x2, LANES_0_TO_1, LANES_2_TO_3, LANES_0_TO_3)
+HALVES(f32x8, f32x4, LANES_0_TO_3, LANES_4_TO_7)
+PAIRS(f64x4, f64x2)
 #endif
 #if VECTOR_BYTES >= 64
-HALVES(f32x16, f32x8, LANES_0_TO_7, LANES_8_TO_15, LANES_0_TO_15)
-HALVES(f64x8, f64x4, LANES_0_TO_3, LANES_4_TO_7, LANES_0_TO_7)
+HALVES(f32x16, f32x8, LANES_0_TO_7, LANES_8_TO_15)
+HALVES(f64x8, f64x4, LANES_0_TO_3, LANES_4_TO_7)
 #endif
 
 /* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */

@@ -165,7 +165,7 @@ class Window:
 
     def segment(self, op: rows.SegmentOp) -> None:
         y = op.yielded
-        strip = self.rows.strip_of(op, self.here)
+        strip = self.rows.strip_of(op)
         accs = self.rows.accumulators(op, strip, self.start)
         inner = Window(self.rows, self.c, self.tile, self.base)
         inner.here = dict(self.here)

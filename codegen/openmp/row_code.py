@@ -296,20 +296,18 @@ class RowCode:
 
     # ------------------------------------------------------------ segments
 
-    def strip_of(
-        self, op: rows.SegmentOp, here: Mapping[SSAValue, dict[Piece, str]] | None = None
-    ) -> StripCode | None:
-        """The code of what several members of a group share a vector for, where they do; rows may
-        lie in the registers of a window, `here`. Raises PassFailedException where nothing fits.
+    def strip_of(self, op: rows.SegmentOp) -> StripCode | None:
+        """The code of what several members of a group share a vector for, where they do. Raises
+        PassFailedException where nothing may.
         """
         if op.in_strips is None:
             return None
         if (strip := strip_of(op, self.lanes_bytes)) is None:
             raise PassFailedException(
-                "a group is reduced in strips, but a vector holds narrow rows of one member at "
-                "most: let `schedule` decide it"
+                "a group is reduced in strips that has no numbers for lanes of a vector: let "
+                "`schedule` decide it"
             )
-        return StripCode(self, op, strip, here or {})
+        return StripCode(self, op, strip)
 
     @contextmanager
     def each_member(

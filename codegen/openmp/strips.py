@@ -1,30 +1,25 @@
-"""C for the narrow rows of several members of a group at a time, as lanes of one vector.
+"""C for the single numbers of several members of a group at a time, as lanes of one vector.
 
 A loop over a group takes a strip of members in a step: what they read is laid side by side, what
 follows from it is computed for all lanes, and sums are kept for each lane until the group is done.
-What wide rows need of it is handed to them member by member. Lanes beyond the last member hold the
-numbers of some other member; nothing reduced sees them.
-
-Single numbers are laid side by side in memory, by as many steps as there are members. Rows of
-several are joined in registers: a vector that is read right after its parts were written waits for
-all of them.
+What rows of several numbers need of it is handed to them member by member. Lanes beyond the last
+member hold the numbers of an earlier strip; nothing reduced sees them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.strips import Strip
-from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece, ctype
 from ..common.scalars import START, ctype_of
 from .register_code import Window, splat, store_piece
-from .row_values import Memory, Place, Registers, Scalar, combine, load
+from .row_values import Place, Scalar, combine, load
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -39,22 +34,16 @@ class Lanes(Window):
 
 
 class StripCode:
-    """Prints the narrow part of one segment; `here` are rows in registers that `code` does not know
-    of."""
+    """Prints the narrow part of one segment."""
 
-    def __init__(
-        self,
-        code: RowCode,
-        op: rows.SegmentOp,
-        strip: Strip,
-        here: Mapping[SSAValue, dict[Piece, str]],
-    ) -> None:
-        self.code, self.out, self.op, self.strip, self.outer = code, code.out, op, strip, here
+    def __init__(self, code: RowCode, op: rows.SegmentOp, strip: Strip) -> None:
+        self.code, self.out, self.op, self.strip = code, code.out, op, strip
         self.c: CType = ctype(strip.element)
-        self.piece = Piece(0, strip.lanes)
+        self.piece = Piece(0, strip.members)
         self.window = Lanes(code, self.c, [self.piece], "0")
         self.count, self.lane = self.out.name("n"), self.out.name("l")
         self.arrays: dict[SSAValue, str] = {}
+        self.loads = [o for o in strip.narrow if isinstance(o, rows.LoadOp)]
         self.rest = rest_of(op, strip)
         read = {x for o in self.rest for x in inner_operands(o)}
         body = op.body.block
@@ -63,54 +52,24 @@ class StripCode:
 
     @property
     def type(self) -> str:
+        """Of the vector."""
         return self.piece.type(self.c)
 
     # ------------------------------------------------------------ before the loop
 
     def start(self) -> None:
         """Declare what lasts for the whole group."""
-        for o in self.strip.narrow:
-            if isinstance(o, rows.LoadOp) and self.strip.width == 1:
-                self.arrays[o.result] = self.array(ctype_of(o.result), " = {0}")
+        for o in self.loads:
+            self.arrays[o.result] = self.array(ctype_of(o.result), " = {0}")
         for v in self.handed:
             if v not in self.arrays:
                 self.arrays[v] = self.array(ctype_of(v))
-        for v in self.outer_rows():
-            self.window.here[v] = {self.piece: self.side_by_side(v)}
         self.accs = [self.accumulator(self.op.kinds.data[k].data) for k in self.results]
 
     def array(self, c: CType, start: str = "") -> str:
         name = self.out.name("a")
         aligned = "__attribute__((aligned(64)))"
-        self.out.line(f"{c.memory} {name}[{self.strip.lanes}] {aligned}{start};")
-        return name
-
-    def outer_rows(self) -> list[SSAValue]:
-        """Rows of several numbers that are the same for all members."""
-        applied = (o for o in self.strip.narrow if isinstance(o, rows.ApplyOp))
-        reduced = (self.op.yielded.values[k] for k in self.results)
-        read = [*(x for o in applied for x in o.xs), *reduced]
-        inside = set(self.strip.narrow)
-        return list(dict.fromkeys(x for x in read if length(x) > 1 and x.owner not in inside))
-
-    def side_by_side(self, v: SSAValue) -> str:
-        """A vector with a row once for each member."""
-        row = Piece(0, self.strip.width)
-        place = self.code.place.get(v)
-        names = place.names if isinstance(place, Registers) else self.outer.get(v, {})
-        x = names.get(row) or load(self.c, row, self.code.memory(v))
-        return self.joined([x] * self.strip.members)
-
-    def joined(self, parts: list[str]) -> str:
-        """A vector made of as many rows as there are members."""
-        width = self.strip.width
-        while len(parts) > 1:
-            width *= 2
-            t = Piece(0, width).type(self.c)
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            parts = [f"join_{t}({a}, {b})" for a, b in pairs]
-        name = self.out.name("v")
-        self.out.line(f"const {self.type} {name} = {parts[0]};")
+        self.out.line(f"{c.memory} {name}[{self.strip.members}] {aligned}{start};")
         return name
 
     def accumulator(self, kind: str) -> str:
@@ -127,11 +86,8 @@ class StripCode:
         head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {members})"
         with self.out.block(guard + head):
             self.out.line(f"const int {self.count} = (int)min64({members}, {end} - {first});")
-            if self.strip.width == 1:
-                with self.each(p):
-                    self.gather()
-            else:
-                self.gather_rows(p, end)
+            with self.each(p):
+                self.gather()
             self.compute()
             if not self.rest:
                 yield
@@ -148,29 +104,26 @@ class StripCode:
             self.out.line(f"const int64_t {p} = {p}_first + {lane};")
             yield
 
-    def compute(self) -> None:
-        """All lanes of a strip that was gathered."""
-        for o in self.strip.narrow:
-            if not isinstance(o, rows.LoadOp):
-                self.window.emit(o)
-            elif self.strip.width == 1:
-                self.bind_load(o)
-        self.reduce()
-        for v in self.handed:
-            if v in self.window.here and not (self.strip.width == 1 and is_loaded(v)):
-                text = self.window.here[v][self.piece]
-                self.out.line(store_piece(ctype_of(v), self.piece, self.arrays[v], text))
-
     def gather(self) -> None:
-        """Lay the numbers that a member reads beside those of others."""
-        for o in needed_lookups(self.op, self.strip.narrow):
+        """Lay what a member reads beside what others read."""
+        for o in needed_lookups(self.op, self.loads):
             self.code.emit(o)
-        for o in self.loads():
+        for o in self.loads:
             at = self.code.address(o.buffer, o.row)
             self.out.line(f"{self.arrays[o.result]}[{self.lane}] = {at}[0];")
 
-    def loads(self) -> list[rows.LoadOp]:
-        return [o for o in self.strip.narrow if isinstance(o, rows.LoadOp)]
+    def compute(self) -> None:
+        """All lanes of a strip that was gathered."""
+        for o in self.strip.narrow:
+            if isinstance(o, rows.LoadOp):
+                self.bind_load(o)
+            else:
+                self.window.emit(o)
+        self.reduce()
+        for v in self.handed:
+            if not isinstance(v.owner, rows.LoadOp):
+                text = self.window.here[v][self.piece]
+                self.out.line(store_piece(ctype_of(v), self.piece, self.arrays[v], text))
 
     def bind_load(self, op: rows.LoadOp) -> None:
         at = self.arrays[op.result]
@@ -178,39 +131,12 @@ class StripCode:
         text = self.window.load_mask(at, self.piece) if is_mask else load(self.c, self.piece, at)
         self.window.bind(op.result, {self.piece: text})
 
-    def gather_rows(self, p: str, end: str) -> None:
-        """Join the rows that the members read; those beyond the last are its own once more."""
-        parts: dict[rows.LoadOp, list[str]] = {o: [] for o in self.loads()}
-        for k in range(self.strip.members):
-            at = f"{p}_{k}"
-            position = f"min64({p}_first + {k}, {end} - 1)" if k else f"{p}_first"
-            self.out.line(f"const int64_t {at} = {position};")
-            self.code.place[self.op.position] = Scalar(at)
-            if not self.rest:
-                later = f"({at} + {p}_ahead)"
-                self.code.prefetch_rows(self.op, later, "0", lambda o: length(o.result))
-            for o in needed_lookups(self.op, self.strip.narrow):
-                self.code.emit(o)
-            for o in parts:
-                parts[o].append(self.row_of(o))
-        self.code.place[self.op.position] = Scalar(p)
-        for o, found in parts.items():
-            self.window.here[o.result] = {self.piece: self.joined(found)}
-
-    def row_of(self, op: rows.LoadOp) -> str:
-        """What one member reads, as wide as all others' rows."""
-        row, at = Piece(0, self.strip.width), self.code.address(op.buffer, op.row)
-        if length(op.result) > 1:
-            return load(self.c, row, at)
-        return f"SPLAT({row.type(self.c)}, {at}[0])"
-
     def reduce(self) -> None:
         """Add the lanes of the members that there are to what was before."""
         if not self.results:
             return
         live, mask = self.out.name("v"), self.piece.mask(self.c)
-        numbers = self.count if self.strip.width == 1 else f"{self.count} * {self.strip.width}"
-        self.out.line(f"const {mask} {live} = first_{mask}({numbers});")
+        self.out.line(f"const {mask} {live} = first_{mask}({self.count});")
         for k, acc in zip(self.results, self.accs, strict=True):
             kind, v = self.op.kinds.data[k].data, self.op.yielded.values[k]
             start = splat(self.piece, self.c, START[kind])
@@ -219,44 +145,23 @@ class StripCode:
             self.out.line(f"{acc} = {combine(kind, acc, kept, self.c, self.piece)};")
 
     def hand_on(self) -> None:
-        """Bind what a member's wide rows read of the strip."""
-        width = self.strip.width
+        """Bind what the rest of a member reads of the strip."""
         for v in self.handed:
-            at = f"{self.arrays[v]} + {self.lane} * {width}"
-            self.code.place[v] = Scalar(f"({at})[0]") if length(v) == 1 else Memory(f"({at})")
+            self.code.place[v] = Scalar(f"{self.arrays[v]}[{self.lane}]")
 
     # ------------------------------------------------------------ after the loop
 
     def finish(self) -> dict[int, Place]:
-        """The reduced narrow rows, by the number of the result."""
-        return {
-            k: self.folded(self.op.results[k], acc, self.op.kinds.data[k].data)
-            for k, acc in zip(self.results, self.accs, strict=True)
-        }
-
-    def folded(self, r: OpResult, acc: str, kind: str) -> Place:
-        c, width = self.c, length(r)
-        if self.strip.width == 1:
-            name = self.out.name("s")
-            self.out.line(f"{c.name} {name} = fold_{kind}_{self.type}({acc});")
-            return Scalar(name)
-        kept, parts = Piece(0, self.strip.width), [acc]
-        lanes = self.strip.lanes
-        while lanes > self.strip.width:
-            t, lanes = Piece(0, lanes).type(c), lanes // 2
-            parts = [f"{half}_{t}({x})" for x in parts for half in ("low", "high")]
-        name = self.out.name("v")
-        self.out.line(f"{kept.type(c)} {name} = {parts[0]};")
-        for x in parts[1:]:
-            self.out.line(f"{name} = {combine(kind, name, x, c, kept)};")
-        return Scalar(f"{name}[0]") if width == 1 else Registers({kept: name})
+        """The reduced numbers, by the number of the result."""
+        found: dict[int, Place] = {}
+        for k, acc in zip(self.results, self.accs, strict=True):
+            name, kind = self.out.name("s"), self.op.kinds.data[k].data
+            self.out.line(f"{self.c.name} {name} = fold_{kind}_{self.type}({acc});")
+            found[k] = Scalar(name)
+        return found
 
 
 # ---------------------------------------------------------------- helpers
-
-
-def is_loaded(v: SSAValue) -> bool:
-    return isinstance(v.owner, rows.LoadOp)
 
 
 def inner_operands(op: Operation) -> list[SSAValue]:
@@ -278,9 +183,9 @@ def rest_of(op: rows.SegmentOp, strip: Strip) -> list[Operation]:
     return found
 
 
-def needed_lookups(op: rows.SegmentOp, narrow: tuple[Operation, ...]) -> list[Operation]:
-    """The look-ups that lead to the rows that a strip loads, in order."""
-    read = {o.row for o in narrow if isinstance(o, rows.LoadOp)}
+def needed_lookups(op: rows.SegmentOp, loads: list[rows.LoadOp]) -> list[Operation]:
+    """The look-ups that lead to the rows of loads, in order."""
+    read = {o.row for o in loads}
     found: list[Operation] = []
     for o in reversed(list(op.body.block.ops)):
         if isinstance(o, rows.LookupOp) and o.result in read:

@@ -36,8 +36,10 @@ from ...dialects.pointwise import POINTWISE
 from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
 
+FEWEST = 8
+"""Members of a strip that are worth it."""
 ENOUGH = 3
-"""Functions of narrow rows that are worth a strip."""
+"""Functions of single numbers that are."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
     """Whether what several members have computed at once is worth laying it side by side: a heavy
     function, or a few others."""
     strip = strip_of(op, vector_bytes)
-    if strip is None:
+    if strip is None or strip.members < FEWEST:
         return False
     applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
     return any(f.heavy for f in applied) or len(applied) >= ENOUGH
