@@ -86,9 +86,9 @@ class SegmentOp(Yielding):
     turn into rows; an empty group gives 0 (`mul`: 1), `last` takes the last row's value.
 
     With `in_pieces` in front of the body a group that is too long for one thread is reduced in
-    pieces by several, whose results are combined in order (`cut-stages`). With `in_strips` narrow
-    rows of several members are computed together, as lanes of one vector (dialects/intra/strips.py,
-    `schedule`).
+    pieces by several, whose results are combined in order (`cut-stages`). With `in_strips` single
+    numbers of several members are computed together, as lanes of one vector
+    (dialects/intra/strips.py, `schedule`).
     """
 
     name = "intra.segment"
