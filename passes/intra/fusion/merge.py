@@ -150,7 +150,7 @@ class Merger:
         if not common or b.writes & (a.reads | a.writes):
             return
         gain = 0
-        for buffer in common & b.loaded.keys():
+        for buffer in (a.loaded.keys() | a.stored.keys()) & b.loaded.keys():
             gain += b.loaded[buffer]
             if buffer in a.stored and self.readers[buffer] <= {second}:
                 gain += a.stored[buffer]
