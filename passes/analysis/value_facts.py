@@ -60,7 +60,7 @@ class Facts:
     def _finite(self, op: Operation) -> bool:
         if isinstance(op, ConstOp):
             return math.isfinite(op.number)
-        if op.name == "inter.where" and self._is_guarded(op):
+        if op.name == "inter.where" and (self._is_guarded(op) or self._is_kept_low(op)):
             return True
         if not all(self.finite(x) for x in _values(op)):
             return False
@@ -104,6 +104,31 @@ class Facts:
             and rows(divisor).dom.set == UNIT
             and _counted(divisor) is condition
         )
+
+    def _is_kept_low(self, op: Operation) -> bool:
+        """Whether a choice takes exp(x), or finite multiples of it, only where x is at most a
+        constant: the slope of elu."""
+        condition, above, below = op.operands
+        greater = _unshaped(condition).owner
+        if not isinstance(greater, Operation) or greater.name not in ("inter.gt", "inter.ge"):
+            return False
+        x, most = greater.operands
+        bounded = isinstance(_unshaped(most).owner, ConstOp) and self.finite(most)
+        return (
+            bounded
+            and self.finite(condition)
+            and self.finite(above)
+            and self._finite_times_exp(below, x)
+        )
+
+    def _finite_times_exp(self, v: SSAValue, x: SSAValue) -> bool:
+        """Whether `v` is a product of finite factors and exponentials of `x`."""
+        op = _unshaped(v).owner
+        if isinstance(op, Operation) and op.name == "inter.exp":
+            return op.operands[0] is x
+        if isinstance(op, Operation) and op.name == "inter.mul":
+            return all(self.finite(y) or self._finite_times_exp(y, x) for y in op.operands)
+        return False
 
     def _is_clamped(self, op: Operation) -> bool:
         """Whether a choice is the greater of a value and a positive one: `x < c ? c : x`."""

@@ -37,6 +37,17 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter
   %unclamped = inter.where %below, %x, %one : !inter.rows<N, 4xf32>
   %power = inter.pow %clamped, %x : !inter.rows<N, 4xf32>
   %loose_power = inter.pow %unclamped, %x : !inter.rows<N, 4xf32>
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %above = inter.gt %x, %zero : !inter.rows<N, 4xi1>
+  %above_other = inter.gt %less, %zero : !inter.rows<N, 4xi1>
+  %multiple = inter.mul %less, %loose : !inter.rows<N, 4xf32>
+  %square = inter.mul %multiple, %loose : !inter.rows<N, 4xf32>
+  %elu_slope = inter.where %above, %x, %multiple : !inter.rows<N, 4xf32>
+  %low_square = inter.where %above, %x, %square : !inter.rows<N, 4xf32>
+  %high_exp = inter.where %above, %multiple, %x : !inter.rows<N, 4xf32>
+  %wrong_slope = inter.where %above_other, %x, %multiple : !inter.rows<N, 4xf32>
+  %above_row = inter.gt %x, %column : !inter.rows<N, 4xi1>
+  %no_bound = inter.where %above_row, %x, %multiple : !inter.rows<N, 4xf32>
   func.return %e : !inter.rows<N, 4xf32>
 }
 """
@@ -56,11 +67,17 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter
         ("unguarded", False),
         ("power", True),
         ("loose_power", False),
+        ("elu_slope", True),
+        ("low_square", True),
+        ("high_exp", False),
+        ("wrong_slope", False),
+        ("no_bound", False),
     ],
 )
 def test_finite(name: str, finite: bool) -> None:
     """exp is, of what is not above 0; log, of a sum with exp(0) in it; a quotient by how many rows
-    count, on the rows that count; a power of what is at least 1."""
+    count, on the rows that count; a power of what is at least 1; multiples of exp(x), taken where x
+    is at most a constant."""
     (func,) = parse_module(PROGRAM).body.block.ops
     assert isinstance(func, FuncOp)
     (value,) = [r for op in func.body.block.ops for r in op.results if r.name_hint == name]
