@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.intra.bindings import PiecesOp
+from ...dialects.intra.bindings import OffsetsOp, PiecesOp
 from ...dialects.intra.rows import (
     ApplyOp,
     LoadOp,
@@ -119,12 +119,18 @@ class SchedulePass(ModulePass):
 
 def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
     """Whether what several members have computed at once is worth laying it side by side: a heavy
-    function, or a few others."""
+    function, or a few others. Groups by several maps have few members."""
     strip = strip_of(op, vector_bytes)
-    if strip is None or strip.members < FEWEST:
+    if strip is None or strip.members < FEWEST or by_several_maps(op):
         return False
     applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
     return any(f.heavy for f in applied) or len(applied) >= ENOUGH
+
+
+def by_several_maps(op: SegmentOp) -> bool:
+    """Whether the groups are those of pairs, or of more keys."""
+    offsets = op.offsets.owner
+    return isinstance(offsets, OffsetsOp) and len(offsets.along) > 1
 
 
 def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:

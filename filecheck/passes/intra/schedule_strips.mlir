@@ -59,3 +59,26 @@ func.func @weights() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// Pairs have few edges each.
+// CHECK: func.func @pairs
+// CHECK-NOT: in_strips
+func.func @pairs() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<g[dst, rel]>} : memref<?xf32>
+  %a = intra.input {buffer = "a", domain = #intra.domain<g>} : memref<?xf32>
+  %n = intra.size {domain = #intra.domain<g[dst, rel]>} : index
+  %in = intra.offsets {domain = #intra.domain<g>, along = ["dst", "rel"]} : memref<?xi64>
+  %edges = intra.members {domain = #intra.domain<g>, along = ["dst", "rel"]} : memref<?xi32>
+  intra.traverse %i in %n {
+    %s = intra.segment %p in %in[%i] ["sum"] {
+      %e = intra.lookup %edges[%p] : index
+      %b = intra.load %a[%e] : f32
+      %c = intra.apply %b {fn = "exp"} : f32
+      intra.yield %c
+    } : f32
+    intra.store %s, %y[%i]
+  }
+  func.return
+}
