@@ -3,8 +3,8 @@
 Rules, each in its own file, applied until none does anything more: row-wise ops move before reads
 (linear/reads.py), added concatenations are joined (linear/concat_sums.py), added products of one
 value are one (linear/added.py), matrices that products make are made one by one
-(linear/weights.py), sums over pairs become sums over edges (linear/levels.py), inner products leave
-sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow from others are not
+(linear/weights.py), sums over pairs become sums over edges (linear/levels.py), masks of dropout are
+factors (linear/masks.py), inner products leave sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow from others are not
 done again (linear/reuse.py), a product stands before or after an aggregation by cost
 (linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains of
 products are bracketed by cost (linear/chains.py), products of concatenations and sums are done in
@@ -32,6 +32,7 @@ from .linear.distribute import distribute
 from .linear.function import LinearFunction
 from .linear.inner import take_out_product
 from .linear.levels import join_levels
+from .linear.masks import set_mask_apart
 from .linear.reads import drop_read_of_unit, sink_reads
 from .linear.reuse import reuse_sum
 from .linear.scaled import share_scaled
@@ -49,6 +50,7 @@ _RULES = (
     join_products,
     make_by_rows,
     join_levels,
+    set_mask_apart,
     take_out_product,
     regroup_sum,
     reuse_sum,

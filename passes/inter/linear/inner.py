@@ -4,7 +4,8 @@ The gradient of an attention score is `p * (G . z - D)` per edge, with the gradi
 destination and the message z of the source, and all that is wanted of it are its sums at either
 end. `sum along src (w * (G . z))` is `z . sum along src (w * G)`, and the same along dst with the
 roles exchanged: no inner product per edge is left, nor a value per edge that both sums would read.
-What stands beside the product, as D here, gets a sum of its own.
+What is added to the product, as D here, gets a sum of its own; the product may be a multiple, as
+that by a mask of dropout is.
 
 The new sums are wider. They cost least where a loop over the edges reads the same rows anyway, as
 those of the messages and of their gradients do; so the rule weighs them, and does either all sums
@@ -57,11 +58,12 @@ class Term:
 
 @dataclass
 class Ending:
-    """A sum that the product ends in: `reduce` of `rest * (product + others)`."""
+    """A sum that the product ends in: `reduce` of `rest * (beside * product + others)`."""
 
     reduce: ReduceOp
     rest: list[Factor]
     product: Term
+    beside: list[Factor]
     others: list[Term]
     negative: bool
     dims: tuple[int, ...]
@@ -124,11 +126,12 @@ def _is_linear(user: Operation, index: int) -> bool:
 
 def _ending(fn: LinearFunction, op: ContractOp, reduce: ReduceOp) -> Ending | None:
     product = factorise(reduce.x)
-    holders = [(f, t) for f in product.factors for t in _terms(f) if t.value is op.results[0]]
+    terms = [(f, t) for f in product.factors for t in _terms(f)]
+    holders = [(f, t, *found) for f, t in terms if (found := _holds(t, op.results[0]))]
     if len(holders) != 1:
         return None
-    (holder, term) = holders[0]
-    others = [t for t in _terms(holder) if t is not term and t.value is not term.value]
+    (holder, own, term, beside) = holders[0]
+    others = [t for t in _terms(holder) if t is not own and t.value is not own.value]
     rest = [f for f in product.factors if f is not holder]
     if holder.inverse:
         return None
@@ -136,8 +139,26 @@ def _ending(fn: LinearFunction, op: ContractOp, reduce: ReduceOp) -> Ending | No
     for side in (0, 1):
         outside = constant_in_groups(fn, b, reduce, op.operands[1 - side])
         if outside is not None and fn.facts.finite(outside):
-            return Ending(reduce, rest, term, others, product.negative, product.dims, side, outside)
+            return Ending(
+                reduce, rest, term, beside, others, product.negative, product.dims, side, outside
+            )
     return None
+
+
+def _holds(t: Term, v: SSAValue) -> tuple[Term, list[Factor]] | None:
+    """`v` as a term, and the factors beside it, where an addend is `v` times these."""
+    if t.value is v:
+        return t, []
+    product = factorise(t.value)
+
+    def within(f: Factor) -> Place:
+        return tuple(None if p is None else t.place[p] for p in f.place)
+
+    mine = [f for f in product.factors if f.value is v and not f.inverse]
+    if len(mine) != 1:
+        return None
+    beside = [Factor(f.value, within(f), f.inverse) for f in product.factors if f is not mine[0]]
+    return Term(v, within(mine[0]), t.negative != product.negative), beside
 
 
 def _terms(f: Factor) -> list[Term]:
@@ -186,7 +207,7 @@ def _numbers(op: ContractOp, e: Ending) -> int:
     terms, whole = op.letters()[:2], op.letters()[2]
     dims = zip(terms[e.side], rows(op.operands[e.side]).dims, strict=True)
     summed = math.prod(n for c, n in dims if c not in whole)
-    places = {p for f in (*e.rest, e.product) for p in f.place if p is not None}
+    places = {p for f in (*e.rest, *e.beside, e.product) for p in f.place if p is not None}
     return summed * math.prod(e.dims[p] for p in places)
 
 
@@ -243,7 +264,7 @@ def _wider_sum(b: Builder, op: ContractOp, e: Ending) -> SSAValue:
         return tuple(None if n == 1 else at[c] for c, n in zip(letters, rows(v).dims, strict=True))
 
     inner = op.operands[e.side]
-    total = _summed(b, e, [*e.rest, Factor(inner, place(inside, inner))], rank)
+    total = _summed(b, e, [*e.rest, *e.beside, Factor(inner, place(inside, inner))], rank)
     sum_places = [p for p in placed(total, rank).place if p is not None]
     out_places = [p for p in place(outside, e.outside) if p is not None]
     result = [p for p, n in enumerate(e.dims) if n != 1]
