@@ -378,17 +378,11 @@ INLINE words times(words a, words b)
     return (a & low) * (b & low);
 #endif
 }
-/* The words of `groups` vectors of blocks, from block `first` on. */
-INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t row, uint32_t site, int64_t key)
+/* The ten rounds, on `groups` vectors of blocks. */
+INLINE void philox_rounds(int groups, words *c0, words *c1, words *c2, words *c3, int64_t key)
 {
     const words none = {0}, low = none + 0xFFFFFFFFu;
-    words c0[4], c1[4], c2[4], c3[4], k0 = none + ((uint64_t)key & 0xFFFFFFFFu), k1 = none + ((uint64_t)key >> 32);
-    UNROLL for (int q = 0; q < groups; ++q) {
-        for (int j = 0; j < LANES_OF_WORDS; ++j) c0[q][j] = first + (uint32_t)(q * LANES_OF_WORDS + j);
-        c1[q] = none + ((uint64_t)row & 0xFFFFFFFFu);
-        c2[q] = none + ((uint64_t)row >> 32);
-        c3[q] = none + site;
-    }
+    words k0 = none + ((uint64_t)key & 0xFFFFFFFFu), k1 = none + ((uint64_t)key >> 32);
     for (int round = 0; round < 10; ++round) {
         UNROLL for (int q = 0; q < groups; ++q) {
             const words p0 = times(none + 0xD2511F53u, c0[q]), p1 = times(none + 0xCD9E8D57u, c2[q]);
@@ -400,6 +394,19 @@ INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t r
         k0 = (k0 + 0x9E3779B9u) & low;
         k1 = (k1 + 0xBB67AE85u) & low;
     }
+}
+/* The words of `groups` vectors of blocks, from block `first` on. */
+INLINE void philox(int groups, uint32_t *restrict out, uint32_t first, int64_t row, uint32_t site, int64_t key)
+{
+    const words none = {0};
+    words c0[4], c1[4], c2[4], c3[4];
+    UNROLL for (int q = 0; q < groups; ++q) {
+        for (int j = 0; j < LANES_OF_WORDS; ++j) c0[q][j] = first + (uint32_t)(q * LANES_OF_WORDS + j);
+        c1[q] = none + ((uint64_t)row & 0xFFFFFFFFu);
+        c2[q] = none + ((uint64_t)row >> 32);
+        c3[q] = none + site;
+    }
+    philox_rounds(groups, c0, c1, c2, c3, key);
     UNROLL for (int q = 0; q < groups; ++q) {
         const words first_two = c0[q] | c1[q] << 32, last_two = c2[q] | c3[q] << 32;
         uint64_t even[LANES_OF_WORDS], odd[LANES_OF_WORDS], both[2 * LANES_OF_WORDS];
@@ -448,6 +455,36 @@ PHILOX(4)
     }
 DROPOUT(float, f, int32_t)
 DROPOUT(double, , int64_t)
+/* Dropout of single numbers of several rows, a lane each. */
+#define DROPOUT_LANES(T, M, E, I)                                                                \
+    static __attribute__((unused)) T dropout_##T(T x, const int64_t *rows, int64_t key, uint32_t site, double p) \
+    {                                                                                            \
+        enum { N = VECTOR_BYTES / sizeof(E), GROUPS = N / LANES_OF_WORDS };                      \
+        const words none = {0};                                                                  \
+        const uint64_t least = (uint64_t)ceil(p * 4294967296.0);                                 \
+        words c0[GROUPS], c1[GROUPS], c2[GROUPS], c3[GROUPS];                                    \
+        UNROLL for (int q = 0; q < GROUPS; ++q) {                                                \
+            const words row = LOAD(words, rows + q * LANES_OF_WORDS);                            \
+            c0[q] = none;                                                                        \
+            c1[q] = row & (none + 0xFFFFFFFFu);                                                  \
+            c2[q] = row >> 32;                                                                   \
+            c3[q] = none + site;                                                                 \
+        }                                                                                        \
+        philox_rounds(GROUPS, c0, c1, c2, c3, key);                                              \
+        M kept;                                                                                  \
+        for (int l = 0; l < (int)N; ++l) kept[l] = -(I)(c0[l / LANES_OF_WORDS][l % LANES_OF_WORDS] >= least); \
+        return SELECT(T, M, kept, x * (E)(1.0 / (1.0 - p)), (T){0});                             \
+    }
+#if VECTOR_BYTES == 64
+DROPOUT_LANES(f32x16, m32x16, float, int32_t)
+DROPOUT_LANES(f64x8, m64x8, double, int64_t)
+#elif VECTOR_BYTES == 32
+DROPOUT_LANES(f32x8, m32x8, float, int32_t)
+DROPOUT_LANES(f64x4, m64x4, double, int64_t)
+#else
+DROPOUT_LANES(f32x4, m32x4, float, int32_t)
+DROPOUT_LANES(f64x2, m64x2, double, int64_t)
+#endif
 /* The word of one entry. */
 INLINE uint32_t philox_at(uint32_t column, int64_t row, uint32_t site, int64_t key)
 {

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.strips import Strip
-from ..common.c_types import I1, CType, Piece, ctype
+from ..common.c_types import I1, I64, CType, Piece, ctype
 from ..common.scalars import START, ctype_of
 from .register_code import Window, splat, store_piece
 from .row_values import Place, Scalar, combine, load
@@ -44,6 +44,8 @@ class StripCode:
         self.count, self.lane = self.out.name("n"), self.out.name("l")
         self.arrays: dict[SSAValue, str] = {}
         self.loads = [o for o in strip.narrow if isinstance(o, rows.LoadOp)]
+        self.dropouts = [o for o in strip.narrow if isinstance(o, rows.DropoutOp)]
+        self.drawn = dict.fromkeys(o.row for o in self.dropouts)
         self.rest = rest_of(op, strip)
         read = {x for o in self.rest for x in inner_operands(o)}
         body = op.body.block
@@ -61,6 +63,8 @@ class StripCode:
         """Declare what lasts for the whole group."""
         for o in self.loads:
             self.arrays[o.result] = self.array(ctype_of(o.result), " = {0}")
+        for v in self.drawn:
+            self.arrays[v] = self.array(I64, " = {0}")
         for v in self.handed:
             if v not in self.arrays:
                 self.arrays[v] = self.array(ctype_of(v))
@@ -106,17 +110,21 @@ class StripCode:
 
     def gather(self) -> None:
         """Lay what a member reads beside what others read."""
-        for o in needed_lookups(self.op, self.loads):
+        for o in needed_lookups(self.op, [*self.loads, *self.dropouts]):
             self.code.emit(o)
         for o in self.loads:
             at = self.code.address(o.buffer, o.row)
             self.out.line(f"{self.arrays[o.result]}[{self.lane}] = {at}[0];")
+        for v in self.drawn:
+            self.out.line(f"{self.arrays[v]}[{self.lane}] = {self.code.text(v)};")
 
     def compute(self) -> None:
         """All lanes of a strip that was gathered."""
         for o in self.strip.narrow:
             if isinstance(o, rows.LoadOp):
                 self.bind_load(o)
+            elif isinstance(o, rows.DropoutOp):
+                self.dropout(o)
             else:
                 self.window.emit(o)
         self.reduce()
@@ -130,6 +138,11 @@ class StripCode:
         is_mask = ctype_of(op.result) is I1
         text = self.window.load_mask(at, self.piece) if is_mask else load(self.c, self.piece, at)
         self.window.bind(op.result, {self.piece: text})
+
+    def dropout(self, op: rows.DropoutOp) -> None:
+        x, site, p = self.window.piece_of(op.x)(self.piece), op.site.value.data, op.p.value.data
+        drawn = f"{self.arrays[op.row]}, {self.code.text(op.key)}, {site}, {float(p)!r}"
+        self.window.bind(op.result, {self.piece: f"dropout_{self.type}({x}, {drawn})"})
 
     def reduce(self) -> None:
         """Add the lanes of the members that there are to what was before."""
@@ -183,9 +196,11 @@ def rest_of(op: rows.SegmentOp, strip: Strip) -> list[Operation]:
     return found
 
 
-def needed_lookups(op: rows.SegmentOp, loads: list[rows.LoadOp]) -> list[Operation]:
-    """The look-ups that lead to the rows of loads, in order."""
-    read = {o.row for o in loads}
+def needed_lookups(
+    op: rows.SegmentOp, readers: list[rows.LoadOp | rows.DropoutOp]
+) -> list[Operation]:
+    """The look-ups that lead to the rows of loads and dropouts, in order."""
+    read = {o.row for o in readers}
     found: list[Operation] = []
     for o in reversed(list(op.body.block.ops)):
         if isinstance(o, rows.LookupOp) and o.result in read:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, f32, f64, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from .arithmetic import ApplyOp
+from .arithmetic import ApplyOp, DropoutOp
 from .indices import LookupOp
 from .loops import SegmentOp
 from .memory import LoadOp
@@ -26,8 +26,8 @@ class Strip:
     """What of a segment's body is computed for `members` members at a time, in a vector of
     `element`s with a lane for each of them.
 
-    `narrow` are the loads and pointwise ops of single numbers, in order, which read none but each
-    other's.
+    `narrow` are the loads, pointwise ops and dropouts of single numbers, in order, which read none
+    but each other's.
     """
 
     element: Attribute
@@ -46,16 +46,20 @@ def strip_of(op: SegmentOp, vector_bytes: int) -> Strip | None:
     nothing may."""
     for elem in (f32, f64):
         found = tuple(narrow_ops(op, elem))
-        if any(isinstance(o, ApplyOp) for o in found):
+        if any(isinstance(o, ApplyOp | DropoutOp) for o in found):
             strip = Strip(elem, vector_bytes // element_bytes(elem), found)
             return strip if reduces_by_lane(op, strip) else None
     return None
 
 
 def narrow_ops(op: SegmentOp, elem: Attribute) -> list[Operation]:
-    """The loads and pointwise ops of single numbers, which read none but each other's."""
+    """The loads, pointwise ops and dropouts of single numbers, which read none but each other's."""
     body, found = op.body.block, dict[Operation, None]()
     looked_up: set[SSAValue] = {op.position}
+
+    def is_ready(x: SSAValue) -> bool:
+        return (x.owner in found or not is_of(x, body)) and is_narrow(x, elem)
+
     for o in body.ops:
         if isinstance(o, LookupOp) and o.row in looked_up:
             looked_up.add(o.result)
@@ -64,8 +68,11 @@ def narrow_ops(op: SegmentOp, elem: Attribute) -> list[Operation]:
             if plain and is_narrow(o.result, elem):
                 found[o] = None
         elif isinstance(o, ApplyOp):
-            ready = all(x.owner in found or not is_of(x, body) for x in o.xs)
-            if ready and all(is_narrow(v, elem) for v in (*o.xs, o.result)):
+            if all(is_ready(x) for x in o.xs) and is_narrow(o.result, elem):
+                found[o] = None
+        elif isinstance(o, DropoutOp):
+            plain = o.column is None and o.row in looked_up and not is_of(o.key, body)
+            if plain and is_ready(o.x) and element(o.x.type) == elem:
                 found[o] = None
     return list(found)
 

@@ -4,11 +4,12 @@ Rules, each in its own file, applied until none does anything more: row-wise ops
 (linear/reads.py), added concatenations are joined (linear/concat_sums.py), added products of one
 value are one (linear/added.py), matrices that products make are made one by one
 (linear/weights.py), sums over pairs become sums over edges (linear/levels.py), masks of dropout are
-factors (linear/masks.py), inner products leave sums (linear/inner.py), factors leave sums (linear/sums.py), sums that follow from others are not
-done again (linear/reuse.py), a product stands before or after an aggregation by cost
-(linear/aggregation.py), factors of outer products go where they are (linear/scaled.py), chains of
-products are bracketed by cost (linear/chains.py), products of concatenations and sums are done in
-parts by cost (linear/distribute.py). All are exact up to rounding.
+factors (linear/masks.py), inner products leave sums (linear/inner.py), factors leave sums
+(linear/sums.py), sums that follow from others are not done again (linear/reuse.py), a product
+stands before or after an aggregation by cost (linear/aggregation.py), factors of outer products go
+where they are (linear/scaled.py), chains of products are bracketed by cost (linear/chains.py),
+products of concatenations and sums are done in parts by cost (linear/distribute.py). All are exact
+up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
 aggregation is settled in the first run, backward included; the second only moves products of the

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra.bindings import OffsetsOp, PiecesOp
 from ...dialects.intra.rows import (
     ApplyOp,
+    DropoutOp,
     LoadOp,
     MatmulOp,
     OuterOp,
@@ -124,7 +125,8 @@ def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
     if strip is None or strip.members < FEWEST or by_several_maps(op):
         return False
     applied = [POINTWISE[o.fn.data] for o in strip.narrow if isinstance(o, ApplyOp)]
-    return any(f.heavy for f in applied) or len(applied) >= ENOUGH
+    drops = any(isinstance(o, DropoutOp) for o in strip.narrow)
+    return drops or any(f.heavy for f in applied) or len(applied) >= ENOUGH
 
 
 def by_several_maps(op: SegmentOp) -> bool:

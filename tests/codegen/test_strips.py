@@ -110,6 +110,31 @@ def test_random_programs(seed):
         case.check(case.values(graph, sizes), tolerance=close)
 
 
+@pytest.mark.parametrize("elem", ["f32", "f64"])
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.usefixtures("all_in_strips")
+def test_dropout(format_, elem):
+    """Each edge is dropped as it is one at a time: by its number, not by its place in a group."""
+    text = program(
+        f"%e : !inter.rows<g, {elem}>, %x : !inter.rows<N, 3x{elem}>, "
+        "%key : !inter.rows<unit, i64>",
+        f"%t : !inter.rows<N, {elem}>; %y : !inter.rows<N, 3x{elem}>",
+        f"""
+%q = inter.tanh %e : !inter.rows<g, {elem}>
+%d = inter.dropout %q, %key over %g {{p = 0.3, site = 7}} : !inter.rows<g, {elem}>
+%t = inter.reduce sum %d over %g along src : !inter.rows<N, {elem}>
+%xs = inter.at %g[src], %x : !inter.rows<g, 3x{elem}>
+%dc = inter.reshape %d : !inter.rows<g, 1x{elem}>
+%m = inter.mul %dc, %xs : !inter.rows<g, 3x{elem}>
+%y = inter.reduce sum %m over %g along dst : !inter.rows<N, 3x{elem}>
+""",
+    )
+    vector_bytes, march = FORMATS[format_]
+    case = Case.of(text, INFER, vector_bytes=vector_bytes, march=march)
+    for seed, sizes in GRAPHS:
+        case.check(case.values(seed, sizes), tolerance=1e-4 if elem == "f32" else 1e-11)
+
+
 def test_the_largest_of_an_all_nan_lane_is_nan():
     """Lanes that no member has never hide NaN, and never bring it in."""
     text = program(

@@ -20,6 +20,7 @@ from ....dialects.intra.rows import (
     ConstOp,
     CountOp,
     DotOp,
+    DropoutOp,
     FirstOp,
     FoldOp,
     LengthOp,
@@ -54,7 +55,9 @@ MOVES = (
 )
 
 
-CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp)
+CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp, DropoutOp)
+DRAWN = (FirstOp, LoadOp, ConstOp, ReshapeOp, BroadcastOp)
+"""What stands beside a dropout that nothing but the number of a row decides: its key, and ones."""
 
 
 def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
@@ -132,14 +135,31 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int, limits: Nests) -> b
         return True
     if multiplies_out(nest):
         return True
+    if is_mask(body):
+        return length(load.result) == 1
     if not reads_each_row_once(nest, load):
         return False
     heavy = any(isinstance(op, FoldOp | DotOp) or is_heavy(op) for op in body)
     return not heavy or readers == 1 or replays(nest, limits)
 
 
+def is_mask(ops: list[Operation]) -> bool:
+    """Whether a row is drawn: it follows from its number and a single row. A narrow one is drawn
+    again rather than stored for those who gather it.
+    """
+    drawn = [op for op in ops if isinstance(op, DropoutOp)]
+    single = all(isinstance(op.row.owner, FirstOp) for op in ops if isinstance(op, LoadOp))
+    return len(drawn) == 1 and single and all(isinstance(op, (*DRAWN, DropoutOp)) for op in ops)
+
+
+def draws_number(op: Operation) -> bool:
+    return isinstance(op, DropoutOp) and length(op.result) == 1
+
+
 def is_heavy(op: Operation) -> bool:
     """Whether the op costs many additions for each number."""
+    if isinstance(op, DropoutOp):
+        return True
     return isinstance(op, ApplyOp) and POINTWISE[op.fn.data].heavy
 
 
@@ -151,9 +171,13 @@ def replays(nest: TraverseOp, limits: Nests) -> bool:
     loads = [op for op in ops if isinstance(op, LoadOp)]
     heavy = [op for op in ops if is_heavy(op)]
     narrow = all(length(op.results[0]) <= limits.replayed_numbers for op in (*loads, *heavy))
-    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) for op in ops)
+    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) or draws_number(op) for op in ops)
     gathers = any(op.row is not nest.row for op in loads)
-    few = len(heavy) <= 1 and len(loads) <= limits.replayed_loads
+    drawn = [op for op in ops if isinstance(op, DropoutOp)]
+    few = (
+        len(heavy) - len(drawn) <= 1 >= len(drawn)
+        and len(loads) - len(drawn) <= limits.replayed_loads
+    )
     return simple and narrow and gathers and few
 
 
