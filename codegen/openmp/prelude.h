@@ -291,7 +291,7 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 #endif
 
 /* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors], or += where MORE; W is packed and zero-padded, the last
-   vector of C may be cut.
+   vector of C may be cut; it goes through a vector of its own, for a sum whose address is taken lies in memory.
    With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
    the loads of this tile. */
 #define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE)             \
@@ -300,7 +300,9 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
         if (MORE) UNROLL for (int r_ = 0; r_ < MR; ++r_) {                              \
             UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) acc_[r_][q_] = LOAD(V, (C) + r_ * (ldc) + q_ * VL); \
-            memcpy(&acc_[r_][NV - 1], (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last)); \
+            V end_ = {0};                                                               \
+            memcpy(&end_, (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last));     \
+            acc_[r_][NV - 1] = keep_##V(end_);                                          \
         }                                                                               \
         for (int k_ = 0; k_ < (K); ++k_) {                                              \
             if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
@@ -317,7 +319,8 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         }                                                                               \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                        \
             UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) STORE(V, (C) + r_ * (ldc) + q_ * VL, acc_[r_][q_]); \
-            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &acc_[r_][NV - 1], sizeof(*(C)) * (last)); \
+            const V end_ = keep_##V(acc_[r_][NV - 1]);                                  \
+            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &end_, sizeof(*(C)) * (last));     \
         }                                                                               \
     } while (0)
 
