@@ -71,6 +71,35 @@ MULADD(f32x16, __builtin_fmaf, FMA_f32x16)
 MULADD(f64x8, __builtin_fma, FMA_f64x8)
 #endif
 
+/* A vector that stays in a register while a loop's body uses it several times: GCC makes each use a memory operand of
+ * its own where there are few of them, and the loads then take longer than the products. */
+#define KEEP(T, r) INLINE T keep_##T(T v) { asm("" : r(v)); return v; }
+#define KEEP_NOT(T) INLINE T keep_##T(T v) { return v; }
+#if defined(__SSE__)
+KEEP(f32x4, "+v")
+KEEP(f64x2, "+v")
+#elif defined(__aarch64__)
+KEEP(f32x4, "+w")
+KEEP(f64x2, "+w")
+#else
+KEEP_NOT(f32x4)
+KEEP_NOT(f64x2)
+#endif
+#if VECTOR_BYTES >= 32 && defined(__AVX__)
+KEEP(f32x8, "+v")
+KEEP(f64x4, "+v")
+#elif VECTOR_BYTES >= 32
+KEEP_NOT(f32x8)
+KEEP_NOT(f64x4)
+#endif
+#if VECTOR_BYTES >= 64 && defined(__AVX512F__)
+KEEP(f32x16, "+v")
+KEEP(f64x8, "+v")
+#elif VECTOR_BYTES >= 64
+KEEP_NOT(f32x16)
+KEEP_NOT(f64x8)
+#endif
+
 /* A row that is too long for a thread's stack lies on the heap while its scope lasts. */
 INLINE void *heap_row(size_t bytes)
 {
@@ -311,7 +340,7 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 #endif
 
 /* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors], or += where MORE; W is packed and zero-padded, the last
-   vector of C may be cut.
+   vector of C may be cut; it goes through a vector of its own, for a sum whose address is taken lies in memory.
    With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
    the loads of this tile. */
 #define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE)             \
@@ -320,22 +349,27 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
         if (MORE) UNROLL for (int r_ = 0; r_ < MR; ++r_) {                              \
             UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) acc_[r_][q_] = LOAD(V, (C) + r_ * (ldc) + q_ * VL); \
-            memcpy(&acc_[r_][NV - 1], (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last)); \
+            V end_ = {0};                                                               \
+            memcpy(&end_, (C) + r_ * (ldc) + (NV - 1) * VL, sizeof(*(C)) * (last));     \
+            acc_[r_][NV - 1] = keep_##V(end_);                                          \
         }                                                                               \
         for (int k_ = 0; k_ < (K); ++k_) {                                              \
             if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
                 UNROLL for (int r_ = 0; r_ < MR; ++r_) __builtin_prefetch((A) + (MR + r_) * (lda) + k_); \
             V w_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
+            if (MR > 1) UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = keep_##V(w_[q_]); \
             UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                    \
                 V s_ = SPLAT(V, (A)[r_ * (lda) + k_]);                                  \
+                if (NV > 1) s_ = keep_##V(s_);                                          \
                 UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
                     acc_[r_][q_] = muladd_##V(s_, w_[q_], acc_[r_][q_]);                \
             }                                                                           \
         }                                                                               \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) {                                        \
             UNROLL for (int q_ = 0; q_ < NV - 1; ++q_) STORE(V, (C) + r_ * (ldc) + q_ * VL, acc_[r_][q_]); \
-            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &acc_[r_][NV - 1], sizeof(*(C)) * (last)); \
+            const V end_ = keep_##V(acc_[r_][NV - 1]);                                  \
+            memcpy((C) + r_ * (ldc) + (NV - 1) * VL, &end_, sizeof(*(C)) * (last));     \
         }                                                                               \
     } while (0)
 
@@ -348,8 +382,10 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         for (int64_t r_ = 0; r_ < (n); ++r_) {                                          \
             V b_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
+            if (MR > 1) UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = keep_##V(b_[q_]); \
             UNROLL for (int m_ = 0; m_ < MR; ++m_) {                                    \
                 V s_ = SPLAT(V, (A)[r_ * (lda) + m_]);                                  \
+                if (NV > 1) s_ = keep_##V(s_);                                          \
                 UNROLL for (int q_ = 0; q_ < NV; ++q_)                                  \
                     acc_[m_][q_] = muladd_##V(s_, b_[q_], acc_[m_][q_]);                \
             }                                                                           \

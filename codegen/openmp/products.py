@@ -81,6 +81,12 @@ def tiles(count: int, tile: int) -> list[tuple[int, int, int]]:
     return runs if whole == count else [*runs, (whole, count, count - whole)]
 
 
+def shorter(rows: int) -> list[int]:
+    """Rows of a tile and of those for the rest of a block: one row alone waits for each of its sums
+    before it adds to it again."""
+    return sorted({rows, max(rows // 3, 1), 1}, reverse=True)
+
+
 @dataclass(frozen=True)
 class Operand:
     """A block of rows in memory: address of row 0, numbers from row to row."""
@@ -158,12 +164,13 @@ class ProductCode:
                         more = "k > 0" if depth < n["k"] else "0"
                         with out.block(f"for (int k = {begin}; k < {end}; k += {depth})"):
                             out.line("int r = 0;")
-                            for mr in (self.rows[run.vectors], 1):
+                            for mr in shorter(self.rows[run.vectors]):
                                 a = f"{x.address} + b * {n['k']} + k + (int64_t)r * {lda}"
                                 w = f"{packed} + b * {n['k'] * panels.padded} + f * {n['k']}"
                                 c = f"{y.address} + b * {n['f']} + f + (int64_t)r * {ldc}"
                                 short = mr * lda * self.c.bytes <= STREAM_BYTES
-                                ahead = "f == 0" if stream and mr > 1 and short else "0"
+                                streams = stream and mr == self.rows[run.vectors]
+                                ahead = "f == 0" if streams and short else "0"
                                 shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}, {depth}"
                                 args = f"{shape}, A, {lda}, W, C, {ldc}, {cut}, {ahead}, {more}"
                                 with out.block(f"for (; r + {mr} <= m; r += {mr})"):

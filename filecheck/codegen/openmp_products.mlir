@@ -9,7 +9,11 @@
 // CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
 // CHECK: in_x + i0 * 7
 // CHECK: out_y + i0 * 5
-// CHECK: MATMUL_TILE(f32x8, 8, {{[0-9]+}}, 1, 7, A, 7, W, C, 5, 5, f == 0, 0);
+// CHECK: MATMUL_TILE(f32x8, 8, 8, 1, 7, A, 7, W, C, 5, 5, f == 0, 0);
+// Rows that are left pass through shorter tiles, the last one alone.
+// CHECK: for (; r + 2 <= m; r += 2) {
+// CHECK: MATMUL_TILE(f32x8, 8, 2, 1, 7, A, 7, W, C, 5, 5, 0, 0);
+// CHECK: for (; r + 1 <= m; r += 1) {
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x5xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x7xf32>

@@ -3,8 +3,9 @@
 Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
 of which each hands over), `chunks` bounds their number (partial sums are kept per chunk), `block`
-rows pass through the stages of a nest together so that they stay in the near caches. The numbers
-depend on widths only, never on a graph, so one program serves all graphs and any number of threads.
+rows pass through the stages of a nest together so that they stay in the near caches. Operands of
+outer products are exchanged where that saves vectors (turn_outer.py). The numbers depend on widths
+only, never on a graph, so one program serves all graphs and any number of threads.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ...dialects.intra.syntax import element, element_bytes, length, row_bytes
 from ...dialects.pointwise import POINTWISE
 from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
+from .turn_outer import turn_outer_products
 
 FEWEST = 8
 """Members of a strip that are worth it."""
@@ -72,6 +74,7 @@ class SchedulePass(ModulePass):
                 )
         for func in phases(op):
             for nest in uncut(func, self.name):
+                turn_outer_products(nest, self.vector_bytes)
                 nest.properties["schedule"] = self.of(nest, target)
                 for group in nest.walk():
                     if isinstance(group, SegmentOp) and pays_in_strips(group, self.vector_bytes):

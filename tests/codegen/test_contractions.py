@@ -10,8 +10,11 @@ from .test_pointwise import FORMATS
 
 INFER = "unify-sets,split-phases"
 SMALL = {"a": 3, "b": 4, "h": 2, "l": 3, "k": 5, "f": 6}
+TALL = SMALL | {"k": 32, "f": 5}
+"""Sums of outer products that take fewer vectors with their operands exchanged."""
 SIZES = {
     "small": SMALL,
+    "tall": TALL,
     "ones": dict.fromkeys("abhlkf", 1),
     "ragged": {"a": 2, "b": 9, "h": 2, "l": 3, "k": 33, "f": 17},
     "even": {"a": 3, "b": 16, "h": 4, "l": 3, "k": 16, "f": 32},
@@ -46,9 +49,10 @@ def test_whole_weights(elem):
     agree(Case.of(whole_weights(elem), INFER), elem)
 
 
-def test_gradients():
+@pytest.mark.parametrize("size", [SMALL, TALL], ids=["small", "tall"])
+def test_gradients(size):
     """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
-    agree(Case.of(contractions(SMALL, "f64", SPECS[:8], edges=False), TRAIN), "f64")
+    agree(Case.of(contractions(size, "f64", SPECS[:8], edges=False), TRAIN), "f64")
 
 
 @pytest.mark.long

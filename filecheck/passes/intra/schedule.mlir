@@ -47,3 +47,43 @@ func.func @large_sums() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// Of a sum of 64 by 7 the 64 are read in vectors: 7 times 8 or 4 of them instead of 64.
+// CHECK: intra.outer %d, %a, %s {spec = "lbk,lbf->fbk"}
+// OTHER: intra.outer %d, %a, %s {spec = "lbk,lbf->fbk"}
+func.func @tall() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x64x2x7xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x3x2x64xf32>
+  %y = intra.input {buffer = "y", domain = #intra.domain<N>} : memref<?x3x2x7xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<3x2x64xf32>
+    %d = intra.load %y[%i] : vector<3x2x7xf32>
+    intra.outer %a, %d, %s {spec = "lbk,lbf->kbf"}
+  }
+  func.return
+}
+
+// -----
+
+// Rows of 60 numbers that lie ready are no copies for that: their last vector leaves the row.
+// CHECK: intra.outer %a, %d, %s {spec = "k,f->kf"}
+// Where they are computed they lie in whole vectors.
+// CHECK: intra.outer %d, %r, %t {spec = "k,f->fk"}
+func.func @uneven() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x60x7xf32>
+  %t = intra.output {buffer = "t"} : memref<?x60x7xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x60xf32>
+  %y = intra.input {buffer = "y", domain = #intra.domain<N>} : memref<?x7xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<60xf32>
+    %d = intra.load %y[%i] : vector<7xf32>
+    intra.outer %a, %d, %s {spec = "k,f->kf"}
+    %r = intra.apply %a {fn = "relu"} : vector<60xf32>
+    intra.outer %r, %d, %t {spec = "k,f->kf"}
+  }
+  func.return
+}
