@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from ...dialects.intra import rows
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import F32, F64, I64, CType
+from ..common.c_types import F32, F64, I64, CType, Vectors
 from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
@@ -44,6 +44,7 @@ class Schedule:
         self.grain, self.chunks = found["grain"], found["chunks"]
         self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
         self.panel = found["panel"]
+        self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
 
 
 @dataclass
@@ -196,7 +197,7 @@ class KernelCode:
             place = dict(self.place)
             place[self.nest.row] = Scalar("hubs[h].row")
             plan = replace(self.hubs, piece=("begin", "end"))
-            code = RowCode(out, place, self.schedule.vector_bytes, self.schedule.prefetch, plan)
+            code = RowCode(out, place, self.schedule.vectors, self.schedule.prefetch, plan)
             code.run(with_makers(segment), segment.results)
             for r, (name, width) in zip(segment.results, self.hubs.partials, strict=True):
                 if width == 1:
@@ -227,7 +228,11 @@ class KernelCode:
                 if isinstance(op, rows.TotalOp):
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
-                    self.workspace.take(out, c, name, length(op.value) * self.schedule.chunks)
+                    self.workspace.take(out, c, name, self.pitch(op) * self.schedule.chunks)
+
+    def pitch(self, op: rows.TotalOp) -> int:
+        """Numbers from one chunk's partial total to the next."""
+        return self.schedule.vectors.padded(length(op.value), ctype_of(op.value))
 
     def pack(self, op: rows.MatmulOp) -> str:
         """Where the matrix of a product lies as tiles read it."""
@@ -262,7 +267,7 @@ class KernelCode:
             else:
                 c, n = ctype_of(op.value), length(op.value)
                 start = start_text(START[op.kind.data], c)
-                self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
+                self.out.line(f"{c.name} *{name}_c = {name} + c * {self.pitch(op)};")
                 self.out.line(f"for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
                 self.place[op.buffer] = Scalar(f"{name}_c")
 
@@ -278,7 +283,7 @@ class KernelCode:
             self.out.line("#pragma omp for schedule(static)")
             with self.out.block(f"for (int f = 0; f < {n}; ++f)"):
                 self.out.line(f"{c.name} sum = {start};")
-                step = combine(op.kind.data, "sum", f"{name}[k * {n} + f]", c)
+                step = combine(op.kind.data, "sum", f"{name}[k * {self.pitch(op)} + f]", c)
                 self.out.line(f"for (int64_t k = 0; k < chunks; ++k) sum = {step};")
                 guard = "size ? sum : 0" if op.kind.data in ("max", "min") else "sum"
                 self.out.line(f"{self.outputs[op]}[f] = {guard};")
@@ -389,7 +394,7 @@ class KernelCode:
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
             self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
         code = RowCode(
-            self.out, place, self.schedule.vector_bytes, self.schedule.prefetch, self.hubs
+            self.out, place, self.schedule.vectors, self.schedule.prefetch, self.hubs
         )
         self.prefetch_gathers(code, ops)
         yielded = cut.yielded.values

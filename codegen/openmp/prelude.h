@@ -97,17 +97,18 @@ typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
 #define STORE(T, p, v) (*(T *)(p) = (v))
 #define SPLAT(T, x) ((x) - (T){0})
 #define SELECT(T, M, m, a, b) ((T)(((M)(a) & (m)) | ((M)(b) & ~(m))))
-#define LANES(T, x, f)                                                                  \
-    ({                                                                                  \
-        T x_ = (x), y_;                                                                 \
-        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_]); \
-        y_;                                                                             \
+/* A function of C's library in the first n lanes. */
+#define LANES(T, n, x, f)                                             \
+    ({                                                                \
+        T x_ = (x), y_ = x_;                                          \
+        for (int l_ = 0; l_ < (n); ++l_) y_[l_] = f(x_[l_]);          \
+        y_;                                                           \
     })
-#define LANES2(T, x, z, f)                                                              \
-    ({                                                                                  \
-        T x_ = (x), z_ = (z), y_;                                                       \
-        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_], z_[l_]); \
-        y_;                                                                             \
+#define LANES2(T, n, x, z, f)                                         \
+    ({                                                                \
+        T x_ = (x), z_ = (z), y_ = x_;                                \
+        for (int l_ = 0; l_ < (n); ++l_) y_[l_] = f(x_[l_], z_[l_]);  \
+        y_;                                                           \
     })
 
 /* Sums and extremes over the lanes of a vector, half by half. NaN goes through. */
