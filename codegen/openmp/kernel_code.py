@@ -26,6 +26,8 @@ LOOKUPS = (rows.LookupOp, rows.LoadOp)
 """What stands in a nest beside stages and products."""
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
+LINE = 64
+"""Bytes of a cache line, and of the longest vector."""
 
 
 class Schedule:
@@ -82,7 +84,7 @@ class Workspace:
 
     def take(self, out: Writer, c: CType, name: str, count: int) -> None:
         out.line(f"{c.name} *{name} = ({c.name} *)(ws + {self.bytes});")
-        self.bytes += -(-count * c.bytes // 64) * 64
+        self.bytes += -(-count * c.bytes // LINE) * LINE
 
 
 class KernelCode:
@@ -231,8 +233,11 @@ class KernelCode:
                     self.workspace.take(out, c, name, self.pitch(op) * self.schedule.chunks)
 
     def pitch(self, op: rows.TotalOp) -> int:
-        """Numbers from one chunk's partial total to the next."""
-        return self.schedule.vectors.padded(length(op.value), ctype_of(op.value))
+        """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds to
+        it while another thread's rows add to the next one.
+        """
+        c = ctype_of(op.value)
+        return -(-length(op.value) * c.bytes // LINE) * LINE // c.bytes
 
     def pack(self, op: rows.MatmulOp) -> str:
         """Where the matrix of a product lies as tiles read it."""
