@@ -85,14 +85,6 @@ INLINE void free_row(const void *row) { free(*(void *const *)row); }
 #define HEAP_ROW(T, name, n) \
     T *const name __attribute__((cleanup(free_row))) = (T *)heap_row((size_t)(n) * sizeof(T))
 
-/* Truth values: a byte each in memory, a lane-wide integer (0 or -1) in registers. */
-typedef uint8_t u8x2 __attribute__((vector_size(2), aligned(1), may_alias));
-typedef uint8_t u8x4 __attribute__((vector_size(4), aligned(1), may_alias));
-typedef uint8_t u8x8 __attribute__((vector_size(8), aligned(1), may_alias));
-typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
-#define LOAD_MASK(M, B, p) (__builtin_convertvector(LOAD(B, p), M) != (M){0})
-#define STORE_MASK(B, p, m) STORE(B, p, __builtin_convertvector((m) & 1, B))
-
 #define LOAD(T, p) (*(const T *)(p))
 #define STORE(T, p, v) (*(T *)(p) = (v))
 #define SPLAT(T, x) ((x) - (T){0})

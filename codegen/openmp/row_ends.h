@@ -84,29 +84,3 @@ SOME_BY_BITS(f64x8, double, __builtin_ia32_loadupd512_mask, __builtin_ia32_store
 SOME_BY_NUMBER(f32x16, float)
 SOME_BY_NUMBER(f64x8, double)
 #endif
-
-/* Truth values: two words of half the length that overlap. */
-#define SOME_BYTES(B, W, H)                                                             \
-    INLINE B load_some_##B(const uint8_t *p, int n)                                     \
-    {                                                                                   \
-        H low, high;                                                                    \
-        memcpy(&low, p, sizeof(H));                                                     \
-        memcpy(&high, p + n - sizeof(H), sizeof(H));                                    \
-        const W all = (W)high << (n - sizeof(H)) * 8 | low;                             \
-        B v;                                                                            \
-        memcpy(&v, &all, sizeof(v));                                                    \
-        return v;                                                                       \
-    }                                                                                   \
-    INLINE void store_some_##B(uint8_t *p, B v, int n)                                  \
-    {                                                                                   \
-        W all;                                                                          \
-        memcpy(&all, &v, sizeof(v));                                                    \
-        const H low = (H)all, high = (H)(all >> (n - sizeof(H)) * 8);                   \
-        memcpy(p, &low, sizeof(H));                                                     \
-        memcpy(p + n - sizeof(H), &high, sizeof(H));                                    \
-    }
-SOME_BYTES(u8x4, uint32_t, uint16_t)
-SOME_BYTES(u8x8, uint64_t, uint32_t)
-SOME_BYTES(u8x16, unsigned __int128, uint64_t)
-#define LOAD_SOME_MASK(M, B, n, p) (__builtin_convertvector(load_some_##B(p, n), M) != (M){0})
-#define STORE_SOME_MASK(B, n, p, m) store_some_##B(p, __builtin_convertvector((m) & 1, B), n)
