@@ -233,8 +233,8 @@ class KernelCode:
                     self.workspace.take(out, c, name, self.pitch(op) * self.schedule.chunks)
 
     def pitch(self, op: rows.TotalOp) -> int:
-        """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds to
-        it while another thread's rows add to the next one.
+        """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds
+        to it while another thread's rows add to the next one.
         """
         c = ctype_of(op.value)
         return -(-length(op.value) * c.bytes // LINE) * LINE // c.bytes
@@ -398,9 +398,7 @@ class KernelCode:
             offsets = self.text(self.hubs.segment.offsets)
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
             self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
-        code = RowCode(
-            self.out, place, self.schedule.vectors, self.schedule.prefetch, self.hubs
-        )
+        code = RowCode(self.out, place, self.schedule.vectors, self.schedule.prefetch, self.hubs)
         self.prefetch_gathers(code, ops)
         yielded = cut.yielded.values
         code.run([*self.read_in(cut), *ops], yielded)

@@ -149,6 +149,8 @@ def test_values_and_gradients(width: int, elem: str, format_: str) -> None:
 def test_dead_lanes_call_no_library() -> None:
     """A sine of seven numbers is seven calls, however long the vector is."""
     row = rows("N", "7", "f64")
-    case = Case.of(program(f"%x : {row}", f"%y : {row}", f"%y = inter.sin %x : {row}"), "split-phases")
+    case = Case.of(
+        program(f"%x : {row}", f"%y : {row}", f"%y = inter.sin %x : {row}"), "split-phases"
+    )
     assert "LANES(f64x8, 7, " in case.program.source
     case.check(case.values(0, {"N": 9, "g": 3}))
