@@ -10,7 +10,7 @@
 #define LANES_TO_8 LANES_TO_4, 4, 5, 6, 7
 #define LANES_TO_16 LANES_TO_8, 8, 9, 10, 11, 12, 13, 14, 15
 
-/* Number by number, for vectors that are longer than the machine's. */
+/* Number by number, for sanitizers and for vectors that are longer than the machine's. */
 #define SOME_BY_NUMBER(T, E)                                                            \
     INLINE T load_some_##T(const E *p, int n)                                           \
     {                                                                                   \
@@ -53,13 +53,22 @@
         store_first_##H(n >= HALF ? p + HALF : p, n >= HALF ? b : a, n % HALF);         \
     }
 
-#if defined(__AVX512VL__)
+/* The address sanitizer does not see what builtins read and write. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+#if defined(__AVX512VL__) && !defined(SANITIZED)
 SOME_BY_BITS(f32x4, float, __builtin_ia32_loadups128_mask, __builtin_ia32_storeups128_mask)
 #if VECTOR_BYTES >= 32
 SOME_BY_BITS(f32x8, float, __builtin_ia32_loadups256_mask, __builtin_ia32_storeups256_mask)
 SOME_BY_BITS(f64x4, double, __builtin_ia32_loadupd256_mask, __builtin_ia32_storeupd256_mask)
 #endif
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(SANITIZED)
 STORE_FIRST_PAIR(f32x2, float)
 STORE_FIRST(f32x4, f32x2, float)
 SOME_BY_SIGNS(f32x4, m32x4, 4, int, float, __builtin_ia32_maskloadps)
@@ -77,7 +86,7 @@ SOME_BY_NUMBER(f32x8, float)
 SOME_BY_NUMBER(f64x4, double)
 #endif
 #endif
-#if VECTOR_BYTES >= 64 && defined(__AVX512F__)
+#if VECTOR_BYTES >= 64 && defined(__AVX512F__) && !defined(SANITIZED)
 SOME_BY_BITS(f32x16, float, __builtin_ia32_loadups512_mask, __builtin_ia32_storeups512_mask)
 SOME_BY_BITS(f64x8, double, __builtin_ia32_loadupd512_mask, __builtin_ia32_storeupd512_mask)
 #elif VECTOR_BYTES >= 64

@@ -51,17 +51,17 @@ class Fence:
 
     def __init__(self) -> None:
         self.room = mmap.mmap(-1, 3 * mmap.PAGESIZE)
-        self.begin = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
         libc = ctypes.CDLL(None)
         for page in (0, 2):
-            at = ctypes.c_void_p(self.begin + page * mmap.PAGESIZE)
+            at = ctypes.c_void_p(begin + page * mmap.PAGESIZE)
             assert libc.mprotect(at, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
 
     def row(self, count: int, dtype: type, last: bool) -> np.ndarray:
         """`count` numbers against the page behind, or against the one before."""
         size = count * np.dtype(dtype).itemsize
-        at = self.begin + (2 * mmap.PAGESIZE - size if last else mmap.PAGESIZE)
-        return np.frombuffer((ctypes.c_char * size).from_address(at), dtype)
+        at = 2 * mmap.PAGESIZE - size if last else mmap.PAGESIZE
+        return np.frombuffer(self.room, dtype, count, at)
 
 
 @pytest.mark.parametrize("size", [16, 32, 64])
