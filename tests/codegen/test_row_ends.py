@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gnnc.codegen.common.c_types import F32, F64, I1, CType, Piece, Vectors, pieces
 from gnnc.codegen.openmp.printer import prelude
@@ -57,7 +59,7 @@ class Fence:
             at = ctypes.c_void_p(begin + page * mmap.PAGESIZE)
             assert libc.mprotect(at, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
 
-    def row(self, count: int, dtype: type, last: bool) -> np.ndarray:
+    def row(self, count: int, dtype: Any, last: bool) -> NDArray[Any]:
         """`count` numbers against the page behind, or against the one before."""
         size = count * np.dtype(dtype).itemsize
         at = 2 * mmap.PAGESIZE - size if last else mmap.PAGESIZE
