@@ -42,12 +42,19 @@ def ctype(elem: Attribute) -> CType:
 
 @dataclass(frozen=True)
 class Piece:
-    """`width` neighbouring numbers of a row from `offset` on: one C vector, or a scalar where width
-    is 1.
+    """Neighbouring numbers of a row from `offset` on: one C vector of `width` lanes, or a scalar
+    where width is 1. The last `dead` lanes lie behind the end of the row: what they hold is no
+    number of it, and is neither read nor written there.
     """
 
     offset: int
     width: int
+    dead: int = 0
+
+    @property
+    def count(self) -> int:
+        """Numbers of the row."""
+        return self.width - self.dead
 
     def type(self, c: CType) -> str:
         return c.name if self.width == 1 else f"{c.vector}{self.width}"
@@ -56,16 +63,41 @@ class Piece:
         return "int" if self.width == 1 else f"{c.mask}{self.width}"
 
 
-def pieces(length: int, lanes: int, offset: int = 0) -> list[Piece]:
-    """Cut `length` numbers into powers of two, `lanes` at most, so that no access leaves the
-    row.
+def pieces(length: int, lanes: int, offset: int = 0, *, masked: bool = False) -> list[Piece]:
+    """Cut `length` numbers into vectors of `lanes`, and the rest into falling powers of two, so
+    that no access leaves the row; where accesses are `masked`, the rest is the shortest vector that
+    holds it.
     """
-    out: list[Piece] = []
-    width = lanes
+    whole = length // lanes
+    out = [Piece(offset + k * lanes, lanes) for k in range(whole)]
+    offset, length = offset + whole * lanes, length % lanes
     while length:
-        while width > length:
-            width //= 2
+        width = 1 << (length.bit_length() - 1)
+        if masked and width < length:
+            return [*out, Piece(offset, 2 * width, 2 * width - length)]
         out.append(Piece(offset, width))
         offset += width
         length -= width
     return out
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of a nest: their bytes, and whether parts of them are read and written."""
+
+    bytes: int
+    masked: bool
+
+    def lanes(self, c: CType) -> int:
+        return self.bytes // c.bytes
+
+    def pieces(self, length: int, c: CType, offset: int = 0) -> list[Piece]:
+        """A row of `length` numbers, or that behind its first `offset`."""
+        return pieces(length, self.lanes(c), offset, masked=self.masked)
+
+    def padded(self, length: int, c: CType) -> int:
+        """Numbers that a row takes in memory whose last vector is read and written as a whole."""
+        if c is I1:  # as many in a vector as there are numbers beside them, of either type
+            return -(-length // self.lanes(F32)) * self.lanes(F32) if self.masked else length
+        found = self.pieces(length, c) if c.vector else []
+        return found[-1].offset + found[-1].width if found else length

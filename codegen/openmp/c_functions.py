@@ -45,8 +45,8 @@ class _Vector(Scalars):
         return math(fn, ", ".join(xs), self.c, self.piece.width)
 
     def each(self, fn: str, *xs: str) -> str:
-        loop = "LANES" if len(xs) == 1 else "LANES2"
-        return f"{loop}({self.piece.type(self.c)}, {', '.join(xs)}, {fn}{self.c.suffix})"
+        loop, piece = "LANES" if len(xs) == 1 else "LANES2", self.piece
+        return f"{loop}({piece.type(self.c)}, {piece.count}, {', '.join(xs)}, {fn}{self.c.suffix})"
 
     def both(self, a: str, b: str) -> str:
         return f"({a} & {b})"

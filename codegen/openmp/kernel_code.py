@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from ...dialects.intra import rows
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import F32, F64, I64, CType
+from ..common.c_types import F32, F64, I64, CType, Vectors
 from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
@@ -26,6 +26,8 @@ LOOKUPS = (rows.LookupOp, rows.LoadOp)
 """What stands in a nest beside stages and products."""
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
+LINE = 64
+"""Bytes of a cache line, and of the longest vector."""
 
 
 class Schedule:
@@ -44,6 +46,7 @@ class Schedule:
         self.grain, self.chunks = found["grain"], found["chunks"]
         self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
         self.panel = found["panel"]
+        self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
 
 
 @dataclass
@@ -81,7 +84,7 @@ class Workspace:
 
     def take(self, out: Writer, c: CType, name: str, count: int) -> None:
         out.line(f"{c.name} *{name} = ({c.name} *)(ws + {self.bytes});")
-        self.bytes += -(-count * c.bytes // 64) * 64
+        self.bytes += -(-count * c.bytes // LINE) * LINE
 
 
 class KernelCode:
@@ -196,7 +199,7 @@ class KernelCode:
             place = dict(self.place)
             place[self.nest.row] = Scalar("hubs[h].row")
             plan = replace(self.hubs, piece=("begin", "end"))
-            code = RowCode(out, place, self.schedule.vector_bytes, self.schedule.prefetch, plan)
+            code = RowCode(out, place, self.schedule.vectors, self.schedule.prefetch, plan)
             code.run(with_makers(segment), segment.results)
             for r, (name, width) in zip(segment.results, self.hubs.partials, strict=True):
                 if width == 1:
@@ -227,7 +230,14 @@ class KernelCode:
                 if isinstance(op, rows.TotalOp):
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
-                    self.workspace.take(out, c, name, length(op.value) * self.schedule.chunks)
+                    self.workspace.take(out, c, name, self.pitch(op) * self.schedule.chunks)
+
+    def pitch(self, op: rows.TotalOp) -> int:
+        """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds
+        to it while another thread's rows add to the next one.
+        """
+        c = ctype_of(op.value)
+        return -(-length(op.value) * c.bytes // LINE) * LINE // c.bytes
 
     def pack(self, op: rows.MatmulOp) -> str:
         """Where the matrix of a product lies as tiles read it."""
@@ -262,7 +272,7 @@ class KernelCode:
             else:
                 c, n = ctype_of(op.value), length(op.value)
                 start = start_text(START[op.kind.data], c)
-                self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
+                self.out.line(f"{c.name} *{name}_c = {name} + c * {self.pitch(op)};")
                 self.out.line(f"for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
                 self.place[op.buffer] = Scalar(f"{name}_c")
 
@@ -278,7 +288,7 @@ class KernelCode:
             self.out.line("#pragma omp for schedule(static)")
             with self.out.block(f"for (int f = 0; f < {n}; ++f)"):
                 self.out.line(f"{c.name} sum = {start};")
-                step = combine(op.kind.data, "sum", f"{name}[k * {n} + f]", c)
+                step = combine(op.kind.data, "sum", f"{name}[k * {self.pitch(op)} + f]", c)
                 self.out.line(f"for (int64_t k = 0; k < chunks; ++k) sum = {step};")
                 guard = "size ? sum : 0" if op.kind.data in ("max", "min") else "sum"
                 self.out.line(f"{self.outputs[op]}[f] = {guard};")
@@ -388,9 +398,7 @@ class KernelCode:
             offsets = self.text(self.hubs.segment.offsets)
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
             self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
-        code = RowCode(
-            self.out, place, self.schedule.vector_bytes, self.schedule.prefetch, self.hubs
-        )
+        code = RowCode(self.out, place, self.schedule.vectors, self.schedule.prefetch, self.hubs)
         self.prefetch_gathers(code, ops)
         yielded = cut.yielded.values
         code.run([*self.read_in(cut), *ops], yielded)

@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import row_dims
-from ..common.c_types import F32, F64, CType, Piece, pieces
-from ..common.scalars import ctype_of
+from ..common.c_types import F32, F64, CType, Piece
+from ..common.scalars import START, ctype_of
 from .memory_rows import result
-from .row_values import Registers, add_product, combine, load
+from .row_values import Memory, Registers, add_product, combine, keep, load, splat
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -68,18 +68,22 @@ def reader(code: RowCode, c: CType) -> Read:
         place = code.place[x]
         if isinstance(place, Registers) and p in place.names and not further:
             return place.names[p]
-        return load(c, p, f"{code.memory(x)} + {p.offset}{further}")
+        address, place = code.memory(x), code.place[x]
+        padded = isinstance(place, Memory) and place.padded
+        return load(c, p, f"{address} + {p.offset}{further}", padded)
 
     return read
 
 
 def across(code: RowCode, op: rows.FoldOp | rows.DotOp, c: CType, n: int, read: Read) -> str:
-    """The C expression of one result; pieces of one width are combined before their lanes are."""
+    """The C expression of one result; pieces of one width are combined before their lanes are.
+    Lanes behind the end of the row change nothing.
+    """
     kind = op.kind.data if isinstance(op, rows.FoldOp) else "sum"
-    lanes = code.lanes_bytes // c.bytes
+    lanes = code.vectors.lanes(c)
     whole = n // lanes if n // lanes > UNROLLED else 0
     of_width: dict[int, list[Piece]] = {lanes: [Piece(0, lanes)]} if whole else {}
-    for p in pieces(n - whole * lanes, lanes, whole * lanes):
+    for p in code.vectors.pieces(n - whole * lanes, c, whole * lanes):
         of_width.setdefault(p.width, []).append(p)
 
     def term(p: Piece, further: str = "") -> str:
@@ -95,9 +99,9 @@ def across(code: RowCode, op: rows.FoldOp | rows.DotOp, c: CType, n: int, read: 
     for same in of_width.values():
         first, *more = same
         name, t = code.out.name("v"), first.type(c)
-        code.out.line(f"{t} {name} = {term(first)};")
+        code.out.line(f"{t} {name} = {keep(c, first, term(first), splat(first, c, START[kind]))};")
         for p in more:
-            code.out.line(f"{name} = {added(name, p)};")
+            code.out.line(f"{name} = {keep(c, p, added(name, p), name)};")
         if whole and first.offset == 0:
             q = code.out.name("q")
             with code.out.block(f"for (int {q} = {lanes}; {q} < {whole * lanes}; {q} += {lanes})"):

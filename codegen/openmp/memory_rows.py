@@ -91,7 +91,7 @@ def emit(code: RowCode, op: Operation) -> None:
 
 def result(code: RowCode, v: SSAValue) -> str:
     name = code.declare_array(v)
-    code.place[v] = Memory(name)
+    code.place[v] = Memory(name, padded=True)
     return name
 
 

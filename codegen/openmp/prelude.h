@@ -114,66 +114,43 @@ INLINE void free_row(const void *row) { free(*(void *const *)row); }
 #define HEAP_ROW(T, name, n) \
     T *const name __attribute__((cleanup(free_row))) = (T *)heap_row((size_t)(n) * sizeof(T))
 
-/* Truth values: a byte each in memory, a lane-wide integer (0 or -1) in registers. */
-typedef uint8_t u8x2 __attribute__((vector_size(2), aligned(1), may_alias));
-typedef uint8_t u8x4 __attribute__((vector_size(4), aligned(1), may_alias));
-typedef uint8_t u8x8 __attribute__((vector_size(8), aligned(1), may_alias));
-typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1), may_alias));
-#define LOAD_MASK(M, B, p) (__builtin_convertvector(LOAD(B, p), M) != (M){0})
-#define STORE_MASK(B, p, m) STORE(B, p, __builtin_convertvector((m) & 1, B))
-
 #define LOAD(T, p) (*(const T *)(p))
 #define STORE(T, p, v) (*(T *)(p) = (v))
 #define SPLAT(T, x) ((x) - (T){0})
 #define SELECT(T, M, m, a, b) ((T)(((M)(a) & (m)) | ((M)(b) & ~(m))))
-#define LANES(T, x, f)                                                                  \
-    ({                                                                                  \
-        T x_ = (x), y_;                                                                 \
-        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_]); \
-        y_;                                                                             \
+/* A function of C's library in the first n lanes. */
+#define LANES(T, n, x, f)                                             \
+    ({                                                                \
+        T x_ = (x), y_ = x_;                                          \
+        for (int l_ = 0; l_ < (n); ++l_) y_[l_] = f(x_[l_]);          \
+        y_;                                                           \
     })
-#define LANES2(T, x, z, f)                                                              \
-    ({                                                                                  \
-        T x_ = (x), z_ = (z), y_;                                                       \
-        for (int l_ = 0; l_ < (int)(sizeof(T) / sizeof(x_[0])); ++l_) y_[l_] = f(x_[l_], z_[l_]); \
-        y_;                                                                             \
+#define LANES2(T, n, x, z, f)                                         \
+    ({                                                                \
+        T x_ = (x), z_ = (z), y_ = x_;                                \
+        for (int l_ = 0; l_ < (n); ++l_) y_[l_] = f(x_[l_], z_[l_]);  \
+        y_;                                                           \
     })
-
-/* The first n lanes of a mask. */
-static const int32_t lane_of_f32[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const int64_t lane_of_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-#define FIRST_LANES(M, numbers) \
-    INLINE M first_##M(int n) { return LOAD(M, numbers) < SPLAT(M, n); }
-FIRST_LANES(m32x4, lane_of_f32)
-FIRST_LANES(m64x2, lane_of_f64)
-#if VECTOR_BYTES >= 32
-FIRST_LANES(m32x8, lane_of_f32)
-FIRST_LANES(m64x4, lane_of_f64)
-#endif
-#if VECTOR_BYTES >= 64
-FIRST_LANES(m32x16, lane_of_f32)
-FIRST_LANES(m64x8, lane_of_f64)
-#endif
 
 /* The halves of a vector. */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)
-#define HALF(H, v, second, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#define HALF_OF(H, v, second, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 #endif
 #endif
-#ifndef HALF
-#define HALF(H, v, second, ...) ({ H y_; memcpy(&y_, (const char *)&(v) + (second) * sizeof(y_), sizeof(y_)); y_; })
+#ifndef HALF_OF
+#define HALF_OF(H, v, second, ...) ({ H y_; memcpy(&y_, (const char *)&(v) + (second) * sizeof(y_), sizeof(y_)); y_; })
 #endif
 #define LANES_0_TO_3 0, 1, 2, 3
 #define LANES_4_TO_7 4, 5, 6, 7
 #define LANES_0_TO_7 LANES_0_TO_3, LANES_4_TO_7
 #define LANES_8_TO_15 8, 9, 10, 11, 12, 13, 14, 15
 #define HALVES(T, H, first, second)                                                     \
-    INLINE H low_##T(T v) { return HALF(H, v, 0, first); }                              \
-    INLINE H high_##T(T v) { return HALF(H, v, 1, second); }
+    INLINE H low_##T(T v) { return HALF_OF(H, v, 0, first); }                              \
+    INLINE H high_##T(T v) { return HALF_OF(H, v, 1, second); }
 #define PAIRS(T, H)                                                                     \
-    INLINE H low_##T(T v) { return HALF(H, v, 0, 0, 1); }                               \
-    INLINE H high_##T(T v) { return HALF(H, v, 1, 2, 3); }
+    INLINE H low_##T(T v) { return HALF_OF(H, v, 0, 0, 1); }                               \
+    INLINE H high_##T(T v) { return HALF_OF(H, v, 1, 2, 3); }
 PAIRS(f32x4, f32x2)
 #if VECTOR_BYTES >= 32
 HALVES(f32x8, f32x4, LANES_0_TO_3, LANES_4_TO_7)

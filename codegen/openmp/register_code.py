@@ -13,7 +13,19 @@ from ..common.c_types import I1, CType, Piece
 from ..common.scalars import const_value, ctype_of, start_text
 from .c_functions import vector
 from .lane_groups import repeated
-from .row_values import Memory, Place, Registers, Scalar, add_product, combine, factors, load
+from .row_values import (
+    Memory,
+    Place,
+    Registers,
+    Scalar,
+    add_product,
+    combine,
+    factors,
+    load,
+    load_mask,
+    splat,
+    store,
+)
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -49,9 +61,8 @@ class Window:
         for v, names in self.here.items():
             if v in self.kept:
                 for piece, name in names.items():
-                    self.out.line(
-                        store_piece(ctype_of(v), piece, self.at(self.kept[v], piece), name)
-                    )
+                    at = self.at(self.kept[v], piece)
+                    self.out.line(store(ctype_of(v), piece, at, name, padded=True))
             elif not self.looped:
                 self.rows.place[v] = Registers(names)
 
@@ -66,9 +77,10 @@ class Window:
         if isinstance(place, Registers):
             return place.names.__getitem__
         assert isinstance(place, Memory)
-        address = place.address
-
-        return lambda p: self.load_mask(address, p) if c is I1 else load(c, p, self.at(address, p))
+        address, padded = place.address, place.padded
+        if c is I1:
+            return lambda p: load_mask(self.c, p, self.at(address, p), padded)
+        return lambda p: load(c, p, self.at(address, p), padded)
 
     def combined(self, kind: str, v: SSAValue) -> Callable[[str, Piece], str]:
         """A function from an accumulator and a piece to the C expression of both together."""
@@ -104,18 +116,12 @@ class Window:
             # tiles of wide rows begin at whole pieces, so a base changes nothing here
             if p.width == 1:
                 return number(p.offset)
-            if p.offset % times + p.width <= times and (self.base == "0" or times % p.width == 0):
+            if p.offset % times + p.count <= times and (self.base == "0" or times % p.width == 0):
                 return f"SPLAT({p.type(c)}, {number(p.offset)})"
-            lanes = ", ".join(number(p.offset + k) for k in range(p.width))
+            lanes = ", ".join(number(p.offset + k) for k in range(p.count))
             return f"(({p.type(c)}){{{lanes}}})"
 
         return spread
-
-    def load_mask(self, address: str, piece: Piece) -> str:
-        at = self.at(address, piece)
-        if piece.width == 1:
-            return f"({at})[0]"
-        return f"LOAD_MASK({piece.mask(self.c)}, u8x{piece.width}, {at})"
 
     def bind(self, v: SSAValue, texts: dict[Piece, str]) -> None:
         c = ctype_of(v)
@@ -151,13 +157,14 @@ class Window:
                 x = self.piece_of(op.value)
                 address = self.rows.address(op.buffer, op.row)
                 for p in self.tile:
-                    self.out.line(store_piece(ctype_of(op.value), p, self.at(address, p), x(p)))
+                    self.out.line(store(ctype_of(op.value), p, self.at(address, p), x(p)))
             case rows.TotalOp():
                 added = self.combined(op.kind.data, op.value)
                 address = self.rows.text(op.buffer)
-                for p in self.tile:
+                for p in self.tile:  # a chunk's own, padded (kernel_code.py)
                     at = self.at(address, p)
-                    self.out.line(store_piece(self.c, p, at, added(load(self.c, p, at), p)))
+                    total = added(load(self.c, p, at, padded=True), p)
+                    self.out.line(store(self.c, p, at, total, padded=True))
             case rows.SegmentOp():
                 self.segment(op)
             case _:
@@ -169,7 +176,7 @@ class Window:
         accs = self.rows.accumulators(op, strip, self.start)
         inner = Window(self.rows, self.c, self.tile, self.base)
         inner.here = dict(self.here)
-        tile = sum(x.width for x in self.tile)
+        tile = sum(x.count for x in self.tile)
         with self.rows.each_member(op, strip, self.base, lambda _: tile):
             todo = op.body.block.ops if strip is None else strip.rest
             for o in todo:
@@ -220,19 +227,3 @@ class Window:
             return self.rows.accumulator(r, value)
         self.out.line(f"{known.text} = {start_text(value, ctype_of(r))};")
         return known
-
-
-def splat(piece: Piece, c: CType, value: float) -> str:
-    if piece.width == 1:
-        return start_text(value, c)
-    if value == 0:
-        return f"({piece.type(c)}){{0}}"
-    return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
-
-
-def store_piece(c: CType, piece: Piece, address: str, x: str) -> str:
-    if c is I1 and piece.width > 1:
-        return f"STORE_MASK(u8x{piece.width}, {address}, {x});"
-    if piece.width == 1:
-        return f"({address})[0] = {x};"
-    return f"STORE({piece.type(c)}, {address}, {x});"

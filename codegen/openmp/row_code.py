@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.strips import strip_of
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.c_types import CType, Piece, ctype, pieces
+from ..common.c_types import CType, Piece, Vectors, ctype
 from ..common.scalars import (
     START,
     const_value,
@@ -33,8 +33,8 @@ from ..common.scalars import (
 from ..common.writer import Writer
 from . import lane_reductions, memory_rows
 from .lane_groups import featurewise, float_type, repeated
-from .register_code import Window, splat, store_piece
-from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load
+from .register_code import Window
+from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load, splat, store
 from .strips import StripCode
 
 REGISTER_PIECES = 8
@@ -64,14 +64,14 @@ class RowCode:
         self,
         out: Writer,
         names: dict[SSAValue, Place],
-        lanes_bytes: int,
+        vectors: Vectors,
         prefetch: int,
         hubs: HubPlan | None = None,
     ) -> None:
         self.hubs = hubs
         self.out = out
         self.place = names
-        self.lanes_bytes = lanes_bytes
+        self.vectors = vectors
         self.prefetch = prefetch
         self.group: list[Operation] = []
         self.needed: set[SSAValue] = set()
@@ -145,14 +145,13 @@ class RowCode:
         assert width is not None
         c = float_type(ops[0])
         assert c is not None
-        lanes = self.lanes_bytes // c.bytes
-        limit = REGISTER_PIECES * lanes
+        limit = REGISTER_PIECES * self.vectors.lanes(c)
         outside = self.read_outside(ops)
         for op in ops:  # before any loop, so that all of it finds them
             for x in repeated(op):
                 self.memory(x)
         if width <= limit:
-            Window(self, c, pieces(width, lanes), "0").run(ops)
+            Window(self, c, self.vectors.pieces(width, c), "0").run(ops)
             return
         kept = {v: self.declare_array(v) for v in outside if length(v) > 1}
         # scalars of a mixed segment are computed alike in every tile
@@ -162,14 +161,15 @@ class RowCode:
                 self.out.line(f"{ctype_of(v).name} {name} = 0;")
                 self.place[v] = Scalar(name)
         main = width // limit * limit
-        tile = pieces(limit, lanes)
+        tile = self.vectors.pieces(limit, c)
         with self.out.block(f"for (int f = 0; f < {main}; f += {limit})"):
             Window(self, c, tile, "f", kept).run(ops)
         if width > main:
             with self.out.block(""):
-                Window(self, c, pieces(width - main, lanes), str(main), kept).run(ops)
+                rest = self.vectors.pieces(width - main, c)
+                Window(self, c, rest, str(main), kept).run(ops)
         for v, name in kept.items():
-            self.place[v] = Memory(name)
+            self.place[v] = Memory(name, padded=True)
 
     def read_outside(self, ops: Sequence[Operation]) -> list[SSAValue]:
         inside = set(ops)
@@ -207,8 +207,8 @@ class RowCode:
             self.out.line(f"{name}[0] = {p.text};")
         else:
             for piece, var in p.names.items():
-                self.out.line(store_piece(c, piece, f"{name} + {piece.offset}", var))
-        self.place[v] = Memory(name)
+                self.out.line(store(c, piece, f"{name} + {piece.offset}", var, padded=True))
+        self.place[v] = Memory(name, padded=True)
         return name
 
     def write(self, v: SSAValue, address: str) -> None:
@@ -218,16 +218,18 @@ class RowCode:
             self.out.line(f"{address}[0] = {self.text(v)};")
         elif isinstance(p, Registers):
             for piece, var in p.names.items():
-                self.out.line(store_piece(c, piece, f"{address} + {piece.offset}", var))
+                self.out.line(store(c, piece, f"{address} + {piece.offset}", var))
         else:
             self.out.line(f"memcpy({address}, {self.memory(v)}, sizeof({c.memory}) * {length(v)});")
 
     def declare_array(self, v: SSAValue) -> str:
+        """The name of new memory for a row, padded."""
         name, c = self.out.name("a"), ctype_of(v)
-        if length(v) * c.bytes > STACK_ROW_BYTES:
-            self.out.line(f"HEAP_ROW({c.memory}, {name}, {length(v)});")
+        count = self.vectors.padded(length(v), c)
+        if count * c.bytes > STACK_ROW_BYTES:
+            self.out.line(f"HEAP_ROW({c.memory}, {name}, {count});")
         else:
-            self.out.line(f"{c.memory} {name}[{length(v)}] __attribute__((aligned(64)));")
+            self.out.line(f"{c.memory} {name}[{count}] __attribute__((aligned(64)));")
         return name
 
     def scalar(self, v: SSAValue, text: str) -> None:
@@ -302,7 +304,7 @@ class RowCode:
         """
         if op.in_strips is None:
             return None
-        if (strip := strip_of(op, self.lanes_bytes)) is None:
+        if (strip := strip_of(op, self.vectors.bytes)) is None:
             raise PassFailedException(
                 "a group is reduced in strips that has no numbers for lanes of a vector: let "
                 "`schedule` decide it"
@@ -399,7 +401,7 @@ class RowCode:
         y = op.yielded
         with self.each_member(op, strip, "0", lambda load: length(load.result)):
             # what the body spills to memory is known in the body only
-            inner = RowCode(self.out, dict(self.place), self.lanes_bytes, self.prefetch)
+            inner = RowCode(self.out, dict(self.place), self.vectors, self.prefetch)
             todo = [o for o in op.body.block.ops if o is not y] if strip is None else strip.rest
             inner.run(todo, y.values)
             for k, acc in accs.items():
@@ -450,13 +452,12 @@ class RowCode:
             name = self.out.name("s")
             self.out.line(f"{c.name} {name} = {start_text(start, c)};")
             return Scalar(name)
-        lanes = self.lanes_bytes // c.bytes
-        if c.vector is not None and length(r) <= REGISTER_PIECES * lanes:
-            return self.registers(pieces(length(r), lanes), c, start)
+        if c.vector is not None and length(r) <= REGISTER_PIECES * self.vectors.lanes(c):
+            return self.registers(self.vectors.pieces(length(r), c), c, start)
         name = self.declare_array(r)
         with self.out.block(f"for (int f = 0; f < {length(r)}; ++f)"):
             self.out.line(f"{name}[f] = {start_text(start, c)};")
-        return Memory(name)
+        return Memory(name, padded=True)
 
     def registers(self, tile: Iterable[Piece], c: CType, start: float) -> Registers:
         """A variable for each piece, filled with a number."""

@@ -11,7 +11,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ...dialects.pointwise.folds import FOLDS
 from ..common.c_types import F32, F64, I1, CType, Piece
-from ..common.scalars import ctype_of, scalar
+from ..common.scalars import ctype_of, scalar, start_text
 from .c_functions import math as called
 from .c_functions import vector
 
@@ -32,9 +32,12 @@ class Registers:
 
 @dataclass
 class Memory:
-    """The address of the row's first number; the numbers are contiguous."""
+    """The address of the row's first number; the numbers are contiguous. In `padded` memory the
+    last vector is read and written as a whole, so that what was stored is read again at once.
+    """
 
     address: str
+    padded: bool = False
 
 
 Place = Scalar | Registers | Memory
@@ -67,9 +70,49 @@ def add_product(a: str, b: str, acc: str, c: CType, width: int = 1) -> str:
     return called("muladd", f"{a}, {b}, {acc}", c, width)
 
 
-def load(c: CType, piece: Piece, address: str) -> str:
+def load(c: CType, piece: Piece, address: str, padded: bool = False) -> str:
     """The C expression of a piece in memory."""
-    return f"({address})[0]" if piece.width == 1 else f"LOAD({piece.type(c)}, {address})"
+    if piece.width == 1:
+        return f"({address})[0]"
+    if piece.dead and not padded:
+        return f"LOAD_SOME({piece.type(c)}, {piece.count}, {address})"
+    return f"LOAD({piece.type(c)}, {address})"
+
+
+def load_mask(c: CType, piece: Piece, address: str, padded: bool = False) -> str:
+    """The same for truth values beside numbers of `c`."""
+    if piece.width == 1:
+        return f"({address})[0]"
+    if piece.dead and not padded:
+        return f"LOAD_SOME_MASK({piece.mask(c)}, u8x{piece.width}, {piece.count}, {address})"
+    return f"LOAD_MASK({piece.mask(c)}, u8x{piece.width}, {address})"
+
+
+def store(c: CType, piece: Piece, address: str, x: str, padded: bool = False) -> str:
+    """The C statement that stores a piece, of numbers or of truth values."""
+    if piece.width == 1:
+        return f"({address})[0] = {x};"
+    what, lanes = ("_MASK", f"u8x{piece.width}") if c is I1 else ("", piece.type(c))
+    if piece.dead and not padded:
+        return f"STORE_SOME{what}({lanes}, {piece.count}, {address}, {x});"
+    return f"STORE{what}({lanes}, {address}, {x});"
+
+
+def splat(piece: Piece, c: CType, value: float) -> str:
+    """The C expression of a number in every lane."""
+    if piece.width == 1:
+        return start_text(value, c)
+    if value == 0:
+        return f"({piece.type(c)}){{0}}"
+    return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
+
+
+def keep(c: CType, piece: Piece, x: str, other: str) -> str:
+    """The C expression of `x` in the lanes of a piece that hold numbers, of `other` in the rest."""
+    if not piece.dead:
+        return x
+    t, m = piece.type(c), piece.mask(c)
+    return f"SELECT({t}, {m}, FIRST({m}, {piece.width}, {piece.count}), {x}, {other})"
 
 
 def cast_text(op: rows.CastOp, x: str) -> str:

@@ -18,8 +18,8 @@ from ...dialects.intra import rows
 from ...dialects.intra.strips import Strip
 from ..common.c_types import I1, I64, CType, Piece, ctype
 from ..common.scalars import START, ctype_of
-from .register_code import Window, splat, store_piece
-from .row_values import Place, Scalar, combine, load
+from .register_code import Window
+from .row_values import Place, Scalar, combine, load, load_mask, splat, store
 
 if TYPE_CHECKING:
     from .row_code import RowCode
@@ -131,12 +131,12 @@ class StripCode:
         for v in self.handed:
             if not isinstance(v.owner, rows.LoadOp):
                 text = self.window.here[v][self.piece]
-                self.out.line(store_piece(ctype_of(v), self.piece, self.arrays[v], text))
+                self.out.line(store(ctype_of(v), self.piece, self.arrays[v], text))
 
     def bind_load(self, op: rows.LoadOp) -> None:
         at = self.arrays[op.result]
         is_mask = ctype_of(op.result) is I1
-        text = self.window.load_mask(at, self.piece) if is_mask else load(self.c, self.piece, at)
+        text = load_mask(self.c, self.piece, at) if is_mask else load(self.c, self.piece, at)
         self.window.bind(op.result, {self.piece: text})
 
     def dropout(self, op: rows.DropoutOp) -> None:
@@ -149,7 +149,7 @@ class StripCode:
         if not self.results:
             return
         live, mask = self.out.name("v"), self.piece.mask(self.c)
-        self.out.line(f"const {mask} {live} = first_{mask}({self.count});")
+        self.out.line(f"const {mask} {live} = FIRST({mask}, {self.piece.width}, {self.count});")
         for k, acc in zip(self.results, self.accs, strict=True):
             kind, v = self.op.kinds.data[k].data, self.op.yielded.values[k]
             start = splat(self.piece, self.c, START[kind])

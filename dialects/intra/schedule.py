@@ -84,12 +84,14 @@ class ScheduleAttr(Decisions):
 
     At most `chunks` share the rows, each of about `grain` units of work (an edge is 1, a row
     `row_cost`); `block` rows go through the stages together; a panel of a matrix has at most
-    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before.
+    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before. Where
+    vectors can be `masked` (1), the rest of a row is read and written as a part of one.
     """
 
     name = "intra.schedule"
-    KEYS = ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel")
-    MAY_BE_0 = ("row_cost", "prefetch")
+    KEYS = ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked")
+    MAY_BE_0 = ("row_cost", "prefetch", "masked")
+    MAY_BE_LEFT_OUT = ("masked",)
 
     vector_bytes: IntAttr
     block: IntAttr
@@ -98,8 +100,11 @@ class ScheduleAttr(Decisions):
     row_cost: IntAttr
     prefetch: IntAttr
     panel: IntAttr
+    masked: IntAttr
 
     def verify(self) -> None:
+        if self.masked.data not in (0, 1):
+            raise VerifyException(f"masked of a schedule is 0 or 1, not {self.masked.data}")
         width = self.vector_bytes.data
         if width not in VECTORS:
             raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")

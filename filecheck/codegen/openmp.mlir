@@ -12,20 +12,17 @@
 // CHECK-NEXT: const int64_t hi = cut([[OFFSETS]], size, 4, c + 1, chunks);
 // CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
 // CHECK-NEXT: const int rows = (int)min64(48, hi - i0);
-// 11 numbers in vectors of 8, 2 and a scalar: no access leaves the row.
+// 11 numbers in a vector of 8 and the first three lanes of one of 4: no access leaves the row.
 // CHECK: f32x8 [[A:v[0-9]+]] = (f32x8){0};
-// CHECK-NEXT: f32x2 [[B:v[0-9]+]] = (f32x2){0};
-// CHECK-NEXT: float [[C:v[0-9]+]] = 0.0f;
+// CHECK-NEXT: f32x4 [[B:v[0-9]+]] = (f32x4){0};
 // CHECK: for (int64_t [[P:p[0-9]+]] = [[OFFSETS]][i]; [[P]] < [[OFFSETS]][i + 1]; ++[[P]]) {
 // CHECK: __builtin_prefetch([[X]]
 // CHECK: const int64_t [[J:s[0-9]+]] = [[SRC]][[[P]]];
 // CHECK-NEXT: const float *[[ROW:q[0-9]+]] = ([[X]] + [[J]] * 11);
 // CHECK-NEXT: [[A]] = ([[A]] + LOAD(f32x8, [[ROW]]));
-// CHECK-NEXT: [[B]] = ([[B]] + LOAD(f32x2, [[ROW]] + 8));
-// CHECK-NEXT: [[C]] = ([[C]] + ([[ROW]] + 10)[0]);
+// CHECK-NEXT: [[B]] = ([[B]] + LOAD_SOME(f32x4, 3, [[ROW]] + 8));
 // CHECK: STORE(f32x8, ([[Y]] + i * 11){{.*}}, [[A]]);
-// CHECK-NEXT: STORE(f32x2, ([[Y]] + i * 11) + 8, [[B]]);
-// CHECK-NEXT: (([[Y]] + i * 11) + 10)[0] = [[C]];
+// CHECK-NEXT: STORE_SOME(f32x4, 3, ([[Y]] + i * 11) + 8, [[B]]);
 // CHECK: void gnnc_forward(int threads, char *ws, const int64_t *n, void *const *b) {
 // CHECK: forward_0_segment(threads, ws,
 // CHECK-NEXT: LAP(forward, 0);

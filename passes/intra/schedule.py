@@ -90,6 +90,7 @@ class SchedulePass(ModulePass):
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
             panel=target.nests.panels[self.vector_bytes],
+            masked=int(self.vector_bytes in target.nests.masked),
         )
 
     def block_rows(self, nest: TraverseOp, target: Target) -> int:

@@ -53,6 +53,7 @@ CUDA = replace(
         long_row=4096,  # a single row is computed by one block
         piece=1024,
         panels={16: 1},
+        masked=frozenset(),  # a lane reads numbers, not vectors
         enough_chunks=264,  # two for each multiprocessor of the largest
     ),
 )

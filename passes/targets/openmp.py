@@ -50,6 +50,7 @@ OPENMP = Target(
         long_row=16384,  # below that threads wait for each other longer than they compute
         piece=4096,  # a few pieces for each thread, which come from the near caches
         panels={16: 3, 32: 3, 64: 4},  # 16 vector registers, and 32 of the longest
+        masked=frozenset({32, 64}),  # AVX and AVX-512; SSE and NEON have no such accesses
         enough_chunks=64,  # for some tens of threads
     ),
 )

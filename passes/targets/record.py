@@ -64,6 +64,9 @@ class Nests:
     panels: Mapping[int, int]
     """Vectors of a panel of a matrix, by their bytes: of each row a tile of products keeps as many
     sums in registers."""
+    masked: frozenset[int]
+    """Bytes of vectors of which a part can be read and written without touching what lies behind
+    it."""
     enough_chunks: int
     """Chunks of different cost that all threads are busy with."""
 

@@ -25,8 +25,15 @@ from codegen.separate import call_separately
 from codegen.shared import SMALL
 from gnnc.codegen.openmp import printer
 
-plain, load = printer.prelude, "(*(const T *)(p))"
-printer.prelude = lambda *how: plain(*how).replace(load, load.replace("(p)", "((p) + 99)"))
+plain, whole, some = printer.prelude, "(*(const T *)(p))", "v[l] = p[l]"
+
+def moved(*how):
+    text = plain(*how)
+    assert whole in text and some in text
+    text = text.replace(some, "v[l] = p[l + 99]")
+    return text.replace(whole, "(*(const T *)((p) + 99))")
+
+printer.prelude = moved
 case = Case.of(SMALL["reduce sum"], sanitize=True)
 case.run(case.values(4, {"N": 9, "g": 30}), call=call_separately)
 """

@@ -813,6 +813,16 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: masked of a schedule is 0 or 1, not 2
+func.func @f() attributes {intra.phase} {
+  %n = intra.size : index
+  intra.traverse %i in %n {
+  } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 1, chunks = 1, row_cost = 4, prefetch = 0, panel = 3, masked = 2>}
+  func.return
+}
+
+// -----
+
 // CHECK: block of a schedule is 1 or more, not 0
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index

@@ -2,8 +2,8 @@
 // RUN: gnn-opt %s -p "schedule{vector-bytes=64 block=24 grain=8192 chunks=100 row-cost=4 prefetch=0}" --split-input-file | filecheck %s --check-prefix=OTHER
 
 // A nest without products runs over whole blocks; what the options say is written down.
-// CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 1000, chunks = 256, row_cost = 4, prefetch = 16, panel = 3>}
-// OTHER: } {schedule = #intra.schedule<vector_bytes = 64, block = 24, grain = 8192, chunks = 100, row_cost = 4, prefetch = 0, panel = 4>}
+// CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 1000, chunks = 256, row_cost = 4, prefetch = 16, panel = 3, masked = 1>}
+// OTHER: } {schedule = #intra.schedule<vector_bytes = 64, block = 24, grain = 8192, chunks = 100, row_cost = 4, prefetch = 0, panel = 4, masked = 1>}
 func.func @copy() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x3xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x3xf32>
@@ -18,7 +18,7 @@ func.func @copy() attributes {intra.phase} {
 // -----
 
 // Rows of 2048 numbers before and after a product: fewer fit into the cache, and each costs more.
-// CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 6, grain = 1000, chunks = 256, row_cost = 8196, prefetch = 16, panel = 3>}
+// CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 6, grain = 1000, chunks = 256, row_cost = 8196, prefetch = 16, panel = 3, masked = 1>}
 func.func @wide() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x2048xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x2048xf32>
