@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
-from .step import Floor, graph_tables, library
+from .step import Floor, graph_tables, library, macros_of
 
 
 def gat(net: nn.Module, edge_index: Tensor, nodes: int) -> Floor:
     """The model `frontend.models.Net("gat", ..)` of equal inner widths, with its parameters.
 
     Raises:
-        ValueError: a net of one layer, with inner widths that differ, or with a number of heads
-            that is no power of two.
+        ValueError: a net of one layer, with inner widths that differ, with a number of heads that
+            is no power of two, or with more than one in the last layer.
     """
     convs: Any = net.convs
-    heads, inner, classes = convs[0].heads, convs[0].heads * convs[0].out_channels, convs[-1].out_channels
-    shapes = [(c.heads, c.heads * c.out_channels) for c in convs]
-    if len(convs) < 2 or shapes != [*[(heads, inner)] * (len(convs) - 1), (1, classes)]:
-        raise ValueError(f"net needs two layers or more and one inner width, not {shapes}")
-    if heads & (heads - 1):
-        raise ValueError(f"net needs a power of two of heads, not {heads}")
-    macros = {"FEATURES": convs[0].in_channels, "HEADS": heads, "HIDDEN": inner}
-    macros |= {"CLASSES": classes, "LAYERS": len(convs)}
+    heads = convs[0].heads
+    widths = [convs[0].in_channels, *(conv.heads * conv.out_channels for conv in convs)]
+    macros = {**macros_of(widths), "HEADS": heads}
+    if heads & (heads - 1) or any(conv.heads != heads for conv in convs[:-1]) or convs[-1].heads != 1:
+        raise ValueError("net needs a power of two of heads, and one in the last layer")
     loops = np.arange(nodes, dtype=np.int32)
     ends = edge_index[:, edge_index[0] != edge_index[1]].numpy().astype(np.int32)
     src, dst = (np.concatenate([end, loops]) for end in ends)

@@ -45,6 +45,18 @@ def _library(name: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     return built
 
 
+def macros_of(widths: Sequence[int]) -> dict[str, int]:
+    """FEATURES, HIDDEN, CLASSES and LAYERS of a net with these widths.
+
+    Raises:
+        ValueError: one layer, or inner widths that differ.
+    """
+    if len(widths) < 3 or len(set(widths[1:-1])) != 1:
+        raise ValueError(f"net needs two layers or more and one inner width, not {list(widths)}")
+    sizes = {"FEATURES": widths[0], "HIDDEN": widths[1], "CLASSES": widths[-1]}
+    return {**sizes, "LAYERS": len(widths) - 1}
+
+
 class Neighbours:
     """Edges grouped by one end: offsets, chunks of about equal work, and the other ends."""
 
