@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .step import Floor, graph_tables, library, macros_of
 
 
-def gat(net: nn.Module, edge_index: Tensor, nodes: int) -> Floor:
+def gat(net: nn.Module, x: Tensor, edge_index: Tensor) -> Floor:
     """The model `frontend.models.Net("gat", ..)` of equal inner widths, with its parameters.
 
     Raises:
@@ -18,6 +18,7 @@ def gat(net: nn.Module, edge_index: Tensor, nodes: int) -> Floor:
             is no power of two, or with more than one in the last layer.
     """
     convs: Any = net.convs
+    nodes = len(x)
     heads = convs[0].heads
     widths = [convs[0].in_channels, *(conv.heads * conv.out_channels for conv in convs)]
     macros = {**macros_of(widths), "HEADS": heads}

@@ -103,6 +103,39 @@ INLINE void gather(
     if (rest) gather_columns(width, loops, rest, at, first, rows, by, X, S, next, at ? 0 : stream);
 }
 
+/* ---------------------------------------------------------------- row steps */
+
+INLINE void scale_rows(int width, int rows, const float *scale, float *X)
+{
+    for (int r = 0; r < rows; ++r) UNROLL for (int q = 0; q < width; q += LANES) VEC(X + r * width + q) *= scale[r];
+}
+
+INLINE void add_to(int width, int rows, const float *X, float *Y)
+{
+    for (int at = 0; at < rows * width; at += LANES) VEC(Y + at) += CVEC(X + at);
+}
+
+/* relu(Z + bias) */
+INLINE void relu(int width, int rows, const float *Z, const float *bias, float *out)
+{
+    for (int r = 0; r < rows; ++r) UNROLL for (int q = 0; q < width; q += LANES)
+        VEC(out + r * width + q) = greater(CVEC(Z + r * width + q) + CVEC(bias + q), (vec){0});
+}
+
+/* The gradient of relu's argument, from that of its result `kept`, and of the bias */
+INLINE void relu_gradient(int width, int rows, const float *kept, const float *G, float *out, float *bias)
+{
+    UNROLL for (int q = 0; q < width; q += LANES) {
+        vec sum = {0};
+        for (int r = 0; r < rows; ++r) {
+            const vec z = where(CVEC(kept + r * width + q) > (vec){0}, CVEC(G + r * width + q));
+            sum += z;
+            VEC(out + r * width + q) = z;
+        }
+        VEC(bias + q) += sum;
+    }
+}
+
 /* ---------------------------------------------------------------- the loss */
 
 /* Logits without bias, become their gradients; returns the sum of the rows' losses. `share` is 1 / nodes. */
@@ -166,4 +199,28 @@ INLINE void add_threads(int threads, int64_t floats, float *sums)
 {
     for (int t = 1; t < threads; ++t)
         for (int64_t i = 0; i < floats; ++i) sums[i] += sums[2 * t * PADDED(floats) + i];
+}
+
+/* ---------------------------------------------------------------- matrices */
+
+/* torch's matrix (out x in) padded as `w` (in x pitch), and transposed as `t` (out x padded in) unless that is NULL */
+INLINE void pack_matrix(int in, int out, int pitch, const float *given, float *w, float *t)
+{
+    for (int o = 0; o < out; ++o)
+        for (int i = 0; i < in; ++i) {
+            w[(int64_t)i * pitch + o] = given[(int64_t)o * in + i];
+            if (t) t[(int64_t)o * PADDED(in) + i] = given[(int64_t)o * in + i];
+        }
+}
+
+INLINE void unpack_matrix(int in, int out, int pitch, const float *w, float *made)
+{
+    for (int o = 0; o < out; ++o)
+        for (int i = 0; i < in; ++i) made[(int64_t)o * in + i] = w[(int64_t)i * pitch + o];
+}
+
+/* A bias of the logits; one that is no class is so low that it has no part in the softmax. */
+INLINE void pack_logits_bias(const float *given, float *bias)
+{
+    for (int o = 0; o < C; ++o) bias[o] = o < CLASSES ? given[o] : -1e30f;
 }

@@ -140,7 +140,8 @@ INLINE void outer_rows(int M, int nv, int rows, const float *X, int ldx, const f
 
 INLINE void outer_panel(int k, int nv, int rows, const float *X, int ldx, const float *G, int ldg, float *D)
 {
-    const int M = TILE_VECTORS / nv > 8 ? 8 : TILE_VECTORS / nv;
+    const int most = TILE_VECTORS / nv > 8 ? 8 : TILE_VECTORS / nv;
+    const int M = k % most && k % 4 == 0 && most > 4 ? 4 : most; /* four and no rest: it is slow */
     int m = 0;
     for (; m + M <= k; m += M) outer_rows(M, nv, rows, X + m, ldx, G, ldg, D + m * ldg);
     for (; m < k; ++m) outer_rows(1, nv, rows, X + m, ldx, G, ldg, D + m * ldg);
