@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .step import Floor, library
+from .step import Floor, library, padded
 
 TASK = 2048
 """Pairs of one relation at most, whose part of its gradient one thread computes."""
@@ -60,7 +60,7 @@ def _tables(
     relation_tasks = np.searchsorted(tasks[:, 0], np.arange(relations + 1))
     return [
         *(parts, part_segments, rows.astype(np.int32), (pairs % nodes).astype(np.int32)),
-        *(pair_edges, src[order].astype(np.int32), tasks.astype(np.int32), relation_tasks),
+        *(pair_edges, padded(src[order].astype(np.int32)), tasks.astype(np.int32), relation_tasks),
         np.array([count, len(tasks)]),
     ]
 
@@ -68,10 +68,10 @@ def _tables(
 def _parts(
     dst: NDArray[np.int64], relation: NDArray[np.int64], nodes: int
 ) -> NDArray[np.int64]:
-    """Where nodes are cut into ranges of about equal work, two a thread."""
+    """Where nodes are cut into ranges of about equal work, one a thread."""
     pairs = np.unique(relation * nodes + dst) % nodes
     cost = 1 + np.bincount(dst, minlength=nodes) + PAIR_COST * np.bincount(pairs, minlength=nodes)
     work = np.cumsum(cost)
-    count = 2 * torch.get_num_threads()
+    count = torch.get_num_threads()
     cuts = np.searchsorted(work, work[-1] * np.arange(1, count) / count)
     return np.concatenate([[0], cuts, [nodes]]).astype(np.int64)
