@@ -461,7 +461,8 @@ int64_t workspace_floats(int64_t nodes, int threads, const void *const *tables)
     return nodes * rows + weights + threads * (2 * (int64_t)PADDED(PARAMETERS) + BUFFERS * buffer_floats(tables));
 }
 
-/* The loss; `given` and `made` are weight, a_src, a_dst and bias of each layer and their gradients, in torch's shapes. */
+/* The loss; `given` and `made` are weight, a_src, a_dst and bias of each layer and their gradients, in torch's
+   shapes. */
 float step(
     int64_t nodes, int chunks, int threads, const void *const *tables, const float *x, const int64_t *labels,
     const float *const *given, float *const *made, float *workspace)

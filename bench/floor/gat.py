@@ -22,7 +22,8 @@ def gat(net: nn.Module, x: Tensor, edge_index: Tensor) -> Floor:
     heads = convs[0].heads
     widths = [convs[0].in_channels, *(conv.heads * conv.out_channels for conv in convs)]
     macros = {**macros_of(widths), "HEADS": heads}
-    if heads & (heads - 1) or any(conv.heads != heads for conv in convs[:-1]) or convs[-1].heads != 1:
+    equal = all(conv.heads == heads for conv in convs[:-1])
+    if heads & (heads - 1) or not equal or convs[-1].heads != 1:
         raise ValueError("net needs a power of two of heads, and one in the last layer")
     loops = np.arange(nodes, dtype=np.int32)
     ends = edge_index[:, edge_index[0] != edge_index[1]].numpy().astype(np.int32)

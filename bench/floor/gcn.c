@@ -1,8 +1,8 @@
 /* One training step of a GCN by hand: the mean cross-entropy over all nodes and the gradients of all weights.
 
-   FEATURES, HIDDEN, CLASSES and LAYERS (two or more) are defined in front of this text, tiles.h and rows.h. Nothing is kept
-   from one step to the next but the graph. Written for FEATURES of at least 2 * HIDDEN: the first product comes before
-   its sum.
+   FEATURES, HIDDEN, CLASSES and LAYERS (two or more) are defined in front of this text, tiles.h and rows.h. Nothing is
+   kept from one step to the next but the graph. Written for FEATURES of at least 2 * HIDDEN: the first product comes
+   before its sum.
 
    A layer is Z = d (A + I) d H W + b with d = degree^-1/2. Stored are scaled rows H' = d H, so that the sum over the
    neighbours needs no weights, and the loop of each node is what the sum starts from. The gradient of H' is
@@ -213,13 +213,15 @@ int64_t workspace_floats(int64_t nodes, int threads, const void *const *tables)
     return (LAYERS + 1) * nodes * H + weights + 2 * (int64_t)threads * PADDED(PARAMETERS);
 }
 
-/* The loss. `tables` are those of rows.h and d; `given` and `made` are weight and bias of each layer and their gradients,
-   in torch's shapes. */
+/* The loss. `tables` are those of rows.h and d; `given` and `made` are weight and bias of each layer and their
+   gradients, in torch's shapes. */
 float step(
     int64_t nodes, int chunks, int threads, const void *const *tables, const float *x, const int64_t *labels,
     const float *const *given, float *const *made, float *workspace)
 {
-    gcn g = {.graph = graph_of(nodes, chunks, threads, tables), .scale = tables[GRAPH_TABLES], .x = x, .labels = labels};
+    gcn g = {
+        .graph = graph_of(nodes, chunks, threads, tables), .scale = tables[GRAPH_TABLES], .x = x, .labels = labels,
+    };
     for (int l = 0; l < LAYERS - 1; ++l) g.hidden[l] = cut(&workspace, nodes * H);
     g.one = cut(&workspace, nodes * H);
     g.two = cut(&workspace, nodes * H);

@@ -2,11 +2,12 @@
    parameters.
 
    FEATURES, CLASSES and RELATIONS are defined in front of this text, tiles.h and rows.h. The layer is
-   H W_root + b + the sum over relations r of M_r H W_r with M_r the mean over the neighbours in r; a row of M_r H that is
-   not 0 is a pair of relation and destination. Pairs lie by (part, relation, destination), where a part is a range of
-   nodes: whoever works on a part owns its rows of the result, and takes up a relation's matrix once for all its pairs.
-   The gradient of W_r is a sum over its pairs of (M_r H)^T dZ, cut into tasks of at most some thousand pairs because
-   some relations have nearly all edges; each task computes its means again, which is less work than to keep them. */
+   H W_root + b + the sum over relations r of M_r H W_r with M_r the mean over the neighbours in r; a row of M_r H that
+   is not 0 is a pair of relation and destination. Pairs lie by (part, relation, destination), where a part is a range
+   of nodes: whoever works on a part owns its rows of the result, and takes up a relation's matrix once for all its
+   pairs. The gradient of W_r is a sum over its pairs of (M_r H)^T dZ, cut into tasks of at most some thousand pairs
+   because some relations have nearly all edges; each task computes its means again, which is less work than to keep
+   them. */
 
 enum {
     F = PADDED(FEATURES),
@@ -85,7 +86,8 @@ static double forward(const rgcn *g, float *total, float *chunk)
     for (int64_t part = 0; part < t->counts[0]; ++part) {
         const int64_t begin = t->parts[part], end = t->parts[part + 1];
         memset(g->out + begin * C, 0, sizeof(float) * (end - begin) * C);
-        for (int64_t s = t->part_segments[part]; s < t->part_segments[part + 1]; ++s) add_segment(g, t->segments + 3 * s);
+        for (int64_t s = t->part_segments[part]; s < t->part_segments[part + 1]; ++s)
+            add_segment(g, t->segments + 3 * s);
         for (int64_t i = begin; i < end; i += BLOCK) {
             const int rows = block_rows(i, end);
             float *out = g->out + i * C;

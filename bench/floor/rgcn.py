@@ -65,9 +65,7 @@ def _tables(
     ]
 
 
-def _parts(
-    dst: NDArray[np.int64], relation: NDArray[np.int64], nodes: int
-) -> NDArray[np.int64]:
+def _parts(dst: NDArray[np.int64], relation: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
     """Where nodes are cut into ranges of about equal work, one a thread."""
     pairs = np.unique(relation * nodes + dst) % nodes
     cost = 1 + np.bincount(dst, minlength=nodes) + PAIR_COST * np.bincount(pairs, minlength=nodes)

@@ -71,8 +71,8 @@ INLINE float *cut(float **memory, int64_t floats)
 
 /* ---------------------------------------------------------------- sums over neighbours */
 
-/* S[rows][nv vectors]: rows first .. first + rows of A X, and of X itself where `loops`, the vectors from column `at` on.
-   Meanwhile `stream` bytes of each row of `next` are fetched, for the product that follows. */
+/* S[rows][nv vectors]: rows first .. first + rows of A X, and of X itself where `loops`, the vectors from column `at`
+   on. Meanwhile `stream` bytes of each row of `next` are fetched, for the product that follows. */
 INLINE void gather_columns(
     int width, int loops, int nv, int at, int64_t first, int rows, const neighbours *by, const float *X, float *S,
     const float *next, int stream)
@@ -185,7 +185,7 @@ INLINE float *thread_sums(float *sums, int64_t floats)
     return mine;
 }
 
-/* A chunk's part of the gradients goes to its thread's total, so that long sums of small numbers keep their precision. */
+/* A chunk's part of the gradients goes to its thread's total: long sums of small numbers keep their precision. */
 INLINE void add_chunk(float *total, float *chunk, int64_t from, int64_t floats)
 {
     for (int64_t i = from; i < from + floats; ++i) {

@@ -152,7 +152,8 @@ static void below_last(const sage *g, float *total, float *chunk)
 }
 
 /* S and dZ of rows, from d dZ */
-INLINE void sums_of(const sage *g, int64_t i, int rows, const float *from, float *S, float *D, const float *next, int stream)
+INLINE void sums_of(
+    const sage *g, int64_t i, int rows, const float *from, float *S, float *D, const float *next, int stream)
 {
     gather(H, 0, i, rows, &g->graph.out, from, S, next, stream);
     memcpy(D, from + i * H, sizeof(float) * rows * H);

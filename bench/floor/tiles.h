@@ -80,8 +80,8 @@ INLINE float lanes_sum(vec v)
 
 /* ---------------------------------------------------------------- register tiles */
 
-/* Y[rows][nv vectors] = X[rows][k] . W[k][ldw]; R rows at a time, nv is a constant of at most PANEL. Where `ahead`, rows
-   of X further down are fetched meanwhile: a first product reads them from memory. */
+/* Y[rows][nv vectors] = X[rows][k] . W[k][ldw]; R rows at a time, nv is a constant of at most PANEL. Where `ahead`,
+   rows of X further down are fetched meanwhile: a first product reads them from memory. */
 INLINE void product_rows(
     int R, int nv, int k, const float *X, int ldx, const float *W, int ldw, float *Y, int ldy, int ahead)
 {
