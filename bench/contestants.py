@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ..frontend.tools.children import Refused
-from ..frontend.tools.models import Net, warm_up
+from ..frontend.tools.models import warm_up
 from .tasks import PlainTask, Task, TypedTask
 
 
@@ -158,13 +158,16 @@ def dgl(task: Task) -> Prepared:
 
 
 def floor(task: Task) -> Prepared:
-    """Hand-written C, for GCN only."""
-    from .floor.gcn import Floor
+    """Loss and gradients in C written by hand."""
+    from .floor.models import PROGRAMS
 
-    if not isinstance(task, PlainTask) or task.kind != "gcn" or len(task.widths) < 3:
-        raise Refused("the hand-written program is a GCN of two layers or more")
-    model = Floor(Net(task.kind, task.widths), task.edge_index, len(task.x))
-    return Prepared(model, (task.x, task.y), None)
+    if task.kind not in PROGRAMS:
+        raise Refused(f"there are programs written by hand of {', '.join(PROGRAMS)}")
+    try:
+        model = PROGRAMS[task.kind](task.model(), *task.inputs)
+    except ValueError as error:
+        raise Refused(f"the program written by hand: {error}") from error
+    return Prepared(model, (task.inputs[0], task.y), None)
 
 
 CONTESTANTS: dict[str, Callable[..., Prepared]] = {

@@ -100,8 +100,8 @@ def chosen_tasks(args: argparse.Namespace) -> Generator[Chosen]:
 def lacks(contestant: str, model: str) -> str | None:
     """Why there is no such model of a contestant; None where there is one."""
     match contestant:
-        case "floor" if model != "gcn":
-            return "GCN alone"
+        case "floor" if model not in ("gcn", "sage", "gin", "gat", "rgcn"):
+            return "GCN, GraphSAGE, GIN, GAT and RGCN alone"
         case "pyg-sparse" if model not in ("gcn", "sage", "gin"):
             return "GCN, GraphSAGE and GIN alone"
         case "pyg-fast" if model != "rgcn":

@@ -5,8 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 #ifdef __SSE__
-#include <xmmintrin.h>
+#include <immintrin.h>
 #endif
+
+/* gnnc compiles without, for its own code says where it wants a product and a sum in one instruction */
+#pragma GCC optimize("fp-contract=fast")
 
 typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
@@ -26,8 +29,16 @@ enum {
 /* ---------------------------------------------------------------- single vectors */
 
 INLINE vec splat(float x) { return x - (vec){0}; }
-INLINE vec greater(vec a, vec b) { return (vec)(((ints)a & (a > b)) | ((ints)b & ~(a > b))); }
+INLINE vec choice(ints mask, vec a, vec b) { return (vec)(((ints)a & mask) | ((ints)b & ~mask)); }
 INLINE vec where(ints mask, vec a) { return (vec)((ints)a & mask); }
+/* one instruction, which GCC does not make of a choice */
+#if defined(__AVX512F__) && VECTOR_BYTES == 64
+INLINE vec greater(vec a, vec b) { return _mm512_max_ps(a, b); }
+INLINE vec lesser(vec a, vec b) { return _mm512_min_ps(a, b); }
+#else
+INLINE vec greater(vec a, vec b) { return choice(a > b, a, b); }
+INLINE vec lesser(vec a, vec b) { return choice(a < b, a, b); }
+#endif
 
 /* exp for x <= 0: 2^n times the series of exp on [-ln 2 / 2, ln 2 / 2], which its eighth term leaves 5e-9 off */
 INLINE vec exponential(vec x)
@@ -69,39 +80,46 @@ INLINE float lanes_sum(vec v)
 
 /* ---------------------------------------------------------------- register tiles */
 
-/* Y[rows][nv vectors] = X[rows][k] . W[k][ldw]; R rows at a time, nv is a constant of at most PANEL. */
-INLINE void product_rows(int R, int nv, int k, const float *X, int ldx, const float *W, int ldw, float *Y, int ldy)
+/* Y[rows][nv vectors] = X[rows][k] . W[k][ldw]; R rows at a time, nv is a constant of at most PANEL. Where `ahead`,
+   rows of X further down are fetched meanwhile: a first product reads them from memory. */
+INLINE void product_rows(
+    int R, int nv, int k, const float *X, int ldx, const float *W, int ldw, float *Y, int ldy, int ahead)
 {
     vec sum[12][PANEL];
     UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < nv; ++q) sum[r][q] = (vec){0};
-    for (int j = 0; j < k; ++j) {
-        vec w[PANEL];
-        UNROLL for (int q = 0; q < nv; ++q) w[q] = CVEC(W + (int64_t)j * ldw + q * LANES);
-        UNROLL for (int r = 0; r < R; ++r) {
-            const float x = X[(int64_t)r * ldx + j];
-            UNROLL for (int q = 0; q < nv; ++q) sum[r][q] += x * w[q];
+    for (int line = 0; line < k; line += 16) {
+        if (ahead) UNROLL for (int r = 0; r < R; ++r) __builtin_prefetch(X + (int64_t)(r + 2 * R) * ldx + line);
+        for (int j = line; j < line + 16 && j < k; ++j) {
+            vec w[PANEL];
+            UNROLL for (int q = 0; q < nv; ++q) w[q] = CVEC(W + (int64_t)j * ldw + q * LANES);
+            UNROLL for (int r = 0; r < R; ++r) {
+                const float x = X[(int64_t)r * ldx + j];
+                UNROLL for (int q = 0; q < nv; ++q) sum[r][q] += x * w[q];
+            }
         }
     }
     UNROLL for (int r = 0; r < R; ++r)
         UNROLL for (int q = 0; q < nv; ++q) VEC(Y + (int64_t)r * ldy + q * LANES) = sum[r][q];
 }
 
-INLINE void product_panel(int rows, int nv, int k, const float *X, int ldx, const float *W, int ldw, float *Y, int ldy)
+INLINE void product_panel(
+    int rows, int nv, int k, const float *X, int ldx, const float *W, int ldw, float *Y, int ldy, int ahead)
 {
     const int R = TILE_VECTORS / nv > 12 ? 12 : TILE_VECTORS / nv;
     int r = 0;
-    for (; r + R <= rows; r += R) product_rows(R, nv, k, X + (int64_t)r * ldx, ldx, W, ldw, Y + (int64_t)r * ldy, ldy);
-    for (; r < rows; ++r) product_rows(1, nv, k, X + (int64_t)r * ldx, ldx, W, ldw, Y + (int64_t)r * ldy, ldy);
+    for (; r + R <= rows; r += R)
+        product_rows(R, nv, k, X + (int64_t)r * ldx, ldx, W, ldw, Y + (int64_t)r * ldy, ldy, ahead);
+    for (; r < rows; ++r) product_rows(1, nv, k, X + (int64_t)r * ldx, ldx, W, ldw, Y + (int64_t)r * ldy, ldy, 0);
 }
 
 /* Y[rows][width] = X[rows][k] . W[k][width]; width is a constant, a multiple of LANES */
-INLINE void product(int rows, int k, int width, const float *X, int ldx, const float *W, float *Y)
+INLINE void product(int rows, int k, int width, const float *X, int ldx, const float *W, float *Y, int ahead)
 {
     const int vectors = width / LANES, rest = vectors % PANEL;
     int q = 0;
     for (; q + PANEL <= vectors; q += PANEL)
-        product_panel(rows, PANEL, k, X, ldx, W + q * LANES, width, Y + q * LANES, width);
-    if (rest) product_panel(rows, rest, k, X, ldx, W + q * LANES, width, Y + q * LANES, width);
+        product_panel(rows, PANEL, k, X, ldx, W + q * LANES, width, Y + q * LANES, width, ahead && q == 0);
+    if (rest) product_panel(rows, rest, k, X, ldx, W + q * LANES, width, Y + q * LANES, width, ahead && q == 0);
 }
 
 /* D[M rows][nv vectors] += X[rows][M]^T . G[rows][nv vectors] */
@@ -122,7 +140,8 @@ INLINE void outer_rows(int M, int nv, int rows, const float *X, int ldx, const f
 
 INLINE void outer_panel(int k, int nv, int rows, const float *X, int ldx, const float *G, int ldg, float *D)
 {
-    const int M = TILE_VECTORS / nv > 8 ? 8 : TILE_VECTORS / nv;
+    const int most = TILE_VECTORS / nv > 8 ? 8 : TILE_VECTORS / nv;
+    const int M = k % most && k % 4 == 0 && most > 4 ? 4 : most; /* four and no rest: it is slow */
     int m = 0;
     for (; m + M <= k; m += M) outer_rows(M, nv, rows, X + m, ldx, G, ldg, D + m * ldg);
     for (; m < k; ++m) outer_rows(1, nv, rows, X + m, ldx, G, ldg, D + m * ldg);
