@@ -72,19 +72,18 @@ class Tables:
                 readers.setdefault(_group_key(spec), {})[_key(spec)] = spec
         for found in readers.values():
             *others, last = sorted(found.values(), key=lambda spec: spec["kind"] == "member_map")
-            for spec in others:
-                self.table(spec)
-            self._make_last(last, in_place=all(spec["kind"] != "members" for spec in others))
+            self._make_last(last, [self.table(spec) for spec in others])
         for spec in specs:
             self.table(spec)
 
-    def _make_last(self, spec: Mapping[str, Any], in_place: bool) -> None:
+    def _make_last(self, spec: Mapping[str, Any], others: Sequence[NDArray[Any]]) -> None:
         """Makes the last table that reads the rows of a group: in their place, where no other table
-        is these rows."""
+        is these rows, as the members are, and what an identity says of them."""
         group = self.group(spec["domain"], spec["along"])
         if isinstance(group, Pairs):
             return
-        alone = in_place and _group_key(spec) not in self._arranged
+        shared = any(np.may_share_memory(x, group.rows) for x in others)
+        alone = not shared and _group_key(spec) not in self._arranged
         if alone and spec["kind"] == "member_map":
             path = self.path(spec["domain"], spec["path"])
             self._made[_key(spec)] = path.over(group.rows)

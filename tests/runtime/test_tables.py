@@ -135,6 +135,22 @@ def test_rows_of_a_group_go_with_the_last_table():
                 _ = tables.group(["g", []], [along]).rows
 
 
+@pytest.mark.parametrize("order", [("own", "src"), ("src", "own")])
+def test_an_identity_of_a_group_is_not_written_over(order: tuple[str, str]):
+    """Its table is the rows of the group, which no other table may take."""
+    rng = np.random.default_rng(0)
+    graph = Multigraph(5, 3, *(rng.integers(0, n, 40) for n in (5, 5, 3)))
+    sets = sets_of(graph)
+    sets["g"] = sets["g"].with_maps({"own": MapData.identity(40)})
+    codomains = {**CODOMAINS, "g": {**CODOMAINS["g"], "own": "g"}}
+    tables = Tables(sets, codomains)
+    own, src = (spec("member_map", "dst", path=p) for p in ("own", "src"))
+    tables.make([{"own": own, "src": src}[p] for p in order])
+    rows = np.argsort(graph.dst, kind="stable")
+    np.testing.assert_array_equal(tables.table(own), rows)
+    np.testing.assert_array_equal(tables.table(src), graph.src[rows])
+
+
 def test_what_stays_of_settled_tables():
     graph = Multigraph(3, 3, *(np.arange(6) % 3 for _ in range(3)))
     tables = Tables(sets_of(graph), CODOMAINS)

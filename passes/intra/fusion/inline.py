@@ -153,6 +153,7 @@ def is_mask(ops: list[Operation]) -> bool:
 
 
 def draws_number(op: Operation) -> bool:
+    """Whether the op drops one number, which is drawn for several rows at a time."""
     return isinstance(op, DropoutOp) and length(op.result) == 1
 
 
@@ -169,16 +170,14 @@ def replays(nest: TraverseOp, limits: Nests) -> bool:
     """
     ops = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
     loads = [op for op in ops if isinstance(op, LoadOp)]
-    heavy = [op for op in ops if is_heavy(op)]
+    drawn = [op for op in ops if draws_number(op)]
+    heavy = [op for op in ops if is_heavy(op) and op not in drawn]
     narrow = all(length(op.results[0]) <= limits.replayed_numbers for op in (*loads, *heavy))
-    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) or draws_number(op) for op in ops)
+    simple = all(isinstance(op, (*MOVES, ApplyOp, CastOp)) or op in drawn for op in ops)
     gathers = any(op.row is not nest.row for op in loads)
-    drawn = [op for op in ops if isinstance(op, DropoutOp)]
-    few = (
-        len(heavy) - len(drawn) <= 1 >= len(drawn)
-        and len(loads) - len(drawn) <= limits.replayed_loads
-    )
-    return simple and narrow and gathers and few
+    # the key of a dropout is no row
+    few = len(drawn) <= 1 and len(loads) - len(drawn) <= limits.replayed_loads
+    return simple and narrow and gathers and len(heavy) <= 1 and few
 
 
 def expands(nest: TraverseOp, limits: Nests) -> bool:
