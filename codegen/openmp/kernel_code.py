@@ -18,8 +18,9 @@ from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter
+from .member_loops import gathered_at, prefetch_row
 from .products import Operand, ProductCode
-from .row_code import HubPlan, RowCode, gathered_at
+from .row_code import HubPlan, RowCode
 from .row_values import Memory, Place, Scalar, combine
 
 LOOKUPS = (rows.LookupOp, rows.LoadOp)
@@ -421,7 +422,7 @@ class KernelCode:
         self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
         for op, table in gathers:
             row = looked_up(table, code.text(table), ahead)
-            code.prefetch_row(op, row, "0", length(op.result))
+            prefetch_row(code, op, row, "0", length(op.result))
 
 
 def with_makers(segment: rows.SegmentOp) -> list[Operation]:

@@ -11,6 +11,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece
 from ..common.scalars import const_value, ctype_of, start_text
+from . import member_loops
 from .c_functions import vector
 from .lane_groups import repeated
 from .row_values import (
@@ -177,7 +178,7 @@ class Window:
         inner = Window(self.rows, self.c, self.tile, self.base)
         inner.here = dict(self.here)
         tile = sum(x.count for x in self.tile)
-        with self.rows.each_member(op, strip, self.base, lambda _: tile):
+        with member_loops.each_member(self.rows, op, strip, self.base, lambda _: tile):
             todo = op.body.block.ops if strip is None else strip.rest
             for o in todo:
                 if o is y:
@@ -202,13 +203,13 @@ class Window:
             at = f"{address} + {self.base}" if wide else address
             self.rows.add_partial(op, accs[k], k, at)
 
-        self.rows.gather_hub(op, add)
+        member_loops.gather_hub(self.rows, op, add)
         for k, acc in accs.items():
             if isinstance(acc, Registers):
                 self.here[op.results[k]] = acc.names
             else:
                 self.rows.place[op.results[k]] = acc
-        self.rows.reset_extremes(op, accs)
+        member_loops.reset_extremes(self.rows, op, accs)
 
     def kept_scalar(self, r: OpResult, found: Place) -> Place:
         """Where a finished number is kept: with tiles, where all of them leave it."""

@@ -9,8 +9,7 @@ over all its edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
@@ -31,7 +30,7 @@ from ..common.scalars import (
     start_text,
 )
 from ..common.writer import Writer
-from . import lane_reductions, memory_rows
+from . import lane_reductions, member_loops, memory_rows
 from .lane_groups import featurewise, float_type, repeated
 from .register_code import Window
 from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load, splat, store
@@ -311,87 +310,6 @@ class RowCode:
             )
         return StripCode(self, op, strip)
 
-    @contextmanager
-    def each_member(
-        self,
-        op: rows.SegmentOp,
-        strip: StripCode | None,
-        base: str,
-        width: Callable[[rows.LoadOp], int],
-    ) -> Generator[None]:
-        """A loop over the members of a group, of whose rows `width` numbers are read from `base`
-        on.
-        """
-        p = self.out.name("p")
-        offsets, row = self.text(op.offsets), self.text(op.row)
-        begin, end = f"{offsets}[{row}]", f"{offsets}[{row} + 1]"
-        guard = ""
-        if self.hubs is not None and self.hubs.segment is op:
-            if self.hubs.piece is not None:
-                begin, end = self.hubs.piece
-            else:
-                guard = "if (hub < 0) "
-        self.place[op.body.block.args[0]] = Scalar(p)
-        if self.gathers_ahead(op):  # decided once a row: an edge has no time for it
-            inside = f"{end} + {self.prefetch} <= {offsets}_total"
-            self.out.line(f"const int64_t {p}_ahead = {inside} ? {self.prefetch} : 0;")
-        each = self.out.block(f"{guard}for (int64_t {p} = {begin}; {p} < {end}; ++{p})")
-        with each if strip is None else strip.loop(p, begin, end, guard):
-            if strip is None or strip.rest:
-                self.prefetch_rows(op, f"({p} + {p}_ahead)", base, width)
-            yield
-
-    def gathers_ahead(self, op: rows.SegmentOp) -> list[tuple[rows.LoadOp, SSAValue]]:
-        """The gathers of the segment whose rows are asked for some edges before: where its edges
-        are those of the nest's own row, and later ones those of later rows. The longest first: the
-        other way round a backward pass of attention (rows of 64 numbers, and three of 4) took 29 ms
-        instead of 18.
-        """
-        stage = op.parent_op()
-        nest = stage.parent_op() if isinstance(stage, rows.StageOp) else None
-        if not self.prefetch or not isinstance(nest, rows.TraverseOp) or op.row is not nest.row:
-            return []
-        found = gathered_at(op.body.block.args[0], op.body.block.ops)
-        return sorted(found, key=lambda g: -length(g[0].result))
-
-    def prefetch_rows(
-        self, op: rows.SegmentOp, later: str, base: str, width: Callable[[rows.LoadOp], int]
-    ) -> None:
-        """Ask for the rows that a later edge, at position `later`, will gather, `width` numbers
-        from `base` on.
-        """
-        for o, table in self.gathers_ahead(op):
-            row = looked_up(table, self.text(table), later)
-            self.prefetch_row(o, row, base, width(o))
-
-    def prefetch_row(self, op: rows.LoadOp, row: str, base: str, width: int) -> None:
-        """Ask for `width` numbers of a row from `base` on."""
-        size = ctype_of(op.result).bytes
-        for k in range(min(-(-width * size // 64), 8)):
-            at = f"(int64_t){row} * {length(op.result)}"
-            terms = [self.text(op.buffer), at, base, str(k * 64 // size)]
-            self.out.line(f"__builtin_prefetch({' + '.join(t for t in terms if t != '0')});")
-
-    def gather_hub(self, op: rows.SegmentOp, add: Callable[[int, str], None]) -> None:
-        """Where the row is a hub, add the results of its pieces in order; `add` gets a result's
-        number and address.
-        """
-        plan = self.hubs
-        if plan is None or plan.segment is not op or plan.piece is not None:
-            return
-        pieces = "int64_t q = hubs[hub].first; q < hubs[hub].first + hubs[hub].count; ++q"
-        with self.out.block(f"if (hub >= 0) for ({pieces})"):
-            for k, (name, width) in enumerate(plan.partials):
-                add(k, f"{name} + q * {width}")
-
-    def reset_extremes(self, op: rows.SegmentOp, accs: Mapping[int, Place]) -> None:
-        """Of no rows, the greatest and the least are 0."""
-        offsets, row = self.text(op.offsets), self.text(op.row)
-        for k, acc in accs.items():
-            if op.kinds.data[k].data in ("max", "min"):
-                with self.out.block(f"if ({offsets}[{row}] == {offsets}[{row} + 1])"):
-                    self.reset(op.results[k], acc)
-
     def segment(self, op: rows.SegmentOp) -> None:
         """A segment that is not featurewise: its body is a scope of its own, accumulators by
         length.
@@ -399,7 +317,7 @@ class RowCode:
         strip = self.strip_of(op)
         accs = self.accumulators(op, strip, lambda r, start: self.accumulator(r, start))
         y = op.yielded
-        with self.each_member(op, strip, "0", lambda load: length(load.result)):
+        with member_loops.each_member(self, op, strip, "0", lambda load: length(load.result)):
             # what the body spills to memory is known in the body only
             inner = RowCode(self.out, dict(self.place), self.vectors, self.prefetch)
             todo = [o for o in op.body.block.ops if o is not y] if strip is None else strip.rest
@@ -407,10 +325,10 @@ class RowCode:
             for k, acc in accs.items():
                 inner.accumulate(y.values[k], acc, op.kinds.data[k].data)
         accs |= {} if strip is None else strip.finish()
-        self.gather_hub(op, lambda k, at: self.add_partial(op, accs[k], k, at))
+        member_loops.gather_hub(self, op, lambda k, at: self.add_partial(op, accs[k], k, at))
         for k, acc in accs.items():
             self.place[op.results[k]] = acc
-        self.reset_extremes(op, accs)
+        member_loops.reset_extremes(self, op, accs)
 
     def accumulators(
         self,
@@ -494,17 +412,6 @@ class RowCode:
 
 
 # ---------------------------------------------------------------- helpers
-
-
-def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.LoadOp, SSAValue]]:
-    """The loads of several numbers from a row that a table gives for `row`, with the table."""
-    out: list[tuple[rows.LoadOp, SSAValue]] = []
-    for op in ops:
-        if isinstance(op, rows.LoadOp) and length(op.result) > 1:
-            lookup = op.row.owner
-            if isinstance(lookup, rows.LookupOp) and lookup.row is row:
-                out.append((op, lookup.table))
-    return out
 
 
 def top_in(op: Operation, sibling: Operation) -> Operation:
