@@ -23,7 +23,7 @@ typedef struct {
     float *one, *two;           /* nodes x H: T, and the gradients on their way down */
     float *packed, *transposed; /* the weights: PARAMETERS, and TRANSPOSED for each later layer */
     float *sums;                /* see `thread_sums` */
-} gcn;
+} net;
 
 /* ---------------------------------------------------------------- row steps */
 
@@ -91,7 +91,7 @@ static void pack(const float *const *given, float *packed, float *transposed)
 }
 
 /* The sum of the threads' gradients in torch's shapes. */
-static void unpack(const gcn *g, float *const *made)
+static void unpack(const net *g, float *const *made)
 {
     float *sum = g->sums;
     add_threads(g->graph.threads, PARAMETERS, sum);
@@ -109,7 +109,7 @@ static void unpack(const gcn *g, float *const *made)
 static int64_t layer_floats(int layer) { return weight_at(layer + 1) - weight_at(layer); }
 
 /* T = d X W */
-static void first_product(const gcn *g)
+static void first_product(const net *g)
 {
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows) {
         product(rows, FEATURES, H, g->x + i * FEATURES, FEATURES, g->packed, g->one + i * H, 1);
@@ -117,7 +117,7 @@ static void first_product(const gcn *g)
     }
 }
 
-static void first_sum(const gcn *g)
+static void first_sum(const net *g)
 {
     ROWS(S, H);
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows) {
@@ -126,7 +126,7 @@ static void first_sum(const gcn *g)
     }
 }
 
-static void later_layer(const gcn *g, int l)
+static void later_layer(const net *g, int l)
 {
     ROWS(S, H);
     ROWS(Z, H);
@@ -138,7 +138,7 @@ static void later_layer(const gcn *g, int l)
 }
 
 /* The last layer, the loss, and back to d dP, where P = d (A + I) H' goes into the last product: no logits are kept. */
-static double last_layer(const gcn *g, float *total, float *chunk)
+static double last_layer(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 1;
     double loss = 0;
@@ -160,7 +160,7 @@ static double last_layer(const gcn *g, float *total, float *chunk)
 }
 
 /* From d dP, in `one`, to d dZ of the layer below, in `two`. */
-static void below_last(const gcn *g, float *total, float *chunk)
+static void below_last(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 2;
     ROWS(G, H);
@@ -174,7 +174,7 @@ static void below_last(const gcn *g, float *total, float *chunk)
 }
 
 /* From d dZ of layer l, in `from`, to the gradient of its matrix and to d dZ of the layer below, in `to`. */
-static void backward_layer(const gcn *g, int l, const float *from, float *to, float *total, float *chunk)
+static void backward_layer(const net *g, int l, const float *from, float *to, float *total, float *chunk)
 {
     ROWS(S, H);
     ROWS(G, H);
@@ -191,7 +191,7 @@ static void backward_layer(const gcn *g, int l, const float *from, float *to, fl
     }
 }
 
-static void first_backward(const gcn *g, const float *from, float *total, float *chunk)
+static void first_backward(const net *g, const float *from, float *total, float *chunk)
 {
     ROWS(S, H);
     CHUNKS(&g->graph) {
@@ -213,13 +213,12 @@ int64_t workspace_floats(int64_t nodes, int threads, const void *const *tables)
     return (LAYERS + 1) * nodes * H + weights + 2 * (int64_t)threads * PADDED(PARAMETERS);
 }
 
-/* The loss. `tables` are those of rows.h and d; `given` and `made` are weight and bias of each layer and their
-   gradients, in torch's shapes. */
-float step(
+/* `tables` are those of rows.h and d; `given` are weight and bias of each layer. */
+static net net_of(
     int64_t nodes, int chunks, int threads, const void *const *tables, const float *x, const int64_t *labels,
-    const float *const *given, float *const *made, float *workspace)
+    const float *const *given, float *workspace)
 {
-    gcn g = {
+    net g = {
         .graph = graph_of(nodes, chunks, threads, tables), .scale = tables[GRAPH_TABLES], .x = x, .labels = labels,
     };
     for (int l = 0; l < LAYERS - 1; ++l) g.hidden[l] = cut(&workspace, nodes * H);
@@ -229,25 +228,5 @@ float step(
     g.transposed = cut(&workspace, (LAYERS - 1) * (int64_t)TRANSPOSED);
     g.sums = workspace;
     pack(given, g.packed, g.transposed);
-    double loss = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : loss)
-    {
-        const unsigned mode = flush_denormals();
-        float *total = thread_sums(g.sums, PARAMETERS), *chunk = total + PADDED(PARAMETERS);
-        first_product(&g);
-        first_sum(&g);
-        for (int l = 1; l < LAYERS - 1; ++l) later_layer(&g, l);
-        loss += last_layer(&g, total, chunk);
-        below_last(&g, total, chunk);
-        float *from = g.two, *to = g.one;
-        for (int l = LAYERS - 2; l > 0; --l) {
-            backward_layer(&g, l, from, to, total, chunk);
-            float *swap = from;
-            from = to, to = swap;
-        }
-        first_backward(&g, from, total, chunk);
-        restore_denormals(mode);
-    }
-    unpack(&g, made);
-    return (float)(loss / nodes);
+    return g;
 }

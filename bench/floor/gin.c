@@ -22,7 +22,7 @@ typedef struct {
     float *one, *two;                              /* nodes x H: X W1, and the gradients on their way down */
     float *packed, *transposed;                    /* the weights: PARAMETERS, and 2 TRANSPOSED for each layer */
     float *sums;                                   /* see `thread_sums` */
-} gin;
+} net;
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -46,10 +46,10 @@ static int64_t w1_at(int layer)
 static int64_t b1_at(int layer) { return w1_at(layer) + one_floats(layer); }
 static int64_t w2_at(int layer) { return b1_at(layer) + pitch(layer); }
 static int64_t b2_at(int layer) { return w2_at(layer) + (int64_t)pitch(layer) * pitch(layer); }
-static float *w1_transposed(const gin *g, int layer) { return g->transposed + 2 * layer * (int64_t)TRANSPOSED; }
-static float *w2_transposed(const gin *g, int layer) { return w1_transposed(g, layer) + TRANSPOSED; }
+static float *w1_transposed(const net *g, int layer) { return g->transposed + 2 * layer * (int64_t)TRANSPOSED; }
+static float *w2_transposed(const net *g, int layer) { return w1_transposed(g, layer) + TRANSPOSED; }
 
-static void pack(const gin *g, const float *const *given)
+static void pack(const net *g, const float *const *given)
 {
     memset(g->packed, 0, sizeof(float) * PARAMETERS);
     memset(g->transposed, 0, sizeof(float) * 2 * LAYERS * TRANSPOSED);
@@ -63,7 +63,7 @@ static void pack(const gin *g, const float *const *given)
     }
 }
 
-static void unpack(const gin *g, float *const *made)
+static void unpack(const net *g, float *const *made)
 {
     add_threads(g->graph.threads, PARAMETERS, g->sums);
     for (int l = 0; l < LAYERS; ++l, made += PER_LAYER) {
@@ -77,14 +77,14 @@ static void unpack(const gin *g, float *const *made)
 /* ---------------------------------------------------------------- passes over the graph, by all threads together */
 
 /* X W1 */
-static void first_product(const gin *g)
+static void first_product(const net *g)
 {
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows)
         product(rows, FEATURES, H, g->x + i * FEATURES, FEATURES, g->packed, g->one + i * H, 1);
 }
 
 /* From V without its bias to U and relu(Z) of an inner layer */
-INLINE void mlp(const gin *g, int l, int64_t i, int rows, const float *V)
+INLINE void mlp(const net *g, int l, int64_t i, int rows, const float *V)
 {
     ROWS(Z, H);
     float *inner = g->inner[l] + i * H;
@@ -93,7 +93,7 @@ INLINE void mlp(const gin *g, int l, int64_t i, int rows, const float *V)
     relu(H, rows, Z, g->packed + b2_at(l), g->hidden[l] + i * H);
 }
 
-static void first_sum(const gin *g)
+static void first_sum(const net *g)
 {
     ROWS(S, H);
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows) {
@@ -102,7 +102,7 @@ static void first_sum(const gin *g)
     }
 }
 
-static void later_layer(const gin *g, int l)
+static void later_layer(const net *g, int l)
 {
     ROWS(S, H);
     ROWS(V, H);
@@ -114,7 +114,7 @@ static void later_layer(const gin *g, int l)
 }
 
 /* The last layer, the loss, and back to the gradient of P = (A + I) H, in `one` */
-static double last_layer(const gin *g, float *total, float *chunk)
+static double last_layer(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 1;
     double loss = 0;
@@ -141,7 +141,7 @@ static double last_layer(const gin *g, float *total, float *chunk)
 }
 
 /* From the gradient G of relu(Z) of layer l to dV, in `out`, with the gradients of b2, W2 and b1 */
-INLINE void mlp_gradient(const gin *g, int l, int64_t i, int rows, float *G, float *out, float *chunk)
+INLINE void mlp_gradient(const net *g, int l, int64_t i, int rows, float *G, float *out, float *chunk)
 {
     ROWS(D, H);
     const float *inner = g->inner[l] + i * H;
@@ -152,7 +152,7 @@ INLINE void mlp_gradient(const gin *g, int l, int64_t i, int rows, float *G, flo
 }
 
 /* From the gradient of P, in `one`, to dV of the layer below, in `two` */
-static void below_last(const gin *g, float *total, float *chunk)
+static void below_last(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 2;
     ROWS(G, H);
@@ -166,7 +166,7 @@ static void below_last(const gin *g, float *total, float *chunk)
 }
 
 /* From dV of layer l, in `from`, to the gradient of its W1 and to dV of the layer below, in `to` */
-static void backward_layer(const gin *g, int l, const float *from, float *to, float *total, float *chunk)
+static void backward_layer(const net *g, int l, const float *from, float *to, float *total, float *chunk)
 {
     ROWS(S, H);
     ROWS(G, H);
@@ -183,7 +183,7 @@ static void backward_layer(const gin *g, int l, const float *from, float *to, fl
     }
 }
 
-static void first_backward(const gin *g, const float *from, float *total, float *chunk)
+static void first_backward(const net *g, const float *from, float *total, float *chunk)
 {
     ROWS(S, H);
     CHUNKS(&g->graph) {
@@ -204,12 +204,12 @@ int64_t workspace_floats(int64_t nodes, int threads, const void *const *tables)
     return 2 * LAYERS * nodes * H + weights + 2 * (int64_t)threads * PADDED(PARAMETERS);
 }
 
-/* The loss. `given` and `made` are W1, b1, W2 and b2 of each layer and their gradients, in torch's shapes. */
-float step(
+/* `given` are W1, b1, W2 and b2 of each layer. */
+static net net_of(
     int64_t nodes, int chunks, int threads, const void *const *tables, const float *x, const int64_t *labels,
-    const float *const *given, float *const *made, float *workspace)
+    const float *const *given, float *workspace)
 {
-    gin g = {.graph = graph_of(nodes, chunks, threads, tables), .x = x, .labels = labels};
+    net g = {.graph = graph_of(nodes, chunks, threads, tables), .x = x, .labels = labels};
     for (int l = 0; l < LAYERS - 1; ++l) {
         g.inner[l] = cut(&workspace, nodes * H);
         g.hidden[l] = cut(&workspace, nodes * H);
@@ -220,25 +220,5 @@ float step(
     g.transposed = cut(&workspace, 2 * LAYERS * (int64_t)TRANSPOSED);
     g.sums = workspace;
     pack(&g, given);
-    double loss = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : loss)
-    {
-        const unsigned mode = flush_denormals();
-        float *total = thread_sums(g.sums, PARAMETERS), *chunk = total + PADDED(PARAMETERS);
-        first_product(&g);
-        first_sum(&g);
-        for (int l = 1; l < LAYERS - 1; ++l) later_layer(&g, l);
-        loss += last_layer(&g, total, chunk);
-        below_last(&g, total, chunk);
-        float *from = g.two, *to = g.one;
-        for (int l = LAYERS - 2; l > 0; --l) {
-            backward_layer(&g, l, from, to, total, chunk);
-            float *swap = from;
-            from = to, to = swap;
-        }
-        first_backward(&g, from, total, chunk);
-        restore_denormals(mode);
-    }
-    unpack(&g, made);
-    return (float)(loss / nodes);
+    return g;
 }

@@ -22,7 +22,7 @@ typedef struct {
     float *one, *two;                /* nodes x H: products, and the gradients on their way down */
     float *packed, *transposed;      /* the weights: PARAMETERS, and 2 TRANSPOSED for each later layer */
     float *sums;                     /* see `thread_sums` */
-} sage;
+} net;
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -56,7 +56,7 @@ static void pack(const float *const *given, float *packed, float *transposed)
     }
 }
 
-static void unpack(const sage *g, float *const *made)
+static void unpack(const net *g, float *const *made)
 {
     add_threads(g->graph.threads, PARAMETERS, g->sums);
     for (int l = 0; l < LAYERS; ++l, made += PER_LAYER) {
@@ -69,7 +69,7 @@ static void unpack(const sage *g, float *const *made)
 /* ---------------------------------------------------------------- passes over the graph, by all threads together */
 
 /* X Wl and X Wr */
-static void first_product(const sage *g)
+static void first_product(const net *g)
 {
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows) {
         const float *x = g->x + i * FEATURES;
@@ -78,7 +78,7 @@ static void first_product(const sage *g)
     }
 }
 
-static void first_mean(const sage *g)
+static void first_sum(const net *g)
 {
     ROWS(S, H);
     CHUNKS(&g->graph) BLOCKS(g->graph.in.chunks, i, rows) {
@@ -89,7 +89,7 @@ static void first_mean(const sage *g)
     }
 }
 
-static void later_layer(const sage *g, int l)
+static void later_layer(const net *g, int l)
 {
     ROWS(S, H);
     ROWS(Z, H);
@@ -106,7 +106,7 @@ static void later_layer(const sage *g, int l)
 }
 
 /* The last layer, the loss, and back to the gradients of the means, times d, and of the rows themselves */
-static double last_layer(const sage *g, float *total, float *chunk)
+static double last_layer(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 1;
     const float *left = g->transposed + 2 * (l - 1) * (int64_t)TRANSPOSED;
@@ -135,7 +135,7 @@ static double last_layer(const sage *g, float *total, float *chunk)
 }
 
 /* From these, in `one` and `two`, to d dZ of the layer below, in `two` */
-static void below_last(const sage *g, float *total, float *chunk)
+static void below_last(const net *g, float *total, float *chunk)
 {
     const int l = LAYERS - 2;
     ROWS(G, H);
@@ -153,7 +153,7 @@ static void below_last(const sage *g, float *total, float *chunk)
 
 /* S and dZ of rows, from d dZ */
 INLINE void sums_of(
-    const sage *g, int64_t i, int rows, const float *from, float *S, float *D, const float *next, int stream)
+    const net *g, int64_t i, int rows, const float *from, float *S, float *D, const float *next, int stream)
 {
     gather(H, 0, i, rows, &g->graph.out, from, S, next, stream);
     memcpy(D, from + i * H, sizeof(float) * rows * H);
@@ -161,7 +161,7 @@ INLINE void sums_of(
 }
 
 /* From d dZ of layer l, in `from`, to the gradients of its matrices and to d dZ of the layer below, in `to` */
-static void backward_layer(const sage *g, int l, const float *from, float *to, float *total, float *chunk)
+static void backward_layer(const net *g, int l, const float *from, float *to, float *total, float *chunk)
 {
     const float *left = g->transposed + 2 * (l - 1) * (int64_t)TRANSPOSED;
     ROWS(S, H);
@@ -185,7 +185,7 @@ static void backward_layer(const sage *g, int l, const float *from, float *to, f
     }
 }
 
-static void first_backward(const sage *g, const float *from, float *total, float *chunk)
+static void first_backward(const net *g, const float *from, float *total, float *chunk)
 {
     ROWS(S, H);
     ROWS(D, H);
@@ -208,13 +208,12 @@ int64_t workspace_floats(int64_t nodes, int threads, const void *const *tables)
     return (LAYERS + 1) * nodes * H + weights + 2 * (int64_t)threads * PADDED(PARAMETERS);
 }
 
-/* The loss. `tables` are those of rows.h, d and 1 / d; `given` and `made` are Wl, b and Wr of each layer and their
-   gradients, in torch's shapes. */
-float step(
+/* `tables` are those of rows.h, d and 1 / d; `given` are Wl, b and Wr of each layer. */
+static net net_of(
     int64_t nodes, int chunks, int threads, const void *const *tables, const float *x, const int64_t *labels,
-    const float *const *given, float *const *made, float *workspace)
+    const float *const *given, float *workspace)
 {
-    sage g = {
+    net g = {
         .graph = graph_of(nodes, chunks, threads, tables), .share = tables[GRAPH_TABLES],
         .degree = tables[GRAPH_TABLES + 1], .x = x, .labels = labels,
     };
@@ -225,25 +224,5 @@ float step(
     g.transposed = cut(&workspace, 2 * (LAYERS - 1) * (int64_t)TRANSPOSED);
     g.sums = workspace;
     pack(given, g.packed, g.transposed);
-    double loss = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : loss)
-    {
-        const unsigned mode = flush_denormals();
-        float *total = thread_sums(g.sums, PARAMETERS), *chunk = total + PADDED(PARAMETERS);
-        first_product(&g);
-        first_mean(&g);
-        for (int l = 1; l < LAYERS - 1; ++l) later_layer(&g, l);
-        loss += last_layer(&g, total, chunk);
-        below_last(&g, total, chunk);
-        float *from = g.two, *to = g.one;
-        for (int l = LAYERS - 2; l > 0; --l) {
-            backward_layer(&g, l, from, to, total, chunk);
-            float *swap = from;
-            from = to, to = swap;
-        }
-        first_backward(&g, from, total, chunk);
-        restore_denormals(mode);
-    }
-    unpack(&g, made);
-    return (float)(loss / nodes);
+    return g;
 }

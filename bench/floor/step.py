@@ -20,6 +20,8 @@ from ...runtime.sets.kernels import Int32s, Int64s
 CHUNKS = 128
 ROW_COST = 4
 """What a row counts beside its edges where rows are cut into chunks of equal work."""
+LAYERED = ("gcn", "sage", "gin")
+"""Programs whose step is that of layers.h."""
 LINE = 64
 AHEAD = 32
 """As in rows.h: how far behind the last edge neighbours are looked up to be fetched."""
@@ -34,7 +36,7 @@ def library(name: str, macros: Mapping[str, int]) -> ctypes.CDLL:
 def _library(name: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     defined = [*macros, ("VECTOR_BYTES", toolchain.vector_bytes())]
     text = "".join(f"#define {macro} {value}\n" for macro, value in defined)
-    parts = ("tiles.h", "rows.h", f"{name}.c")
+    parts = ["tiles.h", "rows.h", f"{name}.c", *["layers.h"] * (name in LAYERED)]
     text += "".join((files("gnnc.bench.floor") / part).read_text() for part in parts)
     built = toolchain.load(toolchain.compile_source(text))
     address, count, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int

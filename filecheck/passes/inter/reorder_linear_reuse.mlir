@@ -43,6 +43,30 @@ func.func @dropped(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key 
 
 // -----
 
+// The same with more heads than a mask apart from its product has (linear/masks.py).
+// CHECK-LABEL: func.func @many_heads
+// CHECK: %o = inter.reduce sum %m over %g along dst : !inter.rows<N, 32x3xf32>
+// CHECK-NOT: inter.reduce
+// CHECK: inter.contract "{{.*}}" %{{.*}}, %{{.*}} : !inter.rows<N, 32xf32>
+// CHECK-NOT: inter.reduce
+// CHECK: func.return
+func.func @many_heads(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %key : !inter.rows<unit, i64>, %p : !inter.rows<g, 32xf32>, %z : !inter.rows<N, 32x3xf32>, %G : !inter.rows<N, 32x3xf32>) -> (!inter.rows<N, 32x3xf32>, !inter.rows<N, 32xf32>) {
+  %zs = inter.at %g[src], %z : !inter.rows<g[src], 32x3xf32>
+  %q = inter.dropout %p, %key over %g {p = 0.5, site = 3} : !inter.rows<g, 32xf32>
+  %qc = inter.reshape %q : !inter.rows<g, 32x1xf32>
+  %m = inter.mul %qc, %zs : !inter.rows<g, 32x3xf32>
+  %o = inter.reduce sum %m over %g along dst : !inter.rows<N, 32x3xf32>
+  %Gd = inter.at %g[dst], %G : !inter.rows<g[dst], 32x3xf32>
+  %c = inter.mul %zs, %Gd : !inter.rows<g, 32x3xf32>
+  %dq = inter.row_reduce sum %c [1] : !inter.rows<g, 32xf32>
+  %dp = inter.dropout %dq, %key over %g {p = 0.5, site = 3} : !inter.rows<g, 32xf32>
+  %pd = inter.mul %p, %dp : !inter.rows<g, 32xf32>
+  %s = inter.reduce sum %pd over %g along dst : !inter.rows<N, 32xf32>
+  func.return %o, %s : !inter.rows<N, 32x3xf32>, !inter.rows<N, 32xf32>
+}
+
+// -----
+
 // Kept: no such sum before; a sum along another map; another dropout; other numbers of its rows.
 // CHECK-LABEL: func.func @kept
 // CHECK: inter.reduce sum %pd over %g along dst : !inter.rows<N, f32>
