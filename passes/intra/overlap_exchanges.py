@@ -108,17 +108,18 @@ def joins(one: Step, other: Step) -> bool:
     )
 
 
-def ranks(uses: Uses) -> list[int]:
-    """How early each step is wanted."""
+def ranks(uses: Uses) -> list[tuple[int, int]]:
+    """How early each step is wanted. Of what starts need, that for the first one comes first: else
+    a nest that only a later one needs would be done before a message, and not hide it."""
     waits = ((MoveWaitOp, AWAITED), (AllReduceOp, REDUCED))
-    out = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in uses.steps]
-    for j in reversed(range(len(out))):
-        if isinstance(uses.steps[j], MoveStartOp):
-            out[j] = FIRST
-        if out[j] in (FIRST, NEEDED):
-            for i in uses.needs[j]:
-                if out[i] == OTHER:
-                    out[i] = NEEDED
+    kinds = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in uses.steps]
+    out = [(kind, 0) for kind in kinds]
+    for j, step in enumerate(uses.steps):
+        if isinstance(step, MoveStartOp):
+            out[j] = FIRST, 0
+            for i in uses.behind[j]:
+                if out[i] == (OTHER, 0):
+                    out[i] = NEEDED, j
     return out
 
 

@@ -161,3 +161,60 @@ func.func @forward() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// What the second message alone needs is done while the first is under way, though it is written
+// before what the first needs.
+// CHECK-LABEL: func.func @forward()
+// CHECK: intra.store %{{.*}}, %from
+// CHECK: intra.move_start %from, %to {plan = "halo"}
+// CHECK: intra.store %{{.*}}, %near
+// CHECK: intra.move_wait %to {plan = "halo"}
+// CHECK: intra.store %{{.*}}, %back
+// CHECK: intra.move_start %back, %home {plan = "back"}
+func.func @forward() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<R>} : memref<?xf64>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf64>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %r = intra.size {domain = #intra.domain<R>} : index
+  %h = intra.size {domain = #intra.domain<H>} : index
+  %owner = intra.index_map {domain = #intra.domain<R>, path = "owner"} : memref<?xi32>
+  %reader = intra.index_map {domain = #intra.domain<H>, path = "reader"} : memref<?xi32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %source = intra.member_map {domain = #intra.domain<g>, along = ["dst"], path = "src"} : memref<?xi32>
+  %near = intra.alloc {domain = #intra.domain<N>} : memref<?xf64>
+  %from = intra.alloc {domain = #intra.domain<R>} : memref<?xf64>
+  %to = intra.alloc {domain = #intra.domain<H>} : memref<?xf64>
+  %back = intra.alloc {domain = #intra.domain<H>} : memref<?xf64>
+  %home = intra.alloc {domain = #intra.domain<R>} : memref<?xf64>
+  intra.traverse %i in %n {
+    %v = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %source[%p] : index
+      %w = intra.load %x[%j] : f64
+      intra.yield %w
+    } : f64
+    intra.store %v, %near[%i]
+  }
+  intra.traverse %i in %r {
+    %j = intra.lookup %owner[%i] : index
+    %v = intra.load %x[%j] : f64
+    intra.store %v, %from[%i]
+  }
+  intra.move_start %from, %to {plan = "halo"}
+  intra.move_wait %to {plan = "halo"}
+  intra.traverse %i in %h {
+    %j = intra.lookup %reader[%i] : index
+    %v = intra.load %to[%i] : f64
+    %w = intra.load %near[%j] : f64
+    %z = intra.apply %v, %w {fn = "add"} : f64
+    intra.store %z, %back[%i]
+  }
+  intra.move_start %back, %home {plan = "back"}
+  intra.move_wait %home {plan = "back"}
+  intra.traverse %i in %r {
+    %v = intra.load %home[%i] : f64
+    intra.store %v, %y[%i]
+  }
+  func.return
+}
