@@ -79,6 +79,12 @@ class Scalars(Spelling):
     def select(self, mask: str, yes: str, no: str) -> str:
         return f"({mask} ? {yes} : {no})"
 
+    def above(self, a: str, b: str) -> str:
+        return f"({a} > {b} ? {a} : {b})"
+
+    def below(self, a: str, b: str) -> str:
+        return f"({a} < {b} ? {a} : {b})"
+
     def math(self, fn: str, *xs: str) -> str:
         assert self.c.vector is not None, self.c
         return f"{fn}_{self.c.vector.removesuffix('x')}({', '.join(xs)})"

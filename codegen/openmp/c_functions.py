@@ -41,6 +41,12 @@ class _Vector(Scalars):
     def select(self, mask: str, yes: str, no: str) -> str:
         return f"SELECT({self.piece.type(self.c)}, {self.piece.mask(self.c)}, {mask}, {yes}, {no})"
 
+    def above(self, a: str, b: str) -> str:
+        return f"above_{self.piece.type(self.c)}({a}, {b})"
+
+    def below(self, a: str, b: str) -> str:
+        return f"below_{self.piece.type(self.c)}({a}, {b})"
+
     def math(self, fn: str, *xs: str) -> str:
         return math(fn, ", ".join(xs), self.c, self.piece.width)
 

@@ -23,7 +23,7 @@ from .kernel_code import KernelCode
 def prelude(vector_bytes: int, exchanges: bool = False) -> str:
     """The support code, for one vector width, with or without that of ranks."""
     folder = files("gnnc.codegen.openmp")
-    headers = ["prelude.h", "dropout.h", "row_ends.h", "truth_values.h"]
+    headers = ["prelude.h", "lanes.h", "dropout.h", "row_ends.h", "truth_values.h"]
     headers += ["vector_math.h", "vector_power.h"]
     headers += ["poll.h"] * exchanges
     texts = [(folder / name).read_text() for name in headers]

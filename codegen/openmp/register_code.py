@@ -13,7 +13,6 @@ from ..common.c_types import I1, CType, Piece
 from ..common.scalars import const_value, ctype_of, start_text
 from . import member_loops
 from .c_functions import vector
-from .lane_groups import repeated
 from .row_values import (
     Memory,
     Place,
@@ -25,6 +24,7 @@ from .row_values import (
     load,
     load_mask,
     splat,
+    spread_text,
     store,
 )
 
@@ -83,11 +83,16 @@ class Window:
             return lambda p: load_mask(self.c, p, self.at(address, p), padded)
         return lambda p: load(c, p, self.at(address, p), padded)
 
+    def operand(self, x: SSAValue, result: SSAValue) -> Callable[[Piece], str]:
+        """The same of an operand, where one of its numbers may stand for several of the result."""
+        times = length(result) // length(x)
+        return self.expanded(x, times) if 1 < length(x) < length(result) else self.piece_of(x)
+
     def combined(self, kind: str, v: SSAValue) -> Callable[[str, Piece], str]:
         """A function from an accumulator and a piece to the C expression of both together."""
         of = factors(kind, v)  # those of an earlier group's tiles may not be kept
         if of is not None and all(x in self.here or x in self.rows.place for x in of):
-            a, b = map(self.piece_of, of)
+            a, b = (self.operand(x, v) for x in of)
             return lambda acc, p: add_product(a(p), b(p), acc, self.c, p.width)
         x = self.piece_of(v)
         return lambda acc, p: combine(kind, acc, x(p), self.c, p)
@@ -106,23 +111,39 @@ class Window:
         return spread
 
     def expanded(self, v: SSAValue, times: int) -> Callable[[Piece], str]:
-        """Each number of a row in memory `times` times side by side."""
-        c, address = ctype_of(v), self.rows.memory(v)
+        """Each number of a row `times` times side by side: of vectors of the row where one of them
+        has all that a piece needs, else number by number from memory."""
+        c, vectors = ctype_of(v), self.vectors_of(v)
 
         def number(lane: int) -> str:
             first = str(lane) if self.base == "0" else f"({self.base} + {lane})"
-            return f"{address}[{first} / {times}]"
+            return f"{self.rows.memory(v)}[{first} / {times}]"
 
         def spread(p: Piece) -> str:
             # tiles of wide rows begin at whole pieces, so a base changes nothing here
             if p.width == 1:
                 return number(p.offset)
+            for q, text in vectors.items():
+                if found := spread_text(p, q, text, c, times):
+                    return found
             if p.offset % times + p.count <= times and (self.base == "0" or times % p.width == 0):
                 return f"SPLAT({p.type(c)}, {number(p.offset)})"
             lanes = ", ".join(number(p.offset + k) for k in range(p.count))
             return f"(({p.type(c)}){{{lanes}}})"
 
         return spread
+
+    def vectors_of(self, v: SSAValue) -> dict[Piece, str]:
+        """The vectors of a row by their places in it: those in registers, or where it lies in
+        memory those that can be read whole. None within a loop over tiles."""
+        c, place = ctype_of(v), self.here.get(v) or self.rows.place[v]
+        if self.base != "0":
+            return {}
+        if isinstance(place, Memory):
+            whole = (p for p in self.rows.vectors.pieces(length(v), c) if not p.dead)
+            return {p: load(c, p, self.at(place.address, p)) for p in whole}
+        names = place.names if isinstance(place, Registers) else place
+        return dict(names) if isinstance(names, dict) else {}
 
     def bind(self, v: SSAValue, texts: dict[Piece, str]) -> None:
         c = ctype_of(v)
@@ -136,13 +157,7 @@ class Window:
     def emit(self, op: Operation) -> None:
         match op:
             case rows.ApplyOp():
-                few = repeated(op)
-                xs = [
-                    self.expanded(x, length(op.result) // length(x))
-                    if x in few
-                    else self.piece_of(x)
-                    for x in op.xs
-                ]
+                xs = [self.operand(x, op.result) for x in op.xs]
                 fn, params = op.fn.data, op.parameters()
                 self.bind(
                     op.result,

@@ -33,7 +33,18 @@ from ..common.writer import Writer
 from . import lane_reductions, member_loops, memory_rows
 from .lane_groups import featurewise, float_type, repeated
 from .register_code import Window
-from .row_values import Memory, Place, Registers, Scalar, cast_text, combine, load, splat, store
+from .row_values import (
+    Memory,
+    Place,
+    Registers,
+    Scalar,
+    cast_text,
+    combine,
+    load,
+    splat,
+    spread_text,
+    store,
+)
 from .strips import StripCode
 
 REGISTER_PIECES = 8
@@ -148,7 +159,8 @@ class RowCode:
         outside = self.read_outside(ops)
         for op in ops:  # before any loop, so that all of it finds them
             for x in repeated(op):
-                self.memory(x)
+                if width > limit or not self.spreads(x, op.results[0]):
+                    self.memory(x)
         if width <= limit:
             Window(self, c, self.vectors.pieces(width, c), "0").run(ops)
             return
@@ -169,6 +181,16 @@ class RowCode:
                 Window(self, c, rest, str(main), kept).run(ops)
         for v, name in kept.items():
             self.place[v] = Memory(name, padded=True)
+
+    def spreads(self, x: SSAValue, result: SSAValue) -> bool:
+        """Whether vectors of a row have all that each piece of a longer one repeats."""
+        c, times, place = ctype_of(x), length(result) // length(x), self.place[x]
+        if not isinstance(place, Registers):
+            return False
+        return all(
+            any(spread_text(p, q, name, c, times) for q, name in place.names.items())
+            for p in self.vectors.pieces(length(result), c)
+        )
 
     def read_outside(self, ops: Sequence[Operation]) -> list[SSAValue]:
         inside = set(ops)

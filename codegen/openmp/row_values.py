@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
-from ...dialects.intra.syntax import length
+from ...dialects.intra.syntax import length, row_dims
 from ...dialects.pointwise.folds import FOLDS
 from ..common.c_types import F32, F64, I1, CType, Piece
 from ..common.scalars import ctype_of, scalar, start_text
@@ -54,14 +54,15 @@ def combine(kind: str, acc: str, x: str, c: CType, piece: Piece | None = None) -
 
 
 def factors(kind: str, v: SSAValue) -> tuple[SSAValue, SSAValue] | None:
-    """The factors of a product of floats that goes into a sum, each as long as the product or one
-    number; None for whatever else is combined.
+    """The factors of a product of floats that goes into a sum, each as long as the product, one
+    number, or of numbers that stand for several neighbours; None for whatever else is combined.
     """
     op = v.owner
     if kind != "sum" or not isinstance(op, rows.ApplyOp) or op.fn.data != "mul":
         return None
     a, b = op.xs
-    fit = all(length(x) in (1, length(v)) for x in (a, b))
+    into = row_dims(v.type)
+    fit = all(length(x) == length(v) or repeats(row_dims(x.type), into) for x in (a, b))
     return (a, b) if fit and ctype_of(v) in (F32, F64) else None
 
 
@@ -105,6 +106,19 @@ def splat(piece: Piece, c: CType, value: float) -> str:
     if value == 0:
         return f"({piece.type(c)}){{0}}"
     return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
+
+
+def spread_text(p: Piece, q: Piece, x: str, c: CType, times: int) -> str | None:
+    """The C expression of a piece `p` in which each number of a row stands `times` times side by
+    side, from `x`, the piece `q` of that row; None where it has not all of them. Lanes behind the
+    end hold some number of the row."""
+    lanes = [(p.offset + min(k, p.count - 1)) // times - q.offset for k in range(p.width)]
+    if q.width == 1 or lanes[0] < 0 or lanes[-1] >= q.count or p.width > 4 * q.width:
+        return None
+    if p.width == 4 * q.width:
+        twice = ", ".join(map(str, [*range(q.width)] * 2))
+        x = f"SPREAD({c.vector}{2 * q.width}, {x}, {twice})"
+    return f"SPREAD({p.type(c)}, {x}, {', '.join(map(str, lanes))})"
 
 
 def keep(c: CType, piece: Piece, x: str, other: str) -> str:

@@ -41,11 +41,14 @@ def _gelu_tanh_slope(s: Site) -> Num:
 
 
 def _relu(s: Spelling) -> str:
-    return s.select(f"({s.a} < {s.number(0)})", s.number(0), s.a)
+    return s.above(s.number(0), s.a)
 
 
 def _leaky_relu(s: Spelling) -> str:
-    below = f"({s.number(s.parameters['slope'])} * {s.a})"
+    slope = s.parameters["slope"]
+    below = f"({s.number(slope)} * {s.a})"
+    if 0 < slope <= 1 and not s.is_scalar:  # whose operands may be long, and would be read thrice
+        return s.above(s.a, below)
     return s.select(f"({s.a} > {s.number(0)})", s.a, below)
 
 

@@ -50,13 +50,13 @@ def _chosen(smaller: str) -> tuple[Rule, Rule]:
     return lambda s: share(s, s.a, s.b), lambda s: share(s, s.b, s.a)
 
 
-def _extreme(function: str, operator: str) -> Code:
-    """The operand that compares so with the other, or is NaN."""
+def _extreme(function: str, ordered: Code) -> Code:
+    """The operand that is so ordered to the other, or is NaN."""
 
     def code(s: Spelling) -> str:
         if s.is_scalar:  # whose operands may be long, and would be read twice
             return s.each(function, s.a, s.b)
-        return s.select(f"(({s.a} != {s.a}) | ({s.a} {operator} {s.b}))", s.a, s.b)
+        return s.select(f"({s.a} != {s.a})", s.a, ordered(s))
 
     return code
 
@@ -203,7 +203,7 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         2,
         np.maximum,
         slopes=_chosen("lt"),
-        c=_extreme("greater", ">"),
+        c=_extreme("greater", lambda s: s.above(s.a, s.b)),
         operands="number",
         of_booleans="logical_or",
         zero="all",
@@ -214,7 +214,7 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         2,
         np.minimum,
         slopes=_chosen("gt"),
-        c=_extreme("less", "<"),
+        c=_extreme("less", lambda s: s.below(s.a, s.b)),
         operands="number",
         of_booleans="logical_and",
         zero="all",

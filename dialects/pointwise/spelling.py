@@ -58,6 +58,15 @@ class Spelling(ABC):
         """`yes` where a truth value holds, else `no`."""
 
     @abstractmethod
+    def above(self, a: str, b: str) -> str:
+        """`a` where a > b, else `b`, also where the two cannot be compared. Floats; an instruction
+        of its own on many machines."""
+
+    @abstractmethod
+    def below(self, a: str, b: str) -> str:
+        """The same where a < b."""
+
+    @abstractmethod
     def math(self, fn: str, *xs: str) -> str:
         """A function of vector_math.h, which has one for every vector and for single numbers."""
 
