@@ -277,7 +277,8 @@ def bind(
     chosen, ranked = options.on(imported.device), None
     if imported.cut:
         ranked = partitioned(imported)
-        program = compile_module(imported.module, training, chosen, between(chosen))
+        way = between(chosen, imported.chunks)
+        program = compile_module(imported.module, training, chosen, way)
     else:
         program = compile_module(imported.module, training, chosen)
     report.graphs += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes as get_xdsl_passes
@@ -39,9 +39,14 @@ WEIGH = ("reorder-linear", "lower-to-intra")
 """Passes before a target's own that ask its record."""
 
 
-Between = Literal["messages", "reads", "built"]
-"""How rows come from other ranks: copied by messages, or read where they lie where a target can; or
-by messages that are all known when a program is built, which makes no sets of them itself."""
+Between = Literal["messages", "copies", "reads", "built"]
+"""How rows come from other ranks: by messages that go on beside other work; by copies that ranks of
+one machine make of them; read where they lie where a target can; or by messages that are all known
+when a program is built, which makes no sets of them itself."""
+
+OVERLAP: dict[Between, str] = dict.fromkeys(get_args(Between), "overlap-exchanges")
+OVERLAP["copies"] = "overlap-exchanges{hide=false}"
+"""Nothing hides a copy."""
 
 
 def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
@@ -65,7 +70,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
         *PHASES,
         "lower-to-intra",
         *(("publish-rows",) if reads else ()),
-        *(("overlap-exchanges",) if ranks else ()),
+        *((OVERLAP[ranks],) if ranks else ()),
     ]
     aimed = [stage + aim if stage in WEIGH else stage for stage in stages]
     return ",".join([*aimed, *target.tail_passes()])

@@ -7,6 +7,10 @@ same values as another one, of the same rows, that comes before the start is don
 Reductions over ranks, which hold a phase up, wait for all that can be done before them; those of
 one kind that can be done then become one message.
 
+With `hide=false` messages are awaited where they start: between ranks of one machine they are
+copies, which nothing hides, and what is summed on both sides of a wait is stored in between, or
+computed twice (maxima before sums of the same edges).
+
 Comes before fuse-traversals, which computes nothing across a wait. Which nests a message overlaps
 with are those of the local edges: the split in local and remote ones is that of MGG (Wang et al.,
 OSDI 2023).
@@ -20,39 +24,53 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
-from ...dialects.intra.rows import TraverseOp
+from ...dialects.intra.rows import SegmentOp, TraverseOp
 from ...dialects.intra.steps import Step, phases, steps
 from ...dialects.signature import return_of
 from .ordering.beside import Beside
 from .ordering.light import part_of_readers, part_of_what_it_reads
-from .ordering.uses import Uses
+from .ordering.uses import HEAVY, Uses
 
 FIRST, NEEDED, OTHER, AWAITED, REDUCED = range(5)
 """What is done first of what can be done: starts of messages, what starts need, all else, and
 last what waits for other ranks, for a message or for all of them."""
 
 
-def overlap(func: FuncOp) -> bool:
-    """Puts the steps of a phase in order; whether it exchanges anything. The time is that of
-    comparing each two steps."""
+def overlap(func: FuncOp, hide: bool = True) -> bool:
+    """Puts the steps of a phase in order; whether it exchanges anything. Messages hide behind other
+    work, or are awaited where they start. The time is that of comparing each two steps."""
     before = steps(func)
     if not any(isinstance(s, MoveStartOp | AllReduceOp) for s in before):
         return False
     end = return_of(func)
-    for step in ordered(before):
+    for step in ordered(before, LATE if hide else AT_ONCE):
         step.detach()
         Rewriter.insert_op(step, InsertPoint.before(end))
     join_reductions(steps(func))
     return True
 
 
-def ordered(before: Sequence[Step]) -> list[Step]:
+@dataclass(frozen=True)
+class Waits:
+    """When waits come, and which nests are not worth hiding a message behind: those without ops of
+    some kinds, which go with what they read."""
+
+    rank: int
+    heavy: tuple[type[Operation], ...]
+
+
+LATE = Waits(AWAITED, HEAVY)
+AT_ONCE = Waits(FIRST, (SegmentOp,))
+
+
+def ordered(before: Sequence[Step], waits: Waits = LATE) -> list[Step]:
     """The steps in an order in which each finds what it found before."""
-    order = _Order(Uses(before))
+    order = _Order(Uses(before, waits.heavy), waits)
     while order.left:
         order.go_on()
     return [before[j] for j in order.out]
@@ -61,8 +79,8 @@ def ordered(before: Sequence[Step]) -> list[Step]:
 class _Order:
     """The numbers of steps in their new order, and of those that are left."""
 
-    def __init__(self, uses: Uses) -> None:
-        self.uses, self.rank, self.beside = uses, ranks(uses), Beside(uses)
+    def __init__(self, uses: Uses, waits: Waits) -> None:
+        self.uses, self.rank, self.beside = uses, ranks(uses, waits), Beside(uses)
         self.waiting = part_of_readers(uses)
         self.left, self.out = set(range(len(uses.steps))), list[int]()
         self.since = 0
@@ -108,11 +126,11 @@ def joins(one: Step, other: Step) -> bool:
     )
 
 
-def ranks(uses: Uses) -> list[tuple[int, int]]:
+def ranks(uses: Uses, waits: Waits) -> list[tuple[int, int]]:
     """How early each step is wanted. Of what starts need, that for the first one comes first: else
     a nest that only a later one needs would be done before a message, and not hide it."""
-    waits = ((MoveWaitOp, AWAITED), (AllReduceOp, REDUCED))
-    kinds = [next((r for kind, r in waits if isinstance(s, kind)), OTHER) for s in uses.steps]
+    held_up = ((MoveWaitOp, waits.rank), (AllReduceOp, REDUCED))
+    kinds = [next((r for kind, r in held_up if isinstance(s, kind)), OTHER) for s in uses.steps]
     out = [(kind, 0) for kind in kinds]
     for j, step in enumerate(uses.steps):
         if isinstance(step, MoveStartOp):
@@ -141,10 +159,12 @@ def join_reductions(order: Sequence[Step]) -> None:
 
 @dataclass(frozen=True)
 class OverlapExchangesPass(ModulePass):
-    """Starts messages early, awaits them late, and joins reductions over ranks."""
+    """Starts messages early, awaits them late, or with `hide=false` at once, and joins reductions
+    over ranks."""
 
     name = "overlap-exchanges"
+    hide: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in phases(op):
-            overlap(func)
+            overlap(func, self.hide)

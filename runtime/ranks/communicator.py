@@ -52,11 +52,13 @@ class Reduction(Protocol):
 
 class Communicator(Protocol):
     """One rank among `size`; `rank` counts from 0. With `shares_memory` an address of one rank is
-    the same place for all."""
+    the same place for all. `on_one_machine`: messages are copies that the ranks' own processors
+    make, and not beside other work."""
 
     rank: int
     size: int
     shares_memory: bool
+    on_one_machine: bool
 
     def start(
         self,

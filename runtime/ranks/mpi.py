@@ -115,6 +115,7 @@ class Mpi(Peers):
         super().__init__(all_ranks.rank, all_ranks.size, note)
         self._channels = {channel: all_ranks.Dup() for channel in Channel}
         self._byte = MPI.BYTE
+        self.on_one_machine = len(set(all_ranks.allgather(MPI.Get_processor_name()))) == 1
         # memory stays while MPI may write to it, though who waited for it was stopped
         self._under_way: list[_MpiPending] = []
 

@@ -83,6 +83,7 @@ class Peers(ABC):
     """A Communicator whose subclass carries messages."""
 
     shares_memory = True
+    on_one_machine = True
 
     def __init__(self, rank: int, size: int, note: Note) -> None:
         self.rank = rank

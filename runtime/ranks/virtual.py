@@ -60,6 +60,7 @@ class _Network:
     def __init__(self, link: Link) -> None:
         self.lock = threading.Condition()
         self._link = link
+        self.takes_time = link != Link()
         self._free: dict[tuple[int, int], float] = {}
         self._unmatched: dict[_Key, deque[_Message]] = {}
 
@@ -141,6 +142,7 @@ class Virtual(Peers):
     def __init__(self, rank: int, board: Board, network: _Network) -> None:
         super().__init__(rank, board.size, Note(board, rank))
         self._network = network
+        self.on_one_machine = not network.takes_time
 
     def carry(
         self, sends: Messages, receives: Messages, channel: Channel, tag: int, name: str

@@ -56,11 +56,14 @@ def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
     return telling
 
 
-def between(options: Options) -> Between:
-    """How rows come from other ranks in programs that are made here."""
+def between(options: Options, chunks: int) -> Between:
+    """How rows come from other ranks in programs that are made here. Who wants them in several
+    chunks wants work to go on beside messages."""
     if whole_graph.are_taken():
         return "built"
-    return "reads" if options.remote_reads else "messages"
+    if options.remote_reads:
+        return "reads"
+    return "copies" if world().on_one_machine and chunks == 1 else "messages"
 
 
 @contextmanager

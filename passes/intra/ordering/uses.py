@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
 from ....dialects.intra.rows import MatmulOp, OuterOp, SegmentOp, TraverseOp
@@ -19,6 +19,9 @@ HEAVY = (SegmentOp, MatmulOp, OuterOp)
 class Uses:
     """The steps of a phase, by their number, in the order in which they are written.
 
+    Args:
+        heavy: ops that make a nest take long enough to hide a message.
+
     Attributes:
         reads, writes: the buffers of each.
         needs: the steps that it has to follow itself.
@@ -27,6 +30,7 @@ class Uses:
     """
 
     steps: Sequence[Step]
+    heavy: tuple[type[Operation], ...] = HEAVY
     reads: list[set[SSAValue]] = field(init=False)
     writes: list[set[SSAValue]] = field(init=False)
     needs: list[set[int]] = field(init=False)
@@ -70,6 +74,8 @@ class Uses:
         return one.size == other.size
 
     def goes_row_by_row(self, i: int) -> bool:
-        """Whether a step is a nest without loops over groups and without products."""
+        """Whether a step is a nest without heavy ops: loops over groups, products."""
         step = self.steps[i]
-        return isinstance(step, TraverseOp) and not any(isinstance(x, HEAVY) for x in step.walk())
+        return isinstance(step, TraverseOp) and not any(
+            isinstance(x, self.heavy) for x in step.walk()
+        )

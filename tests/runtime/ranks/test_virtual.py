@@ -340,3 +340,10 @@ def test_a_message_of_another_length():
 
     with pytest.raises(ValueError, match="exchange 7: rank 1 sends 16 bytes to rank 0, which exp"):
         run(2, work)
+
+
+def test_ranks_of_one_machine_copy():
+    """Only a link takes time while ranks work on something else."""
+    assert run(2, lambda ranks: ranks.on_one_machine) == [True, True]
+    slow = Link(latency=1e-3)
+    assert run(2, lambda ranks: ranks.on_one_machine, link=slow) == [False, False]
