@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .cpu.pool import SMALL
-from .sets.tables import KINDS, SHARES, Described, Domain, Tables
+from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
 ALIGN = 64
 """Small temporaries begin at multiples of so many bytes."""
@@ -80,7 +80,7 @@ class Layout:
             self.domains.append(domain)
         return self.domains.index(domain)
 
-    def counts(self, tables: Tables) -> list[int]:
+    def counts(self, tables: GraphTables) -> list[int]:
         """How many rows each domain has on a graph."""
         return [1, *(tables.size(domain) for domain in self.domains[1:])]
 

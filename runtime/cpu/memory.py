@@ -21,7 +21,7 @@ class HostArray:
 
 
 class HostMemory:
-    """Tables lie where they are, scratch comes from the pool."""
+    """Tables lie where they are, scratch comes from the heap or the pool."""
 
     device = "cpu"
     alignment = 1
@@ -30,7 +30,7 @@ class HostMemory:
         return HostArray(array)
 
     def take(self, size: int) -> pool.Memory:
-        return pool.take(size)
+        return pool.spares.take(size)
 
 
 HOST = HostMemory()

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
+from ....runtime.at_once import AtOnce, Given
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import SetData
@@ -63,6 +64,8 @@ class BoundProgram:
             self.differentiation = Differentiation(self.replay, program, self.passed_rows)
         self.names = [argument_name(p) for p in imported.placeholders]
         self.set_arguments = [SetArgument(s, self.names) for s in imported.sets]
+        self.sets_with_maps = [s for s in self.set_arguments if s.columns]
+        self.quick = AtOnce.of(program) if isinstance(program, Program) else None
         self.argument_names = [r.name for r in self.passed_rows]
         results = [*imported.results, *(u.result for u in imported.updates)]
         self.result_names = [r.name for r in results]
@@ -76,6 +79,8 @@ class BoundProgram:
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
+        self.sizes = [s.size for s in imported.sets]
+        self.numbers = [r.source.size for r in self.early_rows if isinstance(r.source, FromSize)]
         self.prepared_inputs = sorted(
             {
                 r.source.placeholder
@@ -319,25 +324,37 @@ class BoundProgram:
         Raises:
             Elsewhere: one of its tensors is on another device.
         """
-        sizes = tuple(s.size(args) for s in self.imported.sets)
-        numbers = tuple(
-            r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
-        )
+        sizes = tuple([size(args) for size in self.sizes])
+        numbers = tuple([size(args) for size in self.numbers])
         tensors = [args[p] for p in self.watched]
         for p, x in zip(self.watched, tensors, strict=True):
             if not (x.is_cpu if self.on_host else str(x.device) == self.device):
                 raise Elsewhere(self.names[p], x.device, self.device)
-        seen = tuple(look(args[p]) for p in self.prepared_inputs)
+        seen = tuple([look(args[p]) for p in self.prepared_inputs])
         return tensors, (sizes, numbers, seen)
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
-        rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-        graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
+        graph = self.at_once(args, count)
+        if graph is None:
+            rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
+            graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
         return graph
+
+    def at_once(self, args: Sequence[Any], count: Mapping[str, int]) -> OnGraph | None:
+        """The graph, of the tensors as they lie in memory; None where it takes more."""
+        if self.quick is None:
+            return None
+        given: dict[str, Given] = {}
+        for s in self.sets_with_maps:
+            found = s.given(args)
+            if found is None:
+                return None
+            given[s.name] = found
+        return self.quick.on_graph(count, given)
 
     def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
         """The sets of a call, whose sizes are known, by name."""
