@@ -96,7 +96,6 @@ class TablesAtOnce:
         self, plan: AtOnce, count: Mapping[str, int], made: Mapping[str, Arranged]
     ) -> None:
         self._plan, self._count, self._made = plan, count, made
-        self._uploads: dict[str, tuple[Table | None, int]] = {}
 
     def size(self, domain: Domain) -> int:
         """See `Tables`."""
@@ -115,16 +114,15 @@ class TablesAtOnce:
     def uploaded(self, spec: Mapping[str, Any], memory: Memory) -> tuple[Table | None, int]:
         """See `Tables`."""
         assert isinstance(spec, Described)
-        found = self._uploads.get(spec.key)
-        if found is None:
-            array = self.table(spec)
-            unread = spec["kind"] == "members" and counts_up(array)
-            found = self._uploads[spec.key] = None if unread else HostArray(array), array.nbytes
-        return found
+        name, number = self._plan.places[spec.key]
+        made = self._made[name]
+        array = made.arrays[number]
+        if spec["kind"] == "members" and counts_up(array):
+            return None, array.nbytes
+        return HostArray(array, made.addresses[number]), array.nbytes
 
     def settle(self) -> None:
         """See `Tables`."""
-        self._uploads.clear()
         self._made = {name: found.starts() for name, found in self._made.items()}
 
     def group(self, domain: Domain, along: list[str]) -> Group:

@@ -91,7 +91,7 @@ class Layout:
         large: list[tuple[Any, list[int]]] = []
         regions: list[Region] = []
         for key, members in self.members.items():
-            size = max(map(bytes_of, members))
+            size = max([bytes_of(rows) for rows in members])
             places = [k for k, *_ in members]
             if size >= SMALL:
                 large.append((key, places))

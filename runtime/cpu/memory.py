@@ -14,9 +14,10 @@ class HostArray:
 
     __slots__ = ("address", "array", "nbytes")
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], address: int | None = None) -> None:
+        """`address` is that of the array where it is known."""
         self.array = array
-        self.address: int = array.__array_interface__["data"][0]
+        self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.nbytes = array.nbytes
 
 

@@ -42,10 +42,12 @@ Column = tuple[int, int]
 
 class Arranged(NamedTuple):
     """What was made of a set: the maps, then for each order where its groups begin, then for each
-    order the rows where they are wanted, and the maps in that order."""
+    order the rows where they are wanted, and the maps in that order. `addresses` are those of the
+    `arrays`."""
 
     by: Arrangement
     arrays: tuple[NDArray[Any], ...]
+    addresses: tuple[int, ...]
 
     @property
     def maps(self) -> tuple[Int32s, ...]:
@@ -66,7 +68,7 @@ class Arranged(NamedTuple):
         first = len(self.by.maps)
         none = np.empty(0, np.int32)
         ptrs = self.arrays[first : first + len(self.by.orders)]
-        return Arranged(self.by, (*[none] * first, *ptrs))
+        return Arranged(self.by, (*[none] * first, *ptrs), self.addresses)
 
 
 class MadeAhead(Protocol):
@@ -158,21 +160,25 @@ class Arrangement:
         lengths = [codomains[o.by] + 1 for o in self.orders]
         starts = frozen(np.empty(sum(lengths), np.int64))
         at_ptr = _address(starts)
+        addresses = [at_maps + 4 * e * k for k in range(len(columns))]
         numbers: list[int] = []
-        for (address, width), n in zip(columns, codomains, strict=True):
-            numbers += (address, width, n, at_maps)
-            at_maps += 4 * e
+        for (address, width), n, out in zip(columns, codomains, addresses, strict=True):
+            numbers += (address, width, n, out)
         ptrs: list[Int64s] = []
         first = 0
         for length, (by, rows, count, taken) in zip(lengths, layout.orders, strict=True):
             at_rows = 0 if rows is None else at_read + 4 * e * rows
-            numbers += (by, at_ptr + 8 * first, at_rows, count, taken)
+            addresses.append(at_ptr + 8 * first)
+            numbers += (by, addresses[-1], at_rows, count, taken)
             ptrs.append(starts[first : first + length])
             first += length
         for number, column in layout.taken:
             numbers += (number, at_read + 4 * e * column)
         wrong = kernels.arrange(numbers, len(columns), len(lengths), e, threads)
-        return wrong if wrong is not None else Arranged(self, (*maps, *ptrs, *read))
+        if wrong is not None:
+            return wrong
+        addresses += [at_read + 4 * e * column for column in range(layout.read)]
+        return Arranged(self, (*maps, *ptrs, *read), tuple(addresses))
 
     @functools.cached_property
     def _layout(self) -> _Layout:

@@ -25,7 +25,7 @@ from ..importer.emit.arguments import argument_name
 from ..libraries.pyg.bad_index import IndexOutOfRange
 from .arguments import SetArgument, for_structure, rows_of
 from .differentiation import Differentiation
-from .outputs import Outputs, tensor_of
+from .outputs import Outputs, is_given_as_is, tensor_of
 from .replay import Replay
 from .shared_memory import SharedMemory
 
@@ -67,8 +67,18 @@ class BoundProgram:
         self.sets_with_maps = [s for s in self.set_arguments if s.columns]
         self.quick = AtOnce.of(program) if isinstance(program, Program) else None
         self.argument_names = [r.name for r in self.passed_rows]
+        # arguments that are handed on as they are, which most programs have alone
+        sources = [r.source for r in self.passed_rows]
+        places = [s.placeholder for s in sources if isinstance(s, FromTensor) and not s.row_axis]
+        self.places = places if len(places) == len(sources) else None
         results = [*imported.results, *(u.result for u in imported.updates)]
         self.result_names = [r.name for r in results]
+        given = {b.name: b for b in self.outputs_of("forward")}
+        self.reshaped = [
+            (k, b)
+            for k, b in enumerate(imported.results)
+            if not is_given_as_is(b, given.get(b.name))
+        ]
         structure = set(program.structure_inputs)
         prepared = program.phases.get("prepare")
         early = structure | (
@@ -116,6 +126,10 @@ class BoundProgram:
     def inputs_of(self, phase: str) -> list[Buffer]:
         found = self.program.phases.get(phase)
         return [] if found is None else found.inputs
+
+    def outputs_of(self, phase: str) -> list[Buffer]:
+        found = self.program.phases.get(phase)
+        return [] if found is None else found.outputs
 
     def read_by_backward(self) -> set[str]:
         return {b.name for b in self.inputs_of("backward")}
@@ -180,7 +194,10 @@ class BoundProgram:
         except (IndexError, ValueError) as refused:
             return self.in_torch(args, refused)
         given, args = args, self.apart(args) if self.in_place else args
-        rows = [self.rows_of(r, args) for r in self.passed_rows]
+        if self.places is None:
+            rows = [self.rows_of(r, args) for r in self.passed_rows]
+        else:
+            rows = [args[p].contiguous() for p in self.places]
         if self.copied or self.kept:
             pairs = zip(self.passed_rows, rows, strict=True)
             rows = [self.kept_for_backward(r, x) for r, x in pairs]
@@ -243,6 +260,8 @@ class BoundProgram:
         origin, results = d.call(graph, args, rows)
         tensors, updated = self.split(results)
         self.check_assertions(tensors)
+        if not d.links and not updated:
+            return tensors
         for k, u in enumerate(self.imported.updates):
             if not u.recorded:
                 self.update(k, given, updated[k])
@@ -260,8 +279,9 @@ class BoundProgram:
 
     def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
         """What a program gives as the tensors of the user's code, and its updates."""
-        pairs = zip(self.imported.results, results, strict=False)
-        tensors = [tensor_of(b, y) for b, y in pairs]
+        tensors = list(results[: len(self.imported.results)])
+        for k, b in self.reshaped:
+            tensors[k] = tensor_of(b, tensors[k])
         return tensors, results[len(tensors) :]
 
     def apart(self, args: Sequence[Any]) -> Sequence[Any]:
