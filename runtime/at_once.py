@@ -8,7 +8,7 @@ graph that is not small, sets that are made of others, and indices out of range,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -22,10 +22,10 @@ from .sets.tables import Described, Domain, counts_up
 
 
 class Given(NamedTuple):
-    """The maps of a set, integers of `rows` rows each, as they lie in memory, and what somebody has
-    made of them before."""
+    """The maps of a set by name, integers of `rows` rows each, as they lie in memory, and what
+    somebody has made of them before."""
 
-    columns: Sequence[Column]
+    columns: Mapping[str, Column]
     rows: int
     ahead: MadeAhead | None
 
@@ -79,7 +79,9 @@ class AtOnce:
                 return None
             codomains = [count[other] for other in into]
             found = None if ahead is None else ahead.arranged(arrangement, codomains)
-            found = found or arrangement.of_columns(columns, rows, codomains)
+            if found is None:
+                in_order = [columns[label] for label in arrangement.maps]
+                found = arrangement.of_columns(in_order, rows, codomains)
             if not isinstance(found, Arranged):
                 return None
             made[name] = found

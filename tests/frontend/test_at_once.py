@@ -15,11 +15,29 @@ from gnnc.runtime import at_once
 from gnnc.runtime.program import OnGraph, PhaseOnGraph
 
 NODES, EDGES = 11, 40
+
+
+class TwoSources(nn.Module):
+    """What the ends of edges lead to are sets of their own, which the importer names in an order
+    that is not that of the maps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(5, 4)
+        self.register_buffer("other", torch.randn(NODES, 5))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        sources, targets = edge_index
+        messages = torch.cos(self.lin(x)[sources]) * self.lin(self.other[sources])
+        return torch.zeros(NODES, 4).index_add(0, targets, messages)
+
+
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "sage": lambda: SAGEConv(5, 4),
     "max": lambda: SAGEConv(5, 4, aggr="max"),
     "gat": lambda: GATConv(5, 4, heads=2, add_self_loops=False),
     "graph": lambda: GraphConv(5, 4),
+    "two sources": TwoSources,
 }
 
 Made = list[tuple[BoundProgram, Sequence[Any], Sequence[int], OnGraph]]
@@ -84,7 +102,9 @@ def test_at_once_or_set_by_set(name: str, form: str, made: Made):
             assert graph.tables.size(domain) == other.tables.size(domain)
         for _, b in phase.layout.tables:
             if b["kind"] == "offsets":
-                groups = [t.group(b["domain"], b["along"]).ptr for t in (graph.tables, other.tables)]
+                groups = [
+                    t.group(b["domain"], b["along"]).ptr for t in (graph.tables, other.tables)
+                ]
                 np.testing.assert_array_equal(*groups, strict=True)
 
 

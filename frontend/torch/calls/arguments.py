@@ -23,7 +23,6 @@ from ..importer.binding import (
 )
 from .arrivals import ahead
 
-
 INTEGERS = (torch.int64, torch.int32)
 """Types of what C checks where it lies."""
 
@@ -64,7 +63,7 @@ class SetArgument:
 
     def __init__(self, s: SetBinding, names: Sequence[str]) -> None:
         self.name = s.name
-        self.columns = [(m.placeholder, m.row_axis, m.index) for m in s.maps]
+        self.columns = [(m.label, m.placeholder, m.row_axis, m.index) for m in s.maps]
         self.maps = [
             (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}", _place(m))
             for m in s.maps
@@ -72,15 +71,15 @@ class SetArgument:
         # where all maps are rows of one list of edges: the placeholder, and which rows
         lists = {m.placeholder for m in s.maps if m.row_axis == 1 and len(m.index) == 1}
         self.edges = next(iter(lists)) if len(lists) == 1 else None
-        self.rows = tuple(m.index[0] for m in s.maps if m.placeholder == self.edges)
+        self.rows = {m.label: m.index[0] for m in s.maps if m.placeholder == self.edges}
         if len(self.rows) < len(s.maps):
             self.edges = None
 
     def given(self, args: Sequence[Any]) -> Given | None:
         """The maps of a call as they lie in memory, not checked yet; None where one does not."""
-        columns: list[Column] = []
+        columns: dict[str, Column] = {}
         rows: int | None = None
-        for placeholder, axis, index in self.columns:
+        for label, placeholder, axis, index in self.columns:
             x: Tensor = args[placeholder]
             shape, strides = x.shape, x.stride()
             if rows is None:
@@ -94,7 +93,7 @@ class SetArgument:
                 if not 0 <= i < shape[d]:
                     return None
                 address += width * i * strides[d]
-            columns.append((address, width))
+            columns[label] = address, width
         made = None if self.edges is None else ahead(args[self.edges], self.rows)
         return Given(columns, rows or 0, made)
 
