@@ -48,6 +48,7 @@ from . import asked_sizes, buffers, exchanged, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .hooks import Watched
+from .settings import setter
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -78,9 +79,8 @@ else:
 # share, so calls of several threads would find nothing: those have it with all others
 _APART: dict[str, Any] = {"isolate_recompiles": True} if "isolate_recompiles" in _PARAMETERS else {}
 _MAIN = threading.main_thread().ident
-_limited = torch._dynamo.config._make_closure_patcher(**_LIMITS, suppress_errors=False)
-"""Sets the limits, and that a failure to trace is raised, and gives a function that sets them back:
-in half the time of `patch`."""
+_limited = setter(**_LIMITS, suppress_errors=False)
+"""Sets the limits, and that a failure to trace is raised."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
 _DYNAMO = torch._dynamo.config.patch(
     capture_scalar_outputs=True,
@@ -406,6 +406,8 @@ def why_eager(
     if forward_ad._current_level >= 0:
         return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
     for x in tensors:
+        if type(x) is Tensor and x.layout is torch.strided and x.is_cpu:
+            continue
         if not x.is_cpu and (reason := _elsewhere(x, tensors, name_of)):
             return reason
         if is_sparse(x):
