@@ -24,7 +24,7 @@ from gnnc.bench.work import work_of_phase
 from gnnc.frontend.compiler import load_dialects
 from gnnc.frontend.tools.children import Message, Refused, serve
 from gnnc.passes.driver.runner import DUMP_VARIABLE
-from gnnc.runtime.sets.tables import Tables
+from gnnc.runtime.sets.tables import GraphTables
 
 PHASES = ("forward", "backward")
 
@@ -32,7 +32,7 @@ PHASES = ("forward", "backward")
 class TableSizes:
     """The sizes of a graph that a program has met, as bench/work.py asks for them."""
 
-    def __init__(self, tables: Tables):
+    def __init__(self, tables: GraphTables):
         self.tables = tables
 
     def rows(self, set_name: str, keys: tuple[str, ...]) -> int:

@@ -122,7 +122,8 @@ def differentiated(
         return _in_pieces(graph, signature, origin, inputs)
     inputs = list(inputs)
     for k in signature.unreached:  # a backward must not get to their history
-        inputs[k] = inputs[k].detach()
+        if inputs[k].requires_grad:
+            inputs[k] = inputs[k].detach()
     return CompiledCall.apply(graph, signature, origin, *inputs)
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from .program import DTYPES, OnGraph, PhaseOnGraph, Program
+from .program import OnGraph, PhaseOnGraph, Program
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,4 @@ def _temporary(phase: PhaseOnGraph) -> int:
 
 
 def _returned(phase: PhaseOnGraph) -> int:
-    return sum(
-        phase.rows[b.slot] * math.prod(b.row) * np.dtype(DTYPES[b.dtype]).itemsize
-        for b in phase.phase.outputs
-    )
+    return sum(phase.rows[b.slot] * b.bytes_of_row for b in phase.phase.outputs)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .cpu.pool import SMALL
-from .sets.tables import KINDS, SHARES, Described, Domain, Tables
+from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
 ALIGN = 64
 """Small temporaries begin at multiples of so many bytes."""
@@ -80,7 +80,7 @@ class Layout:
             self.domains.append(domain)
         return self.domains.index(domain)
 
-    def counts(self, tables: Tables) -> list[int]:
+    def counts(self, tables: GraphTables) -> list[int]:
         """How many rows each domain has on a graph."""
         return [1, *(tables.size(domain) for domain in self.domains[1:])]
 
@@ -91,7 +91,7 @@ class Layout:
         large: list[tuple[Any, list[int]]] = []
         regions: list[Region] = []
         for key, members in self.members.items():
-            size = max(map(bytes_of, members))
+            size = max([bytes_of(rows) for rows in members])
             places = [k for k, *_ in members]
             if size >= SMALL:
                 large.append((key, places))

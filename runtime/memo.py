@@ -69,9 +69,10 @@ class Memo:
             return make()
         with self._lock:
             self._purge()
-            if key in self._entries:
+            entry = self._entries.get(key)
+            if entry is not None:
                 self._entries.move_to_end(key)
-                return self._entries[key][0]
+                return entry[0]
         made = make()
         # callbacks reach this memo weakly, so that long-lived owners do not keep it
         home: weakref.ref[Memo] = weakref.ref(self)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,7 +30,7 @@ from .sets import structure
 from .sets.arrangement import Arranged, Arrangement
 from .sets.set_steps import SETS_MADE
 from .sets.sets import SetData
-from .sets.tables import Described, Tables, contiguous, sets_of_tables
+from .sets.tables import Described, GraphTables, Tables, contiguous, sets_of_tables
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 INDEX = 4
@@ -97,6 +99,10 @@ class Buffer:
     domain: list[Any] | None
     gives: str | None
 
+    @functools.cached_property
+    def bytes_of_row(self) -> int:
+        return math.prod(self.row) * np.dtype(DTYPES[self.dtype]).itemsize
+
 
 class Phase:
     """The interface of one phase, and the function that runs it.
@@ -120,7 +126,9 @@ class Phase:
         self.output_domains = [(b.slot, self.layout.number(b.domain)) for b in self.outputs]
         self.seconds = entry.seconds
         # ctypes makes a type anew when nobody has it any more
-        self.pointers = ctypes.c_void_p * max(len(self.buffers), 1)
+        places = max(len(self.buffers), 1)
+        self.pointers = ctypes.c_void_p * places
+        self.packed = struct.Struct(f"{places}P").pack
         self.numbers = ctypes.c_int64 * max(len(self.sizes) + len(self.counts), 1)
 
     def named(self, kind: str) -> list[Buffer]:
@@ -144,7 +152,7 @@ class PhaseOnGraph:
     def __init__(
         self,
         phase: Phase,
-        tables: Tables,
+        tables: GraphTables,
         memory: Memory = HOST,
         carrier: Carrier | None = None,
     ) -> None:
@@ -165,7 +173,7 @@ class PhaseOnGraph:
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []
-        self.fixed = [0] * len(phase.buffers)
+        self.fixed = [0] * max(len(phase.buffers), 1)
         self.rows = {slot: counts[d] for slot, d in phase.output_domains}
         self.table_bytes: dict[int, int] = {}
         for k, b in layout.tables:
@@ -180,7 +188,7 @@ class PhaseOnGraph:
                 self.table_bytes[k] = array.nbytes
                 self._hold(k, memory.upload(array))
         self.regions, self.small, self.large = layout.placed(self.bytes_of, phase.workspace)
-        self.start = bytes(phase.pointers(*self.fixed))
+        self.start = phase.packed(*self.fixed)
 
     def bytes_of(self, rows: Rows) -> int:
         """The bytes of a buffer of rows."""
@@ -197,7 +205,7 @@ class PhaseOnGraph:
         self.keep.append(table)
         self.fixed[place] = table.address
 
-    def _messages(self, place: int, b: Mapping[str, Any], tables: Tables) -> Messages:
+    def _messages(self, place: int, b: Mapping[str, Any], tables: GraphTables) -> Messages:
         if self.carrier is None:
             raise ValueError(
                 f"@{self.phase.name} exchanges rows with other ranks: give a carrier, or "
@@ -215,7 +223,7 @@ class PhaseOnGraph:
             )
         return found
 
-    def _own_table(self, b: Mapping[str, Any], tables: Tables) -> NDArray[Any]:
+    def _own_table(self, b: Mapping[str, Any], tables: GraphTables) -> NDArray[Any]:
         """A table of the phase's; those of others' rows are filled when these are published."""
         match b["kind"]:
             case "table":
@@ -245,12 +253,11 @@ class PhaseOnGraph:
 
 @dataclass
 class OnGraph:
-    """What a program has prepared for one graph: sets, tables, phases, and the rows that @prepare
+    """What a program has prepared for one graph: tables, phases, and the rows that @prepare
     computed. `noted` is what the caller keeps of the graph.
     """
 
-    sets: dict[str, SetData]
-    tables: Tables
+    tables: GraphTables
     phases: dict[str, PhaseOnGraph]
     memory: Memory
     rows: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -394,4 +401,4 @@ class Program:
         tables.settle()
         if rows_in_all * INDEX >= BOUND:
             heap.trim()  # of what was freed meanwhile the heap keeps a part that no kernel asks for
-        return OnGraph(tables.sets, tables, phases, memory, handed)
+        return OnGraph(tables, phases, memory, handed)

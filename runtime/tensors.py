@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .cpu import threads
+from .cpu.heap import HUGE_PAGE, heap
 from .cpu.pool import SMALL, take
 from .cuda.device import memory_errors
 from .program import DTYPES, Buffer, OnGraph, PhaseOnGraph
@@ -42,12 +43,13 @@ class Elsewhere(RuntimeError):
 
 
 def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Tensor:
-    """A tensor of undefined content; on the host in memory of the pool where it is large."""
+    """A tensor of undefined content; on the host in memory of the pool where it is large, unless
+    torch takes it from the heap that lends to us."""
     size = math.prod(shape) * TORCH[dtype].itemsize
     if device != "cpu":
         with memory_errors("the results of a program", size):
             return torch.empty(shape, dtype=TORCH[dtype], device=device)
-    if size < SMALL:
+    if size < SMALL or (size < HUGE_PAGE and heap.lends(size)):
         return torch.empty(shape, dtype=TORCH[dtype], device=CPU)
     return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
 
@@ -68,13 +70,14 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
     device, alignment = phase.memory.device, phase.memory.alignment
     on_host = device == "cpu"
     for b in phase.phase.inputs:
-        x, row = values[b.name], b.row
+        x = values[b.name]
         shape = x.shape
-        single = b.domain is None and len(shape) == len(row)
-        if x.dtype != TORCH[b.dtype] or (shape if single else shape[1:]) != row:
+        if b.domain is not None or len(shape) != len(b.row):
+            shape = shape[1:]
+        if shape != b.row or x.dtype is not TORCH[b.dtype]:
             raise ValueError(
-                f"{b.name}: the program takes rows of shape {row} and type {b.dtype}, "
-                f"got {tuple(shape if single else shape[1:])} and {x.dtype}"
+                f"{b.name}: the program takes rows of shape {b.row} and type {b.dtype}, "
+                f"got {tuple(shape)} and {x.dtype}"
             )
         if x.is_cpu != on_host:
             x = on_device(b, x, device)
@@ -85,9 +88,15 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
             moved.append((x, x := x.clone()))
         keep.append(x)
         addresses[b.slot] = x.data_ptr()
+    rows = phase.rows
     for b in phase.phase.outputs:
-        shape = b.row if b.domain is None else (phase.rows[b.slot], *b.row)
-        out[b.name] = y = empty(shape, b.dtype, device)
+        n = rows[b.slot]
+        shape = b.row if b.domain is None else (n, *b.row)
+        if on_host and n * b.bytes_of_row < SMALL:  # as `empty` does, without more calls
+            y = torch.empty(shape, dtype=TORCH[b.dtype], device=CPU)
+        else:
+            y = empty(shape, b.dtype, device)
+        out[b.name] = y
         addresses[b.slot] = y.data_ptr()
     phase.call(addresses)
     if moved:

@@ -89,7 +89,7 @@ class Heap:
         """Whether so many bytes are to be taken from here. Threads but the main one have heaps of
         their own in glibc, which end at 64 MiB.
         """
-        main = threading.current_thread() is threading.main_thread()
+        main = threading.get_ident() == threading.main_thread().ident
         return self.shared and size <= LONGEST and main
 
     def block(self, size: int) -> int:

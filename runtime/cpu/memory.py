@@ -14,14 +14,15 @@ class HostArray:
 
     __slots__ = ("address", "array", "nbytes")
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], address: int | None = None) -> None:
+        """`address` is that of the array where it is known."""
         self.array = array
-        self.address: int = array.__array_interface__["data"][0]
+        self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.nbytes = array.nbytes
 
 
 class HostMemory:
-    """Tables lie where they are, scratch comes from the pool."""
+    """Tables lie where they are, scratch comes from the heap or the pool."""
 
     device = "cpu"
     alignment = 1
@@ -30,7 +31,7 @@ class HostMemory:
         return HostArray(array)
 
     def take(self, size: int) -> pool.Memory:
-        return pool.take(size)
+        return pool.spares.take(size)
 
 
 HOST = HostMemory()

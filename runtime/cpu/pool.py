@@ -26,6 +26,8 @@ COLOURS, COLOUR = 29, 4096 + 5 * 64
 """Long regions begin so many bytes after one another's place in a huge page: streams that keep the
 same distance from the start of several buffers would meet in the same sets of the caches.
 """
+LONGEST_SPARE = 4 * 1024 * 1024
+"""Scratch of more bytes is not kept between calls."""
 WASTE = 1.25
 """A region may be so many times as long as what is asked for, though that be more memory than was
 ever in use.
@@ -75,6 +77,57 @@ class Block(Memory):
 
     def __del__(self) -> None:
         self._free(self.address)
+
+
+class Spares:
+    """Blocks of the heap for the scratch of calls. One that is given back stays here for the next
+    call: to ask the heap for it, and the system for huge pages there, takes as long as the kernels
+    of a small graph do. It is never longer than `LONGEST_SPARE`.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[Scratch] = []  # one at most; any thread may put it there, or take it
+
+    def take(self, size: int) -> Memory:
+        """As `take` of this module."""
+        if size > LONGEST_SPARE or not heap.lends(size):
+            return take(size)
+        try:
+            found = self._free.pop()
+        except IndexError:
+            found = None
+        if found is None or found.size < size:
+            length = rounded(size)
+            found = Scratch(Block(heap.block(length)), length)
+        return Borrowed(self, found)
+
+    def give(self, scratch: Scratch) -> None:
+        """Keep it, in the place of a shorter one."""
+        if not self._free or self._free[0].size < scratch.size:
+            self._free[:] = [scratch]
+
+    def release(self) -> None:
+        """Free what is here."""
+        self._free.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Scratch:
+    """A block of `size` bytes."""
+
+    block: Block
+    size: int
+
+
+class Borrowed(Memory):
+    """A block that goes back to the spares."""
+
+    def __init__(self, spares: Spares, scratch: Scratch) -> None:
+        super().__init__(scratch.block.address)
+        self._give, self._scratch = spares.give, scratch
+
+    def __del__(self) -> None:
+        self._give(self._scratch)
 
 
 class Leased:
@@ -198,6 +251,9 @@ def new_region(size: int, colour: int) -> Region:
 pool = Pool()
 """The pool of all programs of this process."""
 
+spares = Spares()
+"""Their scratch."""
+
 
 def take(size: int) -> Memory:
     """At least `size` bytes for a program, aligned to a page at least; their content is undefined.
@@ -213,4 +269,5 @@ def release_memory() -> None:
     use stays.
     """
     pool.release()
+    spares.release()
     heap.trim()

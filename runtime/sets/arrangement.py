@@ -8,7 +8,7 @@ the same.
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -36,12 +36,39 @@ class Order(NamedTuple):
     taken: tuple[int, ...]
 
 
-class Arranged(NamedTuple):
-    """The maps of a set, and for each order where its groups begin, the rows where they are wanted,
-    and the maps in that order."""
+Column = tuple[int, int]
+"""The address of integers that lie side by side, and the bytes of one, 8 or 4."""
 
-    maps: tuple[Int32s, ...]
-    orders: tuple[tuple[Int64s, Int32s | None, tuple[Int32s, ...]], ...]
+
+class Arranged(NamedTuple):
+    """What was made of a set: the maps, then for each order where its groups begin, then for each
+    order the rows where they are wanted, and the maps in that order. `addresses` are those of the
+    `arrays`."""
+
+    by: Arrangement
+    arrays: tuple[NDArray[Any], ...]
+    addresses: tuple[int, ...]
+
+    @property
+    def maps(self) -> tuple[Int32s, ...]:
+        return self.arrays[: len(self.by.maps)]
+
+    @property
+    def orders(self) -> tuple[tuple[Int64s, Int32s | None, tuple[Int32s, ...]], ...]:
+        """Of each order where groups begin, the rows, and the maps."""
+        arrays = iter(self.arrays[len(self.by.maps) :])
+        starts = [next(arrays) for _ in self.by.orders]
+        return tuple(
+            (ptr, next(arrays) if o.rows else None, tuple(next(arrays) for _ in o.taken))
+            for o, ptr in zip(self.by.orders, starts, strict=True)
+        )
+
+    def starts(self) -> Arranged:
+        """Where groups begin, and nothing of each row."""
+        first = len(self.by.maps)
+        none = np.empty(0, np.int32)
+        ptrs = self.arrays[first : first + len(self.by.orders)]
+        return Arranged(self.by, (*[none] * first, *ptrs), self.addresses)
 
 
 class MadeAhead(Protocol):
@@ -114,40 +141,105 @@ class Arrangement:
         that they lead to: or the number of a map with a value that leads to no row. By default as
         many threads are used as by compiled code.
         """
-        e = given[0].size
+        columns = [(_address(x), x.itemsize) for x in given]
+        return self.of_columns(columns, given[0].size, codomains, threads)
+
+    def of_columns(
+        self,
+        columns: Sequence[Column],
+        e: int,
+        codomains: Sequence[int],
+        threads: int | None = None,
+    ) -> Arranged | int | None:
+        """The same of `e` integers in each of these places."""
         if e > LARGEST or max(codomains) > LARGEST:
             return None
-        checked, at_checked = _pieces([e] * len(given), np.int32)
-        ptrs, at_ptrs = _pieces([codomains[o.by] + 1 for o in self.orders], np.int64)
-        read, at_read = _pieces([e] * sum(o.rows + len(o.taken) for o in self.orders), np.int32)
-        maps = [
-            (_address(x), x.itemsize, n, out)
-            for x, n, out in zip(given, codomains, at_checked, strict=True)
-        ]
-        orders: list[tuple[int, ...]] = []
-        taken: list[tuple[int, int]] = []
-        made: list[tuple[Int64s, Int32s | None, tuple[Int32s, ...]]] = []
-        at = 0
-        for o, ptr, at_ptr in zip(self.orders, ptrs, at_ptrs, strict=True):
-            first = at + o.rows
-            orders.append((o.by, at_ptr, at_read[at] if o.rows else 0, len(o.taken), len(taken)))
-            made.append(
-                (ptr, read[at] if o.rows else None, tuple(read[first : first + len(o.taken)]))
-            )
-            at = first + len(o.taken)
-            taken += zip(o.taken, at_read[first:at], strict=True)
-        if (wrong := kernels.arrange(maps, orders, taken, e, threads)) is not None:
+        layout = self._layout
+        maps, at_maps = _block(len(columns), e)
+        read, at_read = _block(layout.read, e)
+        lengths = [codomains[o.by] + 1 for o in self.orders]
+        starts = frozen(np.empty(sum(lengths), np.int64))
+        at_ptr = _address(starts)
+        addresses = [at_maps + 4 * e * k for k in range(len(columns))]
+        numbers: list[int] = []
+        for (address, width), n, out in zip(columns, codomains, addresses, strict=True):
+            numbers += (address, width, n, out)
+        ptrs: list[Int64s] = []
+        first = 0
+        for length, (by, rows, count, taken) in zip(lengths, layout.orders, strict=True):
+            at_rows = 0 if rows is None else at_read + 4 * e * rows
+            addresses.append(at_ptr + 8 * first)
+            numbers += (by, addresses[-1], at_rows, count, taken)
+            ptrs.append(starts[first : first + length])
+            first += length
+        for number, column in layout.taken:
+            numbers += (number, at_read + 4 * e * column)
+        wrong = kernels.arrange(numbers, len(columns), len(lengths), e, threads)
+        if wrong is not None:
             return wrong
-        return Arranged(tuple(checked), tuple(made))
+        addresses += [at_read + 4 * e * column for column in range(layout.read)]
+        return Arranged(self, (*maps, *ptrs, *read), tuple(addresses))
+
+    @functools.cached_property
+    def _layout(self) -> _Layout:
+        """Where the maps that orders read lie, each a column of one block."""
+        orders: list[tuple[int, int | None, int, int]] = []
+        taken: list[tuple[int, int]] = []
+        column = 0
+        for o in self.orders:
+            orders.append((o.by, column if o.rows else None, len(o.taken), len(taken)))
+            column += o.rows
+            taken += [(k, column + i) for i, k in enumerate(o.taken)]
+            column += len(o.taken)
+        return _Layout(tuple(orders), tuple(taken), column)
+
+    # ------------------------------------------------------------ where tables are
+
+    def ptr_at(self, by: str) -> int:
+        """Where in `Arranged.arrays` the groups by a map begin."""
+        return len(self.maps) + self._order(by)
+
+    def number(self, b: Mapping[str, Any]) -> int | None:
+        """Where there a table of the set's own rows is; None where it is not among these."""
+        if b["kind"] == "index_map":
+            return self.maps.index(b["path"]) if b["path"] in self.maps else None
+        along = b.get("along", ())
+        if len(along) != 1 or along[0] not in [self.maps[o.by] for o in self.orders]:
+            return None
+        order = self._order(along[0])
+        column: int | None = None
+        match b["kind"]:
+            case "offsets":
+                return len(self.maps) + order
+            case "members":
+                column = self._layout.orders[order][1]
+            case "member_map" if b["path"] in self.maps:
+                taken, number = self.orders[order].taken, self.maps.index(b["path"])
+                first = self._layout.orders[order][3]
+                if number in taken:
+                    column = self._layout.taken[first + taken.index(number)][1]
+            case _:
+                pass
+        return None if column is None else len(self.maps) + len(self.orders) + column
+
+    def _order(self, by: str) -> int:
+        return [self.maps[o.by] for o in self.orders].index(by)
 
 
-def _pieces(lengths: Sequence[int], dtype: Any) -> tuple[list[NDArray[Any]], list[int]]:
-    """Arrays in one block, for C to fill and nobody else to change, and their addresses."""
-    block = frozen(np.empty(sum(lengths), dtype))
-    address, size = _address(block), block.itemsize
-    ends = list(itertools.accumulate(lengths, initial=0))
-    arrays = [block[first:last] for first, last in itertools.pairwise(ends)]
-    return arrays, [address + size * first for first in ends[:-1]]
+class _Layout(NamedTuple):
+    """Of each order its map, the column of its rows, how many maps it takes and which is the first
+    of these; then the maps that are taken, with their columns, and how many columns there are."""
+
+    orders: tuple[tuple[int, int | None, int, int], ...]
+    taken: tuple[tuple[int, int], ...]
+    read: int
+
+
+def _block(columns: int, rows: int) -> tuple[NDArray[Any], int]:
+    """An int32 array a column, for C to fill and nobody else to change, and the address of the
+    first."""
+    block = frozen(np.empty((columns, rows), np.int32))
+    return block, _address(block)
 
 
 def _address(array: NDArray[Any]) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -192,26 +192,15 @@ def group(
 
 
 def arrange(
-    maps: Sequence[tuple[int, ...]],
-    orders: Sequence[tuple[int, ...]],
-    taken: Sequence[tuple[int, ...]],
-    rows: int,
-    threads: int | None = None,
+    numbers: Sequence[int], maps: int, orders: int, rows: int, threads: int | None = None
 ) -> int | None:
-    """Check the maps of a set of so many rows, and put the rows in orders: by the records `map`,
-    `order` and `taken` of structure.c. Gives the number of a map with a value that leads to no row,
-    and then nothing that was written is valid.
+    """Check the maps of a set of so many rows, and put the rows in orders: `numbers` are those of
+    the records `map`, `order` and `taken` of structure.c. Gives the number of a map with a value
+    that leads to no row, and then nothing that was written is valid.
     """
-    numbers = [*itertools.chain(*maps, *orders, *taken)]
-    records = _numbers(len(numbers))(*numbers)
-    found = _library().gnnc_arrange(records, len(maps), len(orders), rows, threads or num_threads())
+    records = struct.pack(f"{len(numbers)}q", *numbers)
+    found = _library().gnnc_arrange(records, maps, orders, rows, threads or num_threads())
     return None if found == _OK else found
-
-
-@functools.cache
-def _numbers(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
-    """The type of so many, which ctypes would make anew each time."""
-    return _I64 * count
 
 
 def runs(keys: Sequence[Int32s], counts: Sequence[int]) -> Runs:

@@ -227,6 +227,15 @@ static void put_in_order(const map *maps, const order *o, const taken *take, int
     }
 }
 
+/* To check and to place a row takes as long as so many items of other loops. */
+enum { ITEMS = 4 };
+
+static int is_checked(const map *x, int64_t e) {
+    int64_t bad = x->width == 8 ? gnnc_narrow_i64_alone(x->given, e, 0, x->codomain, x->checked)
+                                : gnnc_narrow_i32_alone(x->given, e, 0, x->codomain, x->checked);
+    return bad == OK;
+}
+
 /* Checks the maps of a set of e rows, and puts its rows in orders: `records` are those of the maps, then those of the orders, then what these
  * take. Returns OK, or the number of a map with a value outside its codomain; then nothing that was written is valid. */
 int64_t gnnc_arrange(const void *records, int64_t map_count, int64_t order_count, int64_t e, int threads) {
@@ -234,16 +243,18 @@ int64_t gnnc_arrange(const void *records, int64_t map_count, int64_t order_count
     const order *orders = (const void *)(maps + map_count);
     const taken *take = (const void *)(orders + order_count);
     int64_t wrong = INT64_MAX;
-    int T = team(e, threads);
-#pragma omp parallel num_threads(T) if (T > 1)
+    int T = team(ITEMS * e, threads);
+    if (T == 1) {
+        for (int64_t m = 0; m < map_count; m++)
+            if (!is_checked(maps + m, e)) return m;
+        for (int64_t k = 0; k < order_count; k++) put_in_order(maps, orders + k, take, e);
+        return OK;
+    }
+#pragma omp parallel num_threads(T)
     {
 #pragma omp for schedule(static, 1) reduction(min : wrong)
-        for (int64_t m = 0; m < map_count; m++) {
-            const map *x = maps + m;
-            int64_t bad = x->width == 8 ? gnnc_narrow_i64_alone(x->given, e, 0, x->codomain, x->checked)
-                                        : gnnc_narrow_i32_alone(x->given, e, 0, x->codomain, x->checked);
-            if (bad != OK && m < wrong) wrong = m;
-        }
+        for (int64_t m = 0; m < map_count; m++)
+            if (!is_checked(maps + m, e) && m < wrong) wrong = m;
 #pragma omp for schedule(static, 1)
         for (int64_t k = 0; k < order_count; k++)
             if (wrong == INT64_MAX) put_in_order(maps, orders + k, take, e);

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,18 @@ class Described(dict[str, Any]):
     @functools.cached_property
     def key(self) -> str:
         return repr([self.get(name) for name in DESCRIBED])
+
+
+class GraphTables(Protocol):
+    """What is known of the tables of one graph: see `Tables`."""
+
+    def size(self, domain: Domain) -> int: ...
+
+    def table(self, spec: Mapping[str, Any]) -> NDArray[Any]: ...
+
+    def uploaded(self, spec: Mapping[str, Any], memory: Memory) -> tuple[Table | None, int]: ...
+
+    def group(self, domain: Domain, along: list[str]) -> Group | Pairs: ...
 
 
 class Tables:

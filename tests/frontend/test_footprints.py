@@ -24,13 +24,13 @@ def drawn(nodes: int, edges: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def test_what_a_call_takes_is_what_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    take = pool.take
+    take = pool.spares.take
 
     def watched(size: int) -> Any:
         taken.append(size)
         return take(size)
 
-    monkeypatch.setattr(pool, "take", watched)
+    monkeypatch.setattr(pool.spares, "take", watched)
     model = gnnc.compile(RGATConv(8, 4, RELATIONS))
     for nodes in (20, 50):  # the footprint is that of the last graph
         x, ends, kinds = drawn(nodes, 9 * nodes)

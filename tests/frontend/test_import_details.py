@@ -329,7 +329,7 @@ def test_an_untraceable_call_runs_eagerly_and_says_so():
         warnings.simplefilter("ignore")
         x, adjacency = zoo.csr(8, 20)
         adjacency = adjacency.to_dense().to_sparse_bsr((2, 2))
-    assert "torch.sparse_bsr" in str(why_eager(list(tensors_in((x, {"a": [adjacency]})))))
+    assert "torch.sparse_bsr" in str(why_eager(tensors_in((x, {"a": [adjacency]}))))
     call = dynamo_compile(lambda a, b: b @ a, lambda gm, _: gm.forward, notice=told.append)
     for _ in range(2):
         assert torch.equal(call(x, adjacency), adjacency @ x)

@@ -180,4 +180,4 @@ class Interpreted:
         known: dict[str, Any] = {**given, **rows}
         known |= run_function(self.module, "prepare", known)
         phases = {n: PhaseOnGraph(p, self.module, known) for n, p in self.phases.items()}
-        return OnGraph({}, None, phases, HOST)  # type: ignore[arg-type]
+        return OnGraph(None, phases, HOST)  # type: ignore[arg-type]

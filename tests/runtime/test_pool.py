@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from gnnc.runtime.cpu.heap import HUGE_PAGE
-from gnnc.runtime.cpu.pool import COLOUR, Pool, rounded
+from gnnc.runtime.cpu.heap import HUGE_PAGE, heap
+from gnnc.runtime.cpu.pool import COLOUR, LONGEST_SPARE, Borrowed, Pool, Spares, rounded
 
 MANY = 10 * HUGE_PAGE
 
@@ -138,3 +138,38 @@ def test_rounded(size: int):
 def test_no_memory_is_an_error_of_its_own():
     with pytest.raises(MemoryError, match="no memory for a buffer of"):
         Pool().take(2**60)
+
+
+@pytest.fixture
+def spares(monkeypatch: pytest.MonkeyPatch) -> Spares:
+    monkeypatch.setattr(heap, "shared", True)
+    return Spares()
+
+
+def test_scratch_is_kept_for_the_next_call(spares: Spares):
+    first, second = spares.take(10_000), spares.take(50_000)
+    long = second.address
+    assert first.address != long  # both in use
+    del first, second
+    kept = spares.take(40_000)
+    assert kept.address == long  # the longer one stays
+    np.asarray(kept.shaped((40_000,), "|u1"))[:] = 1
+
+
+def test_scratch_that_is_too_short_goes(spares: Spares):
+    spares.take(100)
+    x = np.asarray(spares.take(1_000_000).shaped((1_000_000,), "|u1"))
+    x[:] = 7
+    y = np.asarray(spares.take(1_000_000).shaped((1_000_000,), "|u1"))
+    y[:] = 8
+    assert (x == 7).all()
+
+
+def test_long_scratch_is_not_kept_nor_that_of_other_threads(spares: Spares):
+    assert not isinstance(spares.take(LONGEST_SPARE + 1), Borrowed)
+    assert isinstance(spares.take(LONGEST_SPARE), Borrowed)
+    found: list[object] = []
+    other = threading.Thread(target=lambda: found.append(spares.take(100)))
+    other.start()
+    other.join()
+    assert not isinstance(found[0], Borrowed)

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ....runtime.at_once import Given
+from ....runtime.sets.arrangement import Column
 from ....runtime.sets.sets import MapData, SetData
 from ....runtime.tensors import CPU, TORCH
 from ..importer.binding import (
@@ -20,6 +22,9 @@ from ..importer.binding import (
     SetBinding,
 )
 from .arrivals import ahead
+
+INTEGERS = (torch.int64, torch.int32)
+"""Types of what C checks where it lies."""
 
 
 def structure_rows(r: RowsBinding, args: Sequence[Any]) -> NDArray[Any]:
@@ -58,6 +63,7 @@ class SetArgument:
 
     def __init__(self, s: SetBinding, names: Sequence[str]) -> None:
         self.name = s.name
+        self.columns = [(m.label, m.placeholder, m.row_axis, m.index) for m in s.maps]
         self.maps = [
             (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}", _place(m))
             for m in s.maps
@@ -65,9 +71,31 @@ class SetArgument:
         # where all maps are rows of one list of edges: the placeholder, and which rows
         lists = {m.placeholder for m in s.maps if m.row_axis == 1 and len(m.index) == 1}
         self.edges = next(iter(lists)) if len(lists) == 1 else None
-        self.rows = tuple(m.index[0] for m in s.maps if m.placeholder == self.edges)
+        self.rows = {m.label: m.index[0] for m in s.maps if m.placeholder == self.edges}
         if len(self.rows) < len(s.maps):
             self.edges = None
+
+    def given(self, args: Sequence[Any]) -> Given | None:
+        """The maps of a call as they lie in memory, not checked yet; None where one does not."""
+        columns: dict[str, Column] = {}
+        rows: int | None = None
+        for label, placeholder, axis, index in self.columns:
+            x: Tensor = args[placeholder]
+            shape, strides = x.shape, x.stride()
+            if rows is None:
+                rows = shape[axis]
+            in_a_row = strides[axis] == 1 or rows < 2
+            if shape[axis] != rows or x.dtype not in INTEGERS or not (in_a_row and x.is_cpu):
+                return None
+            address, width = x.data_ptr(), x.itemsize
+            others = [d for d in range(len(shape)) if d != axis]
+            for d, i in zip(others, index, strict=True):
+                if not 0 <= i < shape[d]:
+                    return None
+                address += width * i * strides[d]
+            columns[label] = address, width
+        made = None if self.edges is None else ahead(args[self.edges], self.rows)
+        return Given(columns, rows or 0, made)
 
     def made(self, count: Mapping[str, int], args: Sequence[Any]) -> SetData:
         """The set of a call, by the sizes of all sets. Indices are not checked yet, and keep the

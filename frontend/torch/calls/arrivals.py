@@ -8,7 +8,7 @@ in place, or other numbers of nodes, and it is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,17 +78,18 @@ def arrive(edges: Tensor, counts: tuple[int, int], asked: Asked) -> None:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What is known of the edges that are the maps of a set: `rows` of a list."""
+    """What is known of the edges that are the maps of a set, by name `rows` of a list."""
 
     arrival: Arrival
-    rows: tuple[int, ...]
+    rows: Mapping[str, int]
 
     def arranged(self, arrangement: Arrangement, codomains: Sequence[int]) -> Arranged | None:
         """See runtime/sets/arrangement.py."""
-        return self.arrival.arranged(Request(self.rows, arrangement.orders), codomains)
+        rows = tuple([self.rows[name] for name in arrangement.maps])
+        return self.arrival.arranged(Request(rows, arrangement.orders), codomains)
 
 
-def ahead(edges: Any, rows: tuple[int, ...]) -> Ahead | None:
+def ahead(edges: Any, rows: Mapping[str, int]) -> Ahead | None:
     """What a loader has made of a list of edges; None where it is no loader's."""
     if not len(_arrivals):
         return None

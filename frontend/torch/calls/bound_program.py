@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx
 
+from ....runtime.at_once import AtOnce, Given
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import SetData
@@ -24,7 +25,7 @@ from ..importer.emit.arguments import argument_name
 from ..libraries.pyg.bad_index import IndexOutOfRange
 from .arguments import SetArgument, for_structure, rows_of
 from .differentiation import Differentiation
-from .outputs import Outputs, tensor_of
+from .outputs import Outputs, is_given_as_is, tensor_of
 from .replay import Replay
 from .shared_memory import SharedMemory
 
@@ -63,9 +64,21 @@ class BoundProgram:
             self.differentiation = Differentiation(self.replay, program, self.passed_rows)
         self.names = [argument_name(p) for p in imported.placeholders]
         self.set_arguments = [SetArgument(s, self.names) for s in imported.sets]
+        self.sets_with_maps = [s for s in self.set_arguments if s.columns]
+        self.quick = AtOnce.of(program) if isinstance(program, Program) else None
         self.argument_names = [r.name for r in self.passed_rows]
+        # arguments that are handed on as they are, which most programs have alone
+        sources = [r.source for r in self.passed_rows]
+        places = [s.placeholder for s in sources if isinstance(s, FromTensor) and not s.row_axis]
+        self.places = places if len(places) == len(sources) else None
         results = [*imported.results, *(u.result for u in imported.updates)]
         self.result_names = [r.name for r in results]
+        given = {b.name: b for b in self.outputs_of("forward")}
+        self.reshaped = [
+            (k, b)
+            for k, b in enumerate(imported.results)
+            if not is_given_as_is(b, given.get(b.name))
+        ]
         structure = set(program.structure_inputs)
         prepared = program.phases.get("prepare")
         early = structure | (
@@ -76,6 +89,8 @@ class BoundProgram:
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
         self.watched = sorted(maps | rows)
+        self.sizes = [s.size for s in imported.sets]
+        self.numbers = [r.source.size for r in self.early_rows if isinstance(r.source, FromSize)]
         self.prepared_inputs = sorted(
             {
                 r.source.placeholder
@@ -111,6 +126,10 @@ class BoundProgram:
     def inputs_of(self, phase: str) -> list[Buffer]:
         found = self.program.phases.get(phase)
         return [] if found is None else found.inputs
+
+    def outputs_of(self, phase: str) -> list[Buffer]:
+        found = self.program.phases.get(phase)
+        return [] if found is None else found.outputs
 
     def read_by_backward(self) -> set[str]:
         return {b.name for b in self.inputs_of("backward")}
@@ -175,7 +194,10 @@ class BoundProgram:
         except (IndexError, ValueError) as refused:
             return self.in_torch(args, refused)
         given, args = args, self.apart(args) if self.in_place else args
-        rows = [self.rows_of(r, args) for r in self.passed_rows]
+        if self.places is None:
+            rows = [self.rows_of(r, args) for r in self.passed_rows]
+        else:
+            rows = [args[p].contiguous() for p in self.places]
         if self.copied or self.kept:
             pairs = zip(self.passed_rows, rows, strict=True)
             rows = [self.kept_for_backward(r, x) for r, x in pairs]
@@ -237,7 +259,10 @@ class BoundProgram:
             args = [x.clone() if i in self.imported.reread else x for i, x in enumerate(args)]
         origin, results = d.call(graph, args, rows)
         tensors, updated = self.split(results)
-        self.check_assertions(tensors)
+        if self.imported.assertions:
+            self.check_assertions(tensors)
+        if not d.links and not updated:
+            return tensors
         for k, u in enumerate(self.imported.updates):
             if not u.recorded:
                 self.update(k, given, updated[k])
@@ -255,8 +280,9 @@ class BoundProgram:
 
     def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:
         """What a program gives as the tensors of the user's code, and its updates."""
-        pairs = zip(self.imported.results, results, strict=False)
-        tensors = [tensor_of(b, y) for b, y in pairs]
+        tensors = list(results[: len(self.imported.results)])
+        for k, b in self.reshaped:
+            tensors[k] = tensor_of(b, tensors[k])
         return tensors, results[len(tensors) :]
 
     def apart(self, args: Sequence[Any]) -> Sequence[Any]:
@@ -319,25 +345,37 @@ class BoundProgram:
         Raises:
             Elsewhere: one of its tensors is on another device.
         """
-        sizes = tuple(s.size(args) for s in self.imported.sets)
-        numbers = tuple(
-            r.source.size(args) for r in self.early_rows if isinstance(r.source, FromSize)
-        )
+        sizes = tuple([size(args) for size in self.sizes])
+        numbers = tuple([size(args) for size in self.numbers])
         tensors = [args[p] for p in self.watched]
         for p, x in zip(self.watched, tensors, strict=True):
             if not (x.is_cpu if self.on_host else str(x.device) == self.device):
                 raise Elsewhere(self.names[p], x.device, self.device)
-        seen = tuple(look(args[p]) for p in self.prepared_inputs)
+        seen = tuple([look(args[p]) for p in self.prepared_inputs])
         return tensors, (sizes, numbers, seen)
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
-        rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-        graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
+        graph = self.at_once(args, count)
+        if graph is None:
+            rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
+            graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
         return graph
+
+    def at_once(self, args: Sequence[Any], count: Mapping[str, int]) -> OnGraph | None:
+        """The graph, of the tensors as they lie in memory; None where it takes more."""
+        if self.quick is None:
+            return None
+        given: dict[str, Given] = {}
+        for s in self.sets_with_maps:
+            found = s.given(args)
+            if found is None:
+                return None
+            given[s.name] = found
+        return self.quick.on_graph(count, given)
 
     def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
         """The sets of a call, whose sizes are known, by name."""

@@ -9,6 +9,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch import Tensor
 
+from ....runtime.program import Buffer
 from ..importer.binding import Constant, Copy, Number, Result, ResultBinding, Same, View
 
 
@@ -19,6 +20,13 @@ def tensor_of(b: ResultBinding, y: Tensor) -> Tensor:
         return y
     inverse = [b.order.index(d) for d in range(len(b.order))]
     return y.permute(b.order).contiguous().permute(inverse)
+
+
+def is_given_as_is(b: ResultBinding, buffer: Buffer | None) -> bool:
+    """Whether `tensor_of` gives what it gets: rows from this output of a phase."""
+    plain = b.row_axis == 0 and b.merge == 1 and b.order is None
+    on_set = buffer is not None and buffer.domain is not None
+    return plain and on_set and tuple(b.dims[1:]) == buffer.row
 
 
 def shaped(b: ResultBinding, y: Tensor) -> Tensor:

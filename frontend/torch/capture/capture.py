@@ -15,7 +15,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
@@ -48,6 +48,7 @@ from . import asked_sizes, buffers, exchanged, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .hooks import Watched
+from .settings import setter
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -78,8 +79,8 @@ else:
 # share, so calls of several threads would find nothing: those have it with all others
 _APART: dict[str, Any] = {"isolate_recompiles": True} if "isolate_recompiles" in _PARAMETERS else {}
 _MAIN = threading.main_thread().ident
-_limited = torch._dynamo.config._make_closure_patcher(**_LIMITS)
-"""Sets the limits, and gives a function that sets them back: in half the time of `patch`."""
+_limited = setter(**_LIMITS, suppress_errors=False)
+"""Sets the limits, and that a failure to trace is raised."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
 _DYNAMO = torch._dynamo.config.patch(
     capture_scalar_outputs=True,
@@ -288,7 +289,7 @@ def dynamo_compile(
         libraries.install()
         _watch_compilations()
         args, kwargs = of_torch((args, kwargs))
-        tensors = list(tensors_in((args, kwargs)))
+        tensors = tensors_in((args, kwargs))
         reason = why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
         if reason is not None:
             if not may_be_eager:
@@ -300,8 +301,10 @@ def dynamo_compile(
         while True:
             settings = _Call(any_size, hooks, fullgraph, tell)
             try:
-                with _kept() if enough else nullcontext():
-                    made = compiled(hooks, threading.get_ident() == _MAIN)
+                made = compiled(hooks, threading.get_ident() == _MAIN)
+                if not enough:
+                    return _traced(made, settings, plain_args, plain_kwargs)
+                with _kept():
                     return _traced(made, settings, plain_args, plain_kwargs)
             except NotByEntries as reason:
                 if fullgraph:
@@ -378,21 +381,15 @@ class _Tracing:
 
     def __enter__(self) -> None:
         self.before, _here.call = _here.call, self.call
-        # to enter settings takes as long as Dynamo's guards: those that hold already are left alone
-        self.suppressed = torch._dynamo.config.suppress_errors
         activated.__enter__()
         dgl_calls.__enter__()
         self.set_back = _limited()
-        if self.suppressed:
-            torch._dynamo.config.suppress_errors = False
 
     def __exit__(self, *raised: object) -> None:
         self.set_back()
         dgl_calls.__exit__(*raised)
         activated.__exit__()
         _here.call = self.before
-        if torch._dynamo.config.suppress_errors != self.suppressed:
-            torch._dynamo.config.suppress_errors = self.suppressed
 
 
 def why_eager(
@@ -409,6 +406,8 @@ def why_eager(
     if forward_ad._current_level >= 0:
         return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
     for x in tensors:
+        if type(x) is Tensor and x.layout is torch.strided and x.is_cpu:
+            continue
         if not x.is_cpu and (reason := _elsewhere(x, tensors, name_of)):
             return reason
         if is_sparse(x):
@@ -450,10 +449,12 @@ def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
     """`tree` (of these tensors) with every EdgeIndex as the plain tensor it holds (Dynamo would
     recompile the subclass for each size), and empty indices with torch's own strides."""
     # looked for first: to map a tree takes ten times as long, at every call
+    if all(type(x) is Tensor and x.layout is torch.strided and x.numel() for x in tensors):
+        return tree
     module = sys.modules.get("torch_geometric.edge_index")
     if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
         tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
-        tensors = list(tensors_in(tree))
+        tensors = tensors_in(tree)
     if any(is_sparse(x) for x in tensors):
         tell_layouts()
         tree = pytree.tree_map(lambda x: as_matrix(x) if is_sparse(x) else x, tree)

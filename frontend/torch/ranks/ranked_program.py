@@ -61,6 +61,7 @@ class RankedProgram(BoundProgram):
         digest = hashlib.sha256(program.source.encode()).digest()
         self.number = int.from_bytes(digest[:7], "big")
         super().__init__(ranked.imported, program, graph, tell)
+        self.places = None
         self.draws = any(isinstance(r.source, DropoutKey) for r in self.passed_rows)
 
     def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:

@@ -20,6 +20,7 @@ from gnnc.runtime.sets.sets import MapData, SetData
 
 NODES, EDGES = 300, 2000
 ORDERS = (Order(1, False, (0,)), Order(0, False, (1,)))
+ROWS = {"src": 0, "dst": 1}
 BY_BOTH = Arrangement(("src", "dst"), ORDERS)
 
 
@@ -47,7 +48,7 @@ def batches(data: Data, workers: int) -> Iterator[Data]:
 
 
 def made_ahead(edges: torch.Tensor) -> bool:
-    found = ahead(edges, (0, 1))
+    found = ahead(edges, ROWS)
     return found is not None and bool(found.arrival.made)
 
 
@@ -65,7 +66,7 @@ def test_batches_bring_what_was_asked(data: Data, model: torch.nn.Module):
         found.append(made_ahead(batch.edge_index))
         at_once = results(model, batch.x, batch.edge_index)
         same = next(alone)
-        assert ahead(same.edge_index, (0, 1)) is None
+        assert ahead(same.edge_index, ROWS) is None
         for x, y in zip(at_once, results(model, same.x, same.edge_index), strict=True):
             assert torch.equal(x, y)
     assert not found[0] and all(found[-5:])
@@ -76,7 +77,7 @@ def test_edges_that_were_changed_are_not_found(data: Data, model: torch.nn.Modul
         results(model, batch.x, batch.edge_index)
     assert made_ahead(batch.edge_index)
     batch.edge_index[0] = batch.edge_index[1]
-    assert ahead(batch.edge_index, (0, 1)) is None
+    assert ahead(batch.edge_index, ROWS) is None
     apart = batch.edge_index.clone()
     changed = results(model, batch.x, batch.edge_index)
     for x, y in zip(changed, results(model, batch.x, apart), strict=True):
@@ -97,7 +98,7 @@ def test_fewer_rows_than_the_loader_knows(data: Data, model: torch.nn.Module):
 def set_of(edges: torch.Tensor, codomain: int) -> SetData:
     maps = {name: MapData.of(row, codomain) for name, row in zip(("src", "dst"), edges.numpy())}
     made = SetData(edges.shape[1], maps)
-    made.ahead = ahead(edges, (0, 1))
+    made.ahead = ahead(edges, ROWS)
     return made
 
 
@@ -120,6 +121,20 @@ def test_what_arrives_is_what_would_be_made():
         others = BY_BOTH.of_set(set_of(again, 12))
         assert others is not None and len(others.orders[0][0]) == 13
     assert asked.requests == (Request((0, 1), ORDERS),)
+
+
+def test_maps_in_another_order_than_their_rows():
+    turned = Arrangement(("dst", "src"), (Order(0, True, ()),))
+    asked = Asked()
+    for _ in range(2):
+        edges = torch.stack([torch.randint(5, (40,)), torch.randint(9, (40,))])
+        arrive(edges, (5, 9), asked)
+        found = ahead(edges, ROWS)
+        assert found is not None
+        made = found.arranged(turned, [9, 5])
+    assert made is not None
+    np.testing.assert_array_equal(made.maps[0], edges[1].numpy())
+    np.testing.assert_array_equal(made.orders[0][1], np.argsort(edges[1].numpy(), kind="stable"))
 
 
 def test_a_wrong_index_is_left_to_the_call():
