@@ -115,7 +115,9 @@ class Needs:
         v = op.results[0]
         if self._may(op) and (need := self._read_of(v)):
             name = op.type.dom.set
-            if self.rows(name, need) < self.share * self.sizes.set(name) and self._fits(op, need):
+            few = self.rows(name, need) < self.share * self.sizes.set(name)
+            # what a sum over edges into few rows reads follows it, for these edges are a set anyhow
+            if (few or only_pull(need) is not None) and self._fits(op, need):
                 self.needs[v] = need
 
     def _may(self, op: ValueOp) -> bool:
