@@ -139,7 +139,8 @@ def note_sizes(func: FuncOp, counts: Mapping[str, float]) -> None:
 
 def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
     """Writes down, in `inter.stats`, the sizes of sets of `func` that find few rows of others:
-    `shares` has how many each has for one row of what its maps lead to (the largest), by name.
+    `shares` has how many each has for one row of what its maps lead to (the largest), by name, a
+    set behind those that it is of.
 
     In powers of 2, for how many rows of a layer are needed depends on them. Sets that are empty or
     find nearly all rows are left out: they will be full in another graph.
@@ -148,7 +149,8 @@ def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
     for name, share in shares.items():
         if 0 < (step := in_steps(share)) < 1:
             found = max(sizes.set(m.codomain) for m in sizes.env.info(name).maps.values())
-            note_size(func, name, found * step)
+            sizes.stats[name] = found * step
+            note_size(func, name, sizes.stats[name])
 
 
 def in_steps(share: float) -> float:

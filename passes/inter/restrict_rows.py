@@ -13,10 +13,10 @@ by a subset where it keeps few (restricting/choices.py), so losses may leave row
 
 So layer by layer, as long as it pays: `share` of the rows of a set and more are taken for all, by
 the sizes of `inter.stats`, where the front end notes how many rows a mask keeps
-(analysis/costs.py); a subset of unknown size is taken to have `fraction` of the rows. A value with
-another user (statistics over all nodes, a result) stays whole. What depends on the graph alone
-stays too, @prepare has it done. The new sets are made there: a subset that a call computes from
-floats restricts nothing.
+(analysis/costs.py); a subset of unknown size is taken to have `fraction` of the rows. Where a sum
+is restricted, what it reads on edges follows it in any case. A value with another user (statistics
+over all nodes, a result) stays whole. What depends on the graph alone stays too, @prepare has it
+done. The new sets are made there: a subset that a call computes from floats restricts nothing.
 
 Dropout draws by the numbers that rows have in the whole set, so its masks are the same. As in
 widen-domains, an op whose slope may be infinite is done for rows that nobody reads, whose gradient

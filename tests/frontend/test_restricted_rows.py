@@ -6,10 +6,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.utils import trim_to_layer
 
 import gnnc
 from gnnc.frontend.torch import compile as compiling
+from gnnc.frontend.torch.loader import NeighborLoader
 from gnnc.passes.driver import pipelines
 from gnnc.tests.session import one_in
 
@@ -206,6 +209,45 @@ class _Of:
 
     def __init__(self, model):
         self.model = model
+
+
+class Trimmed(Net):
+    """Layer by layer on fewer nodes of a sampled batch, as users of PyG write it."""
+
+    def forward(self, x, edges, met, found):
+        for i, layer in enumerate(self.layers):
+            x, edges, _ = trim_to_layer(i, met, found, x, edges)
+            x = torch.tanh(layer(x, edges))
+        return x[: met[0]]
+
+
+@pytest.mark.parametrize("name", [pytest.param("gat", marks=pytest.mark.long), "sage"])
+def test_each_layer_of_a_batch_gives_the_rows_that_the_next_one_reads(name, restricted):
+    """No sum is computed at the nodes that the last hop has met, nor kept of them."""
+    torch.manual_seed(0)
+    eager = Trimmed(LAYERS[name], 3).double()
+    ours = copy.deepcopy(eager)
+    compiled = gnnc.compile(ours, fullgraph=True)
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(2000, WIDTH, generator=g, dtype=torch.float64)
+    graph = Data(x=x, edge_index=torch.randint(0, 2000, (2, 16_000), generator=g))
+    seeds = torch.arange(48)
+    met: list[int] = []
+    for batch in NeighborLoader(graph, [4, 4, 4], seeds, batch_size=8, num_workers=0, seed=0):
+        met = batch.num_sampled_nodes
+        args = batch.x, batch.edge_index, met, batch.num_sampled_edges
+        eager.zero_grad()
+        ours.zero_grad()
+        a, b = eager(*args), compiled(*args)
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+        a.square().sum().backward()
+        b.square().sum().backward()
+        assert_same(eager, ours)
+    ((program,), (count,)) = gnnc.explain(compiled).programs, restricted
+    rows = [set(p.rows.values()) for p in program.graphs()[-1].phases.values()]
+    read = range(4 if name == "gat" else 3)  # attention reads products with all features
+    assert set[int]().union(*rows) - {1} == {sum(met[: k + 1]) for k in read}
+    assert count > 10
 
 
 def test_statistics_stop_it(restricted):

@@ -168,3 +168,39 @@ func.func @choice(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %k : !
   %l = inter.reduce sum %c over %N along () : !inter.rows<unit, f32>
   func.return %l : !inter.rows<unit, f32>
 }
+
+// The first nodes of a sampled batch, in which nodes have few edges each: all of these lead to them,
+// so the layer before stays as it is. The last one is computed at them alone, and what edges read
+// there on the edges that it sums.
+// CHECK-LABEL: func.func @batch
+func.func @batch(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %lo : !inter.rows<unit, i64>, %n : !inter.rows<unit, i64>, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, 4xf32> attributes {inter.stats = {g = 100000 : i64, M = 20000 : i64}} {
+  // CHECK: %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  // CHECK: %a = inter.at %g_needed_rows[src], %t : !inter.rows<g_needed_rows, 4xf32>
+  // CHECK: %o = inter.reduce sum %{{.*}} over %g_needed_rows along row : !inter.rows<M, 4xf32>
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  %t = inter.tanh %h : !inter.rows<N, 4xf32>
+  %a = inter.at %g[src], %t : !inter.rows<g, 4xf32>
+  %b = inter.reduce sum %a over %g along dst : !inter.rows<N, 4xf32>
+  %M = inter.interval %N, %lo, %n : !inter.set<M, parent: N mono>
+  %o = inter.at %M[parent], %b : !inter.rows<M, 4xf32>
+  %l = inter.reduce sum %o over %M along () : !inter.rows<unit, 4xf32>
+  func.return %l : !inter.rows<unit, 4xf32>
+}
+
+// A mask keeps as many nodes anywhere, which have no more edges than others: both layers are
+// computed where they are needed.
+// CHECK-LABEL: func.func @sparse
+func.func @sparse(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %k : !inter.rows<N, i1>, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, 4xf32> attributes {inter.stats = {g = 100000 : i64, M = 20000 : i64}} {
+  // CHECK: %h = inter.reduce sum %m over %{{.*}} along row : !inter.rows<N_needed, 4xf32>
+  // CHECK: %o = inter.reduce sum %{{.*}} over %g_needed_rows along row : !inter.rows<M, 4xf32>
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  %t = inter.tanh %h : !inter.rows<N, 4xf32>
+  %a = inter.at %g[src], %t : !inter.rows<g, 4xf32>
+  %b = inter.reduce sum %a over %g along dst : !inter.rows<N, 4xf32>
+  %M = inter.filter %N, %k : !inter.set<M, parent: N mono>
+  %o = inter.at %M[parent], %b : !inter.rows<M, 4xf32>
+  %l = inter.reduce sum %o over %M along () : !inter.rows<unit, 4xf32>
+  func.return %l : !inter.rows<unit, 4xf32>
+}

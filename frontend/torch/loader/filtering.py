@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ....runtime.cpu.threads import num_threads
 from ....runtime.sampling.batch import Batch, counts
 from ....runtime.sampling.rows import gather
 from ....runtime.tensors import CPU, TORCH, empty
@@ -17,11 +18,14 @@ from .graphs import NamedGraph, store
 _NAMES = {dtype: name for name, dtype in TORCH.items()}
 
 
-def filtered(data: Any, names: NamedGraph, batch: Batch, hops: bool = True) -> Any:
+def filtered(
+    data: Any, names: NamedGraph, batch: Batch, threads: int | None, hops: bool = True
+) -> Any:
     """A copy of the `Data` or `HeteroData` with what belongs to the batch.
 
     Attributes of nodes are those at `n_id`, of edges those at `e_id`; all others are the data's
     own. With `hops` each type has `num_sampled_nodes` and `num_sampled_edges`, what each hop added.
+    `threads` are those of `at_rows`.
     """
     made = copy.copy(data)
     for name, nodes in zip(names.node_types, batch.nodes, strict=True):
@@ -30,7 +34,7 @@ def filtered(data: Any, names: NamedGraph, batch: Batch, hops: bool = True) -> A
             if key == "num_nodes":
                 new.num_nodes = ids.numel()
             elif old.is_node_attr(key):
-                new[key] = at_rows(value, ids, _dimension(old, key, value))
+                new[key] = at_rows(value, ids, _dimension(old, key, value), threads)
         if "n_id" not in old:
             new["n_id"] = ids
         new["batch"] = None if nodes.graphs is None else torch.from_numpy(nodes.graphs)
@@ -41,7 +45,7 @@ def filtered(data: Any, names: NamedGraph, batch: Batch, hops: bool = True) -> A
             if key == "edge_index":
                 new[key] = torch.from_numpy(edges.index).to(value.device)
             elif old.is_edge_attr(key):
-                new[key] = at_rows(value, ids, _dimension(old, key, value))
+                new[key] = at_rows(value, ids, _dimension(old, key, value), threads)
         if "e_id" not in old:
             new["e_id"] = ids
         new["num_sampled_edges"] = counts(edges.found)[1:] if hops else None
@@ -60,12 +64,12 @@ def _dimension(attributes: Any, key: str, value: Any) -> int:
     return attributes._parent().__cat_dim__(key, value, attributes)
 
 
-def at_rows(value: Any, ids: Tensor, dimension: int = 0) -> Any:
+def at_rows(value: Any, ids: Tensor, dimension: int = 0, threads: int | None = 1) -> Any:
     """`value` at the places `ids` (shape (n,), int64) of a dimension: of a tensor, an array, a
     list or a table of columns.
 
-    Rows of a tensor that lie one behind the other are copied by this thread alone: torch would
-    start a team of threads for each that loads.
+    Rows of a tensor that lie one behind the other are copied by so many `threads` (None: those of
+    compiled code). By default it is this one alone: torch would start a team for each that loads.
     """
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.take(value, ids.numpy(), axis=dimension))
@@ -78,5 +82,6 @@ def at_rows(value: Any, ids: Tensor, dimension: int = 0) -> Any:
         return value.index_select(dimension, ids.to(value.device))
     made = _empty((ids.numel(), *value.shape[1:]), value.dtype)
     row = value[:1].numel() * value.element_size()
-    gather(value.data_ptr(), value.size(0), row, ids.numpy(), made.data_ptr())
+    count = num_threads() if threads is None else threads
+    gather(value.data_ptr(), value.size(0), row, ids.numpy(), made.data_ptr(), threads=count)
     return made

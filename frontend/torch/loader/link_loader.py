@@ -91,7 +91,7 @@ class LinkNeighborLoader(Loader):
             nodes[a], src_places = np.unique(src, return_inverse=True)
             nodes[b], dst_places = np.unique(dst, return_inverse=True)
         batch = self._sampler.sample(Seeds(tuple(nodes)), key, threads=threads)
-        made = filtered(self.data, self._names, batch)
+        made = filtered(self.data, self._names, batch, threads)
         self._describe(made, places, torch.from_numpy(src_places), torch.from_numpy(dst_places))
         return made
 

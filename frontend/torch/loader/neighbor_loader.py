@@ -94,7 +94,7 @@ class NeighborLoader(Loader):
             for t in graph.node_types
         )
         batch = self._sampler.sample(Seeds(nodes, times=times), key, threads=threads)
-        made = filtered(self.data, graph, batch, hops=not self._induced)
+        made = filtered(self.data, graph, batch, threads, hops=not self._induced)
         target = made if self._type is None else made[self._type]
         target.input_id = torch.from_numpy(self._ids[places])
         target.seed_time = None if times is None else torch.from_numpy(times)

@@ -83,9 +83,10 @@ class ShaDowKHopSampler(Loader):
             if name in ("edge_index", "num_nodes", "batch", "ptr"):
                 continue
             if kept.is_node_attr(name):
-                made[name] = at_rows(value, ids[made.root_n_id] if name == "y" else ids)
+                rows = ids[made.root_n_id] if name == "y" else ids
+                made[name] = at_rows(value, rows, threads=threads)
             elif kept.is_edge_attr(name):
-                made[name] = at_rows(value, made.e_id)
+                made[name] = at_rows(value, made.e_id, threads=threads)
             else:
                 made[name] = value
         return made
@@ -102,7 +103,7 @@ class _Induced(Loader):
 
     def _subgraph(self, nodes: Int64s, key: Key, threads: int | None) -> Any:
         batch = self._sampler.sample(nodes, key, threads=threads)
-        return filtered(self.data, self._names, batch, hops=False)
+        return filtered(self.data, self._names, batch, threads, hops=False)
 
 
 class ClusterLoader(_Induced):

@@ -115,7 +115,9 @@ class Needs:
         v = op.results[0]
         if self._may(op) and (need := self._read_of(v)):
             name = op.type.dom.set
-            if self.rows(name, need) < self.share * self.sizes.set(name) and self._fits(op, need):
+            few = self.rows(name, need) < self.share * self.sizes.set(name)
+            # what a sum over edges into few rows reads follows it, for these edges are a set anyhow
+            if (few or only_pull(need) is not None) and self._fits(op, need):
                 self.needs[v] = need
 
     def _may(self, op: ValueOp) -> bool:
@@ -223,6 +225,12 @@ class Needs:
         """Whether a path leads from a subset to the set that it is of."""
         return path == "parent" and isinstance(self.env.value(s).owner, FilterOp | IntervalOp)
 
+    def _are_interval(self, need: Need) -> bool:
+        """Whether rows between two numbers are among these: in a batch the first ones, which were
+        sampled for. What leads to any row leads to them, and to the others little or nothing."""
+        images = [x for x in need if isinstance(x, Image) and self.is_subset(x.of, x.path)]
+        return any(isinstance(self.env.value(x.of).owner, IntervalOp) for x in images)
+
     def _align(self, op: ValueOp) -> None:
         """Lets a value follow what it is computed from, where that has not many more rows."""
         v = op.results[0]
@@ -250,7 +258,10 @@ class Needs:
             return self.rows(source.of, source.need)
         if isinstance(source, Pull):
             ends = self.env.codomain(source.over, source.path)
-            return total * self.rows(ends, source.need) / max(1.0, self.sizes.set(ends))
+            each = total / max(1.0, self.sizes.set(ends))
+            if self._are_interval(source.need):
+                each = max(each, self.sizes.degree)
+            return min(total, each * self.rows(ends, source.need))
         if source.need is None:
             ends = self.sizes.set(source.of)
             if self.is_subset(source.of, source.path) and source.of not in self.sizes.stats:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from xdsl.ir import SSAValue
 
-from .....dialects.inter.structure import IntervalOp
+from .....dialects.inter.structure import AttachOp, IntervalOp
 from .....dialects.inter.types import set_name
 from .....dialects.inter.values import ConstOp
 from .....dialects.signature import arguments, body_ops
@@ -28,7 +28,8 @@ def first_shares(
     imported: Imported, examples: Sequence[Any], typical: Mapping[str, float]
 ) -> dict[str, float]:
     """What part of the rows of a set argument an interval between numbers that are known keeps, or
-    an index where sets have `typical` rows; by the name of the set that has these rows."""
+    of such an interval the next one (a layer of a sampled batch), or an index where sets have
+    `typical` rows; by the name of the set that has these rows, sets behind those they are of."""
     known = [_hinted(x) for x in examples]
     sizes = first_sizes(imported, examples)
     of_names = {r.name: r.source for r in imported.rows}
@@ -46,11 +47,16 @@ def first_shares(
         if found and max(found):
             shares[s.name] = typical[s.name] / max(found)
     for op in body_ops(imported.function):
-        if not isinstance(op, IntervalOp) or not (n := sizes.get(set_name(op.set))):
+        if not isinstance(op, IntervalOp | AttachOp) or not (n := sizes.get(set_name(op.set))):
+            continue
+        name = set_name(op.results[0])
+        if isinstance(op, AttachOp):
+            sizes[name] = n
             continue
         lo, hi = number(op.lo), number(op.hi)
         if lo is not None and hi is not None:
-            shares[set_name(op.results[0])] = len(range(n)[lo:hi]) / n
+            sizes[name] = len(range(n)[lo:hi])
+            shares[name] = sizes[name] / n
     return shares
 
 
