@@ -130,26 +130,32 @@ static int64_t arena_fill(Arena *arena, int64_t count, int64_t rooms, int64_t al
     return total;
 }
 
-/* Places `count` buffers. The first `rooms` are what the rooms that are there begin with: room 0
- * grows behind its own, the others are as long as theirs. One of `alone` bytes or more that fits
- * nowhere has a new room, unless all in room 0 takes much less. `sizes`, as long as `uses`, gets
- * the bytes of the rooms, whose number is returned; -1 where there is no memory. */
-int64_t gnnc_arena(int64_t count, int64_t rooms, const ArenaUse *uses, int64_t alone,
-                   ArenaPlace *places, int64_t *sizes) {
+/* Places `count` buffers, each three numbers of `uses`: its bytes, and the steps from which to which
+ * it is in use. The first `rooms` are what the rooms that are there begin with: room 0 grows behind
+ * its own, the others are as long as theirs. One of `alone` bytes or more that fits nowhere has a
+ * new room, unless all in room 0 takes much less. `places` gets two numbers for each, a room and how
+ * far in it begins; `sizes`, one for each, the bytes of the rooms, whose number is returned: -1
+ * where there is no memory. */
+int64_t gnnc_arena(int64_t count, int64_t rooms, const int64_t *uses, int64_t alone,
+                   int64_t *places, int64_t *sizes) {
     int64_t *const memory = malloc((size_t)(5 * count + 1) * sizeof *memory);
     if (!memory) return -1;
-    Arena arena = {0, rooms, uses, memory, (ArenaPlace *)(memory + count), memory + 3 * count};
+    Arena arena = {0,      rooms, (const ArenaUse *)uses, memory, (ArenaPlace *)(memory + count),
+                   memory + 3 * count};
     int64_t best = INT64_MAX, found = -1;
     for (int trial = 0; trial < 2 * ARENA_ORDERS; ++trial) {
         const int together = trial >= ARENA_ORDERS;
-        if (trial == ARENA_ORDERS) best -= best / 16;
+        if (trial == ARENA_ORDERS) {
+            if (found < rooms + 2) break; /* two rooms of their own at least, to be joined */
+            best -= best / 16;
+        }
         const int64_t total = arena_fill(&arena, count, rooms, together ? INT64_MAX : alone,
                                          trial % ARENA_ORDERS, memory + 4 * count);
         if (total >= best) continue;
         best = total;
         found = arena.rooms;
         memcpy(sizes, arena.sizes, (size_t)found * sizeof *sizes);
-        memcpy(places, arena.places, (size_t)count * sizeof *places);
+        memcpy(places, arena.places, (size_t)count * sizeof *arena.places);
     }
     free(memory);
     return found;

@@ -57,9 +57,7 @@ def arena(there: Sequence[Use], uses: Sequence[Use], alone: int) -> Arena:
     count, given = len(there) + len(uses), len(there)
     flat = [number for use in (*there, *uses) for number in use]
     places, sizes = (ctypes.c_int64 * (2 * count))(), (ctypes.c_int64 * count)()
-    rooms = _function()(
-        count, given, (ctypes.c_int64 * len(flat))(*flat), alone, places, sizes
-    )
+    rooms = _function()(count, given, (ctypes.c_int64 * len(flat))(*flat), alone, places, sizes)
     if rooms < 0:
         raise MemoryError("no memory for the plan of a program's memory")
     found = places[2 * given :]

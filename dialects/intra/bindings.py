@@ -225,7 +225,7 @@ class WitnessOp(GroupOp):
 
 
 class Lives(NamedTuple):
-    """The steps of its phase that a buffer is in use from and to, both with it, by their numbers."""
+    """The steps of its phase from which to which a buffer is in use, both with it, by number."""
 
     first: int
     last: int

@@ -2,8 +2,8 @@
 
 A phase runs as it reads: nests are Python loops over rows, buffers are arrays with a leading row
 axis, and an index is an int that is checked against its buffer or table at every use. Schedules
-change nothing. Memory that nobody wrote holds nan (the least int64), and so does what is not in use at
-a step by the plan of memory, so a wrong one is seen in the results.
+change nothing. Memory that nobody wrote holds nan (the least int64), and so does what is not in use
+at a step by the plan of memory, so a wrong one is seen in the results.
 What ranks exchange goes through a carrier; a phase that is given none is alone.
 """
 

@@ -1,4 +1,4 @@
-"""plan-memory: notes when each buffer is in use, so that others may lie there before and afterwards.
+"""plan-memory: notes when each buffer is in use, so that others may lie there before and after.
 
 Gives inputs, outputs and temporaries their first and their last step. Where they lie is decided
 once the sizes of a graph are known (runtime/layout.py).

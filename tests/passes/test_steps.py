@@ -10,7 +10,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
 from gnnc.dialects.intra.bindings import AllocOp, InputOp
-from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import sections, steps
 from gnnc.dialects.meaning.intra import run_phase
 from gnnc.dialects.meaning.lowered import random_values, run_lowered, structure
@@ -102,11 +101,11 @@ def test_what_is_under_way_keeps_its_memory(before: str) -> None:
     planned = after(exchanging(), f"{before}plan-memory")
     order = steps(phase(planned))
     lives = {op.result: op.lives for op in planned.walk() if isinstance(op, AllocOp)}
-    (start,) = [k for k, s in enumerate(order) if isinstance(s, StartOp)]
+    (start,) = [s for s in order if isinstance(s, StartOp)]
     (wait,) = [k for k, s in enumerate(order) if isinstance(s, WaitOp)]
-    for buffer in (order[start].source, order[start].target):
+    for buffer in (start.source, start.target):
         found = lives[buffer]
-        assert found is not None and found.first <= start and wait <= found.last
+        assert found is not None and found.first <= order.index(start) and wait <= found.last
     assert same(planned, lowered())
 
 
