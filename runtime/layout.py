@@ -70,7 +70,7 @@ class Layout:
             if b["kind"] in self.living:
                 bytes_of_row = math.prod(b["row"]) * b["bytes"]
                 self.rows.append((k, self.number(b["domain"]), b.get("rows_of"), bytes_of_row))
-                first, last = b["lives"] or (0, ALWAYS)
+                first, last = b.get("lives") or (0, ALWAYS)
                 self.living[b["kind"]].append(Living(self.rows[-1], first, last))
             elif b["kind"] not in KINDS:
                 self.others.append((k, b))

@@ -88,7 +88,7 @@ class PhaseCode:
         for _, b in buffers:
             of = b.get("rows_of")
             count = self.tables.size(b["domain"]) if of is None else f"{self.shares[of]}.count"
-            first, last = b["lives"] or (0, "INT64_MAX")
+            first, last = b.get("lives") or (0, "INT64_MAX")
             uses.append(f"{count} * INT64_C({math.prod(b['row']) * b['bytes']}), {first}, {last}")
         self.ready.append(f"const int64_t uses_{name}[] = {{{', '.join(uses)}}};")
         self.ready.append(f"int64_t at_{name}[{len(uses)}];")
