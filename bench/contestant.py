@@ -22,6 +22,7 @@ from gnnc.frontend.tools.memory import Watermark
 from gnnc.frontend.tools.models import warm_up
 from gnnc.passes.driver.runner import PassCrash
 from gnnc.runtime.cpu.toolchain import CompileError
+from gnnc.runtime.footprint import Footprint
 
 WARM_UP = 2
 
@@ -92,12 +93,13 @@ class Contest:
 
     def compiled(self) -> Message:
         """What of a compiled model runs in torch after all, and why; and the bytes of buffers and
-        tables that the rest takes at its peak."""
+        tables that the rest takes at its peak, of buffers alone, and of those in use at once."""
         if self.prepared.inputs_of is None:
             return {}
         report = gnnc.explain(self.training.compiled)
-        buffers = max((f.peak for f in report.footprints()), default=0)
-        return {"in_torch": report.fallbacks, "buffers": buffers}
+        most = max(report.footprints(), key=lambda f: f.peak, default=Footprint(0, 0, 0, 0))
+        memory = {"buffers": most.peak, "live": most.live, "bound": most.bound}
+        return {"in_torch": report.fallbacks, **memory}
 
 
 def main() -> None:

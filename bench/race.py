@@ -177,8 +177,7 @@ def _add(result: Message, answer: Message) -> None:
     if "seconds" not in result:
         result |= {"first_seconds": answer["seconds"][0], "seconds": []}
         result |= {"loss": answer["losses"][0], "in_torch": answer.get("in_torch", [])}
-        if "buffers" in answer:
-            result["buffers"] = answer["buffers"]
+        result |= {key: answer[key] for key in ("buffers", "live", "bound") if key in answer}
     else:
         result["seconds"] += answer["seconds"]
     for key in ("memory", "process_memory", "memory_exact"):
@@ -187,7 +186,7 @@ def _add(result: Message, answer: Message) -> None:
 
 HEADING = (
     *("", "epoch, median", "fastest", "/ gnnc", "first", "new graph"),
-    *("memory", "/ gnnc", "buffers", "loss"),
+    *("memory", "/ gnnc", "buffers", "live / bound", "loss"),
 )
 
 
@@ -211,6 +210,7 @@ def report(race: Message, *, markdown: bool = False, base: str = "gnnc") -> str:
                 bytes_text(result["memory"]),
                 _ratio(result, ours, "memory"),
                 bytes_text(result["buffers"]) if "buffers" in result else "",
+                f"{result['live'] / result['bound']:.2f}" if result.get("bound") else "",
                 f"{result['loss']:.5f}",
             )
         )

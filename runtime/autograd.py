@@ -24,9 +24,11 @@ class Signature:
     of @backward. `attached` gives for a result the arguments that have a gradient of it, be it 0;
     `linked` are results that the caller gets from another node of autograd. `reads` gives for each
     result the numbers of those that eager's backward of it reads, and that nobody may edit before
-    (None: perhaps all).
+    (None: perhaps all). What is saved and no result is the program's own: its last backward may
+    write over it.
 
-    From these follow `kept`, the names of what a call keeps until its backward, in order;
+    From these follow `kept`, the names of what a call keeps until its backward, in order, and
+    `own`, those of them that nobody else has;
     `constant`, the results without a gradient; `seen`, the others by number with their cotangents;
     for each argument `sources`, the numbers of the results that have a gradient for it; `zeros`,
     the numbers of the arguments whose gradient is 0; and `gives`, whether any other is not.
@@ -67,6 +69,9 @@ class Signature:
         self.gives = any(n is not None for n in self.gradients)
         self.linked = frozenset(n for n in results if n in linked)
         self.entries = tuple(_alike(self.sources).values())
+        # calls in pieces keep it once for each piece
+        pieces = len(self.entries) > 1
+        self.own = () if pieces else tuple(n for n in self.kept_outputs if n not in self.results)
         self.unreached = tuple(k for k, names in enumerate(self.sources) if not names)
         of = [frozenset(attached.get(n, ())) for n in results]
         self.exits = tuple(
@@ -147,6 +152,8 @@ class CompiledCall(torch.autograd.Function):
             out = out | {n: out[n].detach() for n in signature.linked}
         kept = [given[n] for n in signature.kept_inputs]
         _keep(ctx, (graph, signature, origin, inputs), out)
+        if signature.own and hooks(True) is None:
+            ctx.own = signature.own
         ctx.save_for_backward(*kept, *(out[n] for n in signature.kept_outputs))
         if signature.constant:
             ctx.mark_non_differentiable(*(out[n] for n in signature.constant))
@@ -283,6 +290,7 @@ def _keep(ctx: Any, call: _Call, out: Mapping[str, Tensor]) -> None:
     ctx.graph, ctx.signature, ctx.origin, inputs = call
     signature = ctx.signature
     ctx.wanted = [x.requires_grad for x in inputs]
+    ctx.own, ctx.spent = (), False
     if signature.zeros:
         ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
     if signature.editable:  # by other names: a result knows its node of autograd
@@ -298,14 +306,16 @@ def _free(ctx: Any) -> None:
 
 
 def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | None:
-    """What the call has kept; None where the user has edited a result that eager does not keep.
+    """What the call has kept; None where the user has edited a result that eager does not keep, or
+    where a backward failed that has written over it.
 
     Raises:
         RuntimeError: a tensor that eager keeps as well has been edited, or an argument; or all are
             freed.
     """
     try:
-        return ctx.saved_tensors
+        kept = ctx.saved_tensors
+        return None if ctx.spent else kept
     except RuntimeError:
         shown = ctx.shown if ctx.signature.editable else ()
         edited = {j for j, x, version in shown if x._version != version}
@@ -337,8 +347,10 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
             values[name] = d
     if missing:
         _fill_in(values, graph, signature)
+    spent = () if keeps_graph() else ctx.own
+    ctx.spent = bool(spent)
     try:
-        out = run_phase(graph.phases["backward"], values) if signature.gives else {}
+        out = run_phase(graph.phases["backward"], values, spent) if signature.gives else {}
     except Elsewhere:  # by the user's hooks on saved tensors
         return _by_torch(ctx, cotangents)
     except RuntimeError:
@@ -358,6 +370,8 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
 
 # whether what is saved for backward is needed after the backward that runs
 keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+# the user's hooks on what is saved, who may keep it; None where there are none
+hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: True)
 
 
 def _by_torch(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:

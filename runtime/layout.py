@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .arena import ALWAYS, Use, arena, most_in_use
 from .cpu.pool import SMALL
 from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
-ALIGN = 64
-"""Small temporaries begin at multiples of so many bytes."""
-SCRATCH = "scratch"
-"""The region for workspace and small temporaries."""
+SCRATCH = 0
+"""The room for workspace and small temporaries."""
 
 ONE: Domain = []
 """The domain of a single row."""
-Region = tuple[Any, int]
-"""A piece of memory of a call, and its bytes."""
+Room = tuple[int, int]
+"""The number of a piece of memory of a call, and its bytes."""
 Rows = tuple[int, int, int | None, int]
 """A buffer of rows: its place, the number of its domain, the place of a table which has a row each
 (or None: the domain says how many), and the bytes of a row."""
@@ -28,14 +27,23 @@ class Places(NamedTuple):
     """Where the temporaries of a call lie.
 
     Attributes:
-        regions: the longest first: a short one would take memory that a longer one fits in.
-        small: temporaries with their places in `SCRATCH`, where the workspace comes first.
-        large: the others by their regions.
+        rooms: those that a call takes, the longest first: a short one would take memory that a
+            longer one fits in.
+        lent: rooms in the memory of outputs and inputs, with the places of these.
+        within: the places of temporaries, their rooms, and how far in they begin.
     """
 
-    regions: list[Region]
-    small: list[tuple[int, int]]
-    large: list[tuple[Any, list[int]]]
+    rooms: list[Room]
+    lent: list[tuple[int, int]]
+    within: list[tuple[int, int, int]]
+
+
+class Living(NamedTuple):
+    """A buffer, and the steps from which to which it is in use."""
+
+    rows: Rows
+    first: int
+    last: int
 
 
 class Layout:
@@ -47,8 +55,7 @@ class Layout:
         rows: inputs, outputs and temporaries.
         shares: tables whose lengths the phase asks for.
         tables: those that graphs have, `others` tables and the like that it makes itself.
-        members: the temporaries of each region, as `rows`: those that are never in use at the
-            same time share one.
+        living: the same as `rows`, by their kinds and with their lives.
     """
 
     def __init__(self, buffers: Sequence[Mapping[str, Any]], sizes: Sequence[Domain]) -> None:
@@ -58,14 +65,13 @@ class Layout:
         self.shares: list[tuple[int, Described]] = []
         self.tables: list[tuple[int, Described]] = []
         self.others: list[tuple[int, Mapping[str, Any]]] = []
-        self.members: dict[Any, list[Rows]] = {}
+        self.living: dict[str, list[Living]] = {"input": [], "output": [], "temporary": []}
         for k, b in enumerate(buffers):
-            if b["kind"] in ("input", "output", "temporary"):
+            if b["kind"] in self.living:
                 bytes_of_row = math.prod(b["row"]) * b["bytes"]
                 self.rows.append((k, self.number(b["domain"]), b.get("rows_of"), bytes_of_row))
-                if b["kind"] == "temporary":
-                    key = ("own", k) if b["slot"] is None else b["slot"]
-                    self.members.setdefault(key, []).append(self.rows[-1])
+                first, last = b.get("lives") or (0, ALWAYS)
+                self.living[b["kind"]].append(Living(self.rows[-1], first, last))
             elif b["kind"] not in KINDS:
                 self.others.append((k, b))
             else:
@@ -84,22 +90,30 @@ class Layout:
         """How many rows each domain has on a graph."""
         return [1, *(tables.size(domain) for domain in self.domains[1:])]
 
-    def placed(self, bytes_of: BytesOf, workspace: int) -> Places:
-        """Where temporaries lie in a call, by the bytes of a buffer of rows."""
-        scratch = workspace
-        small: list[tuple[int, int]] = []
-        large: list[tuple[Any, list[int]]] = []
-        regions: list[Region] = []
-        for key, members in self.members.items():
-            size = max([bytes_of(rows) for rows in members])
-            places = [k for k, *_ in members]
-            if size >= SMALL:
-                large.append((key, places))
-                regions.append((key, size))
-                continue
-            offset = -(-scratch // ALIGN) * ALIGN
-            small += [(k, offset) for k in places]
-            scratch = offset + max(size, 1)  # an empty one has an address of its own too
-        regions.append((SCRATCH, scratch))
-        regions.sort(key=lambda region: -region[1])
-        return Places(regions, small, large)
+    def placed(self, bytes_of: BytesOf, workspace: int, spent: Collection[int] = ()) -> Places:
+        """Where temporaries lie in a call, by the bytes of a buffer of rows: where an output is to
+        lie until then, and where inputs were that nobody reads any more, whose places are `spent`.
+        """
+        lenders = [b for b in self.living["input"] if b.rows[0] in spent] + self.living["output"]
+        there, lent = [Use(workspace, 0, ALWAYS)], list[tuple[int, int]]()
+        for rows, first, last in lenders:
+            if (size := bytes_of(rows)) >= SMALL:
+                lent.append((len(there), rows[0]))
+                there.append(Use(size, first, last))
+        # an empty one has an address of its own too
+        uses = [Use(bytes_of(x) or 1, first, last) for x, first, last in self.living["temporary"]]
+        found = arena(there, uses, SMALL)
+        rooms = [(room, size) for room, size in enumerate(found.rooms) if not 0 < room < len(there)]
+        rooms.sort(key=lambda room: -room[1])
+        placed = zip(self.living["temporary"], found.places, strict=True)
+        return Places(rooms, lent, [(b.rows[0], *place) for b, place in placed])
+
+    def most_alive(self, bytes_of: BytesOf, held: Collection[int] = ()) -> int:
+        """The most bytes of temporaries, outputs and those inputs whose places are `held` that are
+        in use at a step."""
+        return most_in_use(
+            Use(bytes_of(rows), first, last)
+            for kind, buffers in self.living.items()
+            for rows, first, last in buffers
+            if kind != "input" or rows[0] in held
+        )

@@ -11,7 +11,7 @@ import functools
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .carrier import PEER, Carrier, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
-from .layout import SCRATCH, Layout, Rows
+from .layout import SCRATCH, Layout, Places, Rows
 from .memory import Memory, Table
 from .messages import Messages
 from .sets import structure
@@ -187,7 +187,7 @@ class PhaseOnGraph:
                 array = self._own_table(b, tables)
                 self.table_bytes[k] = array.nbytes
                 self._hold(k, memory.upload(array))
-        self.regions, self.small, self.large = layout.placed(self.bytes_of, phase.workspace)
+        self.places: dict[tuple[int, ...], Places] = {}
         self.start = phase.packed(*self.fixed)
 
     def bytes_of(self, rows: Rows) -> int:
@@ -233,22 +233,34 @@ class PhaseOnGraph:
             case _:
                 return np.zeros(tables.size(b["domain"]), np.uint64)
 
-    def call(self, addresses: Mapping[int, int]) -> None:
+    def placed(self, spent: tuple[int, ...] = ()) -> Places:
+        """Where temporaries lie; `spent` are the places of inputs that the call may write over."""
+        if spent not in self.places:
+            layout = self.phase.layout
+            self.places[spent] = layout.placed(self.bytes_of, self.phase.workspace, spent)
+        return self.places[spent]
+
+    def most_alive(self, held: Collection[int] = ()) -> int:
+        """The most bytes of buffers that are in use at a step, of inputs those whose places are
+        `held`."""
+        return self.phase.layout.most_alive(self.bytes_of, held)
+
+    def call(self, addresses: Mapping[int, int], spent: tuple[int, ...] = ()) -> None:
         """Run the phase; `addresses` gives the inputs and outputs by their place in the argument
-        array.
+        array. Nobody reads those inputs afterwards whose places are `spent`.
         """
         pointers = self.phase.pointers.from_buffer_copy(self.start)
-        # a region each, so that the next phase finds them whatever it needs them for
-        leases = {key: self.memory.take(size) for key, size in self.regions}
-        scratch = leases[SCRATCH]
-        for k, offset in self.small:
-            pointers[k] = scratch.address + offset
-        for key, members in self.large:
-            for k in members:
-                pointers[k] = leases[key].address
+        places = self.placed(spent)
+        # a room each, so that the next phase finds them whatever it needs them for
+        leases = {room: self.memory.take(size) for room, size in places.rooms}
+        start = {room: lease.address for room, lease in leases.items()}
+        for room, k in places.lent:
+            start[room] = addresses[k]
+        for k, room, offset in places.within:
+            pointers[k] = start[room] + offset
         for k, address in addresses.items():
             pointers[k] = address
-        self.phase.entry.run(self, scratch.address, pointers)
+        self.phase.entry.run(self, start[SCRATCH], pointers)
 
 
 @dataclass

@@ -6,7 +6,7 @@ This file and autograd.py are those of the runtime that import torch when they a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import torch
@@ -54,10 +54,13 @@ def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Tensor:
     return torch.from_numpy(np.asarray(take(size).shaped(shape, TYPESTR[dtype])))
 
 
-def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def run_phase(
+    phase: PhaseOnGraph, values: Mapping[str, Tensor], spent: Collection[str] = ()
+) -> dict[str, Tensor]:
     """Call one phase: inputs by name, with a leading row axis, which those of a single row may
     lack; the outputs by name, single rows without it. An output may be an input, which was written
-    to. Single rows of the host are copied to a device.
+    to. Single rows of the host are copied to a device. The inputs whose names are `spent` hold
+    anything afterwards: the phase may lay what it computes where they are.
 
     Raises:
         ValueError: an input has another dtype or row shape than the program was compiled for.
@@ -98,7 +101,11 @@ def run_phase(phase: PhaseOnGraph, values: Mapping[str, Tensor]) -> dict[str, Te
             y = empty(shape, b.dtype, device)
         out[b.name] = y
         addresses[b.slot] = y.data_ptr()
-    phase.call(addresses)
+    if spent:
+        places = tuple(b.slot for b in phase.phase.inputs if b.name in spent)
+        phase.call(addresses, places)
+    else:
+        phase.call(addresses)
     if moved:
         written = {id(x) for x in out.values()}
         for x, copy in moved:

@@ -15,7 +15,7 @@ from ...dialects.signature import arguments, results
 from .host import Printed
 from .structure_plan import StructurePlan
 
-FORMAT = 4
+FORMAT = 5
 
 
 def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str) -> str:

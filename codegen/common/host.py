@@ -74,15 +74,15 @@ def describe(op: bindings.BindingOp | bindings.MemoryOp) -> dict[str, Any]:
             "dtype": str(element(v.type)),
             "bytes": c.bytes,
         }
+        if isinstance(op, bindings.Living):
+            out |= {"domain": domain_of(op.domain), "lives": op.lives}
         if isinstance(op, bindings.InputOp):
             given = {} if op.gives is None else {"gives": op.gives.data}
-            domain = domain_of(op.domain)
-            return out | {"kind": "input", "name": op.buffer.data, "domain": domain} | given
+            return out | {"kind": "input", "name": op.buffer.data} | given
         if isinstance(op, bindings.OutputOp):
-            return out | {"kind": "output", "name": op.buffer.data, "domain": domain_of(op.domain)}
+            return out | {"kind": "output", "name": op.buffer.data}
         if isinstance(op, bindings.AllocOp):
-            slot = None if op.slot is None else op.slot.data
-            return out | {"kind": "temporary", "domain": domain_of(op.domain), "slot": slot}
+            return out | {"kind": "temporary"}
         return out | {"kind": "table", "values": [x.value.data for x in op.value]}
     assert isinstance(op, bindings.TableOfDomain)
     out = {"kind": op.name.removeprefix("intra."), "domain": domain_of(op.domain)}

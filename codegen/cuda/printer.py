@@ -169,7 +169,7 @@ class PhasePrinter:
         calls.line(f"const int64_t {found.count} = {self.host.count(table)};")
         for r, name in zip(found.segment.results, found.partials, strict=True):
             c = ctype_of(r)
-            rows_of = {"kind": "temporary", "domain": None, "slot": None, "rows_of": table}
+            rows_of = {"kind": "temporary", "domain": None, "rows_of": table}
             self.host.phase.buffers.append(rows_of | {"row": [length(r)], "bytes": c.bytes})
             place = len(self.host.phase.buffers) - 1
             calls.line(f"{c.memory} *{name} = ({c.memory} *)b[{place}];")

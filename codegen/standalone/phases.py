@@ -60,7 +60,7 @@ class PhaseCode:
                 self._share(k, buffer)
         for k, place in enumerate(phase["counts"]):
             self.ready.append(f"{self.n}[{sizes + k}] = {self.shares[place]}.count;")
-        self._slots()
+        self._temporaries()
         for k, buffer in enumerate(phase["buffers"]):
             if buffer["kind"] != "temporary":
                 self._bind(k, buffer)
@@ -78,26 +78,24 @@ class PhaseCode:
         self.shares[k] = variable
         self.ready.append(f"const Shares {variable} = {self.tables.shares(b)};")
 
-    def _slots(self) -> None:
+    def _temporaries(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
-        slots: dict[Any, list[int]] = {}
-        buffers = self.phase["buffers"]
-        for k, b in enumerate(buffers):
-            if b["kind"] == "temporary":
-                slots.setdefault(("own", k) if b["slot"] is None else b["slot"], []).append(k)
-        for members in slots.values():
-            most: dict[str, int] = {}
-            for k in members:
-                b = buffers[k]
-                of = b.get("rows_of")
-                count = self.tables.size(b["domain"]) if of is None else f"{self.shares[of]}.count"
-                most[count] = max(most.get(count, 0), math.prod(b["row"]) * b["bytes"])
-            sizes = [f"{count} * {size}" for count, size in most.items()]
-            longest = sizes[0]
-            for other in sizes[1:]:
-                longest = f"greater({longest}, {other})"
-            chain = " = ".join(f"{self.b}[{k}]" for k in members)
-            self.ready.append(f"{chain} = {self.placement.reserved(longest)};")
+        buffers = [(k, b) for k, b in enumerate(self.phase["buffers"]) if b["kind"] == "temporary"]
+        if not buffers:
+            return
+        name: str = self.phase["name"]
+        uses: list[str] = []
+        for _, b in buffers:
+            of = b.get("rows_of")
+            count = self.tables.size(b["domain"]) if of is None else f"{self.shares[of]}.count"
+            first, last = b.get("lives") or (0, "INT64_MAX")
+            uses.append(f"{count} * INT64_C({math.prod(b['row']) * b['bytes']}), {first}, {last}")
+        self.ready.append(f"const int64_t uses_{name}[] = {{{', '.join(uses)}}};")
+        self.ready.append(f"int64_t at_{name}[{len(uses)}];")
+        size = f"laid_out({len(uses)}, uses_{name}, at_{name})"
+        self.ready.append(f"char *const block_{name} = {self.placement.reserved(size)};")
+        for i, (k, _) in enumerate(buffers):
+            self.ready.append(f"{self.b}[{k}] = block_{name} + at_{name}[{i}];")
 
     def _bind(self, k: int, b: Mapping[str, Any]) -> None:
         target = f"{self.b}[{k}]"

@@ -25,6 +25,7 @@ HEAD = """\
 #include "generator.h"
 #include "npy.h"
 #include "optimizers.h"
+#include "places.h"
 #include "report.h"
 #include "steps.h"
 {headers}

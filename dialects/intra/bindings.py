@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -224,15 +224,46 @@ class WitnessOp(GroupOp):
 # ---------------------------------------------------------------- buffers
 
 
-class NamedBuffer(BindingOp):
-    """A buffer that the caller knows by name, over the stored rows of `domain` (absent: one)."""
+class Lives(NamedTuple):
+    """The steps of its phase from which to which a buffer is in use, both with it, by number."""
 
-    buffer = prop_def(StringAttr)
+    first: int
+    last: int
+
+
+class Living(IntraOp):
+    """Rows over the stored rows of `domain` (absent: one), in use from the step `first` to the step
+    `last` of the phase (plan-memory; before it both are absent).
+    """
+
     domain = opt_prop_def(DomainAttr)
+    first = opt_prop_def(IntAttr)
+    last = opt_prop_def(IntAttr)
     result = result_def(MemRefType)
+
+    @property
+    def lives(self) -> Lives | None:
+        """When the buffer is in use; None where nobody has planned that."""
+        if self.first is None or self.last is None:
+            return None
+        return Lives(self.first.data, self.last.data)
+
+    @lives.setter
+    def lives(self, lives: Lives) -> None:
+        self.properties["first"] = IntAttr(lives.first)
+        self.properties["last"] = IntAttr(lives.last)
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a buffer")
+        need((self.first is None) == (self.last is None), "a life has a first step and a last one")
+        if (lives := self.lives) is not None:
+            need(0 <= lives.first <= lives.last, "a life ends where it begins, or at a later step")
+
+
+class NamedBuffer(BindingOp, Living):
+    """A buffer that the caller knows by name."""
+
+    buffer = prop_def(StringAttr)
 
 
 @op_definition
@@ -282,20 +313,10 @@ class MemoryOp(IntraOp):
 
 
 @op_definition
-class AllocOp(MemoryOp):
-    """A temporary over the stored rows of `domain` (absent: one row).
-
-    `slot` is its place in the arena (plan-memory).
-    """
+class AllocOp(MemoryOp, Living):
+    """A temporary."""
 
     name = "intra.alloc"
-    domain = opt_prop_def(DomainAttr)
-    slot = opt_prop_def(IntAttr)
-    result = result_def(MemRefType)
-
-    def verify_(self) -> None:
-        need_buffer(self.result.type, "a buffer")
-        need(self.slot is None or self.slot.data >= 0, "slots are numbered from 0")
 
 
 @op_definition

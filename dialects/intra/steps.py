@@ -9,6 +9,7 @@ what this interface says, and looks into those of its own kind only.
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
@@ -73,6 +74,13 @@ def steps_after(step: Step) -> Iterator[Step]:
         if isinstance(op, Step):
             yield op
         op = op.next_op
+
+
+def number_of(step: Step) -> int:
+    """How many steps of its phase are before one."""
+    assert step.parent is not None
+    before = itertools.takewhile(lambda op: op is not step, step.parent.ops)
+    return sum(isinstance(op, Step) for op in before)
 
 
 def sections(order: list[Step]) -> dict[Step, int]:

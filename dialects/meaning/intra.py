@@ -2,8 +2,8 @@
 
 A phase runs as it reads: nests are Python loops over rows, buffers are arrays with a leading row
 axis, and an index is an int that is checked against its buffer or table at every use. Schedules
-change nothing. Memory that nobody wrote holds nan (the least int64), and a step that writes into an
-arena slot makes that of the slot's other buffers, so a wrong memory plan is seen in the results.
+change nothing. Memory that nobody wrote holds nan (the least int64), and so does what is not in use
+at a step by the plan of memory, so a wrong one is seen in the results.
 What ranks exchange goes through a carrier; a phase that is given none is alone.
 """
 
@@ -42,7 +42,8 @@ from ..intra import (
     remote,
     shapes,
 )
-from ..intra.steps import Step
+from ..intra.bindings import Lives
+from ..intra.steps import Step, number_of
 from ..intra.syntax import buffer_dims, element, row_dims
 from ..pointwise import POINTWISE
 from ..pointwise.folds import FOLDS
@@ -96,17 +97,14 @@ class Memory:
 
     inputs: Mapping[str, Array]
     outputs: dict[str, Array] = field(default_factory=dict[str, Array])
-    slots: dict[int, dict[SSAValue, Array]] = field(
-        default_factory=dict[int, dict[SSAValue, Array]]
-    )
+    lives: list[tuple[Array, Lives]] = field(default_factory=list[tuple[Array, Lives]])
 
     def reuse(self, step: Step) -> None:
-        """Forget what lay in the slots that a step is about to write."""
-        written = step.writes()
-        for buffers in self.slots.values():
-            if written & set(buffers):
-                for other in set(buffers) - written:
-                    poison(buffers[other])
+        """Forget what is not in use from before a step to it: others may lie there."""
+        now = number_of(step)
+        for array, (first, last) in self.lives:
+            if not first < now <= last:
+                poison(array)
 
 
 class IntraFunctions(InterpreterFunctions):
@@ -148,16 +146,19 @@ class IntraFunctions(InterpreterFunctions):
 
     @impl(bindings.OutputOp)
     def output(self, interp: Interpreter, op: bindings.OutputOp, args: Any) -> PythonValues:
-        out = self.fresh(op.result, op.domain)
-        self.memory.outputs[op.buffer.data] = out
+        self.memory.outputs[op.buffer.data] = out = self.planned(op)
         return (out,)
 
     @impl(bindings.AllocOp)
     def alloc(self, interp: Interpreter, op: bindings.AllocOp, args: Any) -> PythonValues:
+        return (self.planned(op),)
+
+    def planned(self, op: bindings.Living) -> Array:
+        """Rows that are kept for as long as they are planned to be in use."""
         out = self.fresh(op.result, op.domain)
-        if op.slot is not None:
-            self.memory.slots.setdefault(op.slot.data, {})[op.result] = out
-        return (out,)
+        if op.lives is not None:
+            self.memory.lives.append((out, op.lives))
+        return out
 
     def fresh(self, v: SSAValue, domain: bindings.DomainAttr | None) -> Array:
         return unwritten(tables.size(self.world, domain), buffer_dims(v), element(v.type))

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.footprint import Footprint, footprint
+from ...runtime.footprint import Footprint
 from ...runtime.launches import Launch, launches
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ class Report:
 
     def footprints(self) -> list[Footprint]:
         """The bytes of buffers and tables that every program takes on the graph that it met last
-        (`gnnc.runtime.footprint.Footprint`), as planned. A graph whose tensors are gone has none.
+        (`gnnc.runtime.footprint.Footprint`), as planned, and how many are in use at once. A graph
+        whose tensors are gone has none.
         """
-        return [footprint(program, graph) for program, graph in self._met()]
+        return [p.footprint(graphs[-1]) for p in self.programs if (graphs := p.graphs())]
 
     def _met(self) -> list[tuple[Program, OnGraph]]:
         return [(p.program, graphs[-1]) for p in self.programs if (graphs := p.graphs())]
@@ -80,6 +81,7 @@ class Report:
             for p in self.programs
             for name in p.inputs_kept
         ]
+        lines += [f"memory: {f}" for f in self.footprints()]
         lines += [f"runs in torch: {f}" for f in self.fallbacks] or ["nothing runs in torch"]
         return "\n".join(lines)
 

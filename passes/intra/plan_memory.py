@@ -1,27 +1,26 @@
-"""plan-memory: temporaries whose lives do not overlap share a slot of the arena.
+"""plan-memory: notes when each buffer is in use, so that others may lie there before and after.
 
-Gives every `intra.alloc` a `slot`; buffers in one slot are over the same domain, so the slot's size
-is known from the set's. Row widths may differ: the slot is as wide as its widest buffer.
+Gives inputs, outputs and temporaries their first and their last step. Where they lie is decided
+once the sizes of a graph are known (runtime/layout.py).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.intra.bindings import AllocOp
+from ...dialects.intra.bindings import InputOp, Lives, Living, OutputOp
 from ...dialects.intra.steps import phases, steps
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Let temporaries share arena slots."""
+    """Note which steps of a phase each buffer is in use at."""
 
     name = "plan-memory"
 
@@ -30,31 +29,21 @@ class PlanMemoryPass(ModulePass):
             plan(func)
 
 
-@dataclass
-class Slot:
-    """One place of the arena: its domain, and until which step it is taken."""
-
-    domain: object
-    busy_until: int
-    index: int = field(default=0)
-
-
 def plan(func: FuncOp) -> None:
-    """Assign slots by a sweep over the steps."""
-    used: defaultdict[SSAValue, list[int]] = defaultdict(list)
-    for k, step in enumerate(steps(func)):
+    """Notes the lives of all buffers. Linear in what the steps read and write."""
+    used: dict[SSAValue, Lives] = {}
+    order = steps(func)
+    for k, step in enumerate(order):
         for buffer in step.reads() | step.writes():
-            used[buffer].append(k)
-    lives: list[tuple[int, int, AllocOp]] = []
+            used[buffer] = Lives(used[buffer].first if buffer in used else k, k)
+    end = max(len(order) - 1, 0)
     for op in func.body.block.ops:
-        if isinstance(op, AllocOp):
-            at = used[op.result]
-            lives.append((min(at, default=0), max(at, default=0), op))
-    slots: list[Slot] = []
-    for first, last, op in sorted(lives, key=lambda x: (x[0], x[1])):
-        fitting = [s for s in slots if s.domain == op.domain and s.busy_until < first]
-        slot = fitting[0] if fitting else Slot(op.domain, -1, len(slots))
-        if not fitting:
-            slots.append(slot)
-        slot.busy_until = last
-        op.properties["slot"] = IntAttr(slot.index)
+        if not isinstance(op, Living):
+            continue
+        match op:
+            case InputOp():  # there from the start
+                op.lives = Lives(0, used[op.result].last if op.result in used else 0)
+            case OutputOp():  # there after the end
+                op.lives = Lives(used[op.result].first if op.result in used else end, end)
+            case _:
+                op.lives = used.get(op.result, Lives(0, 0))

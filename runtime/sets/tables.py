@@ -57,7 +57,7 @@ class Tables:
     def __init__(
         self, sets: Mapping[str, SetData], codomains: Mapping[str, Mapping[str, str]]
     ) -> None:
-        self.sets = dict(sets)
+        self.sets: dict[str, SetData] = dict(sets)
         self.codomains = codomains
         self._made: dict[str, NDArray[Any]] = {}
         self._groups: dict[str, Group | Pairs] = {}

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .. import arena
 from ..sets import kernels
 
 _FOLDER = Path(__file__).parent
 
 
 def sources(*parts: str) -> dict[str, str]:
-    """The texts of all files of the library, by name; `structure.c` is that of the runtime. `parts`
-    are folders of what only some targets need, "cuda".
+    """The texts of all files of the library, by name; `structure.c` and `arena.c` are those of the
+    runtime. `parts` are folders of what only some targets need, "cuda".
     """
     folders = [_FOLDER, *(_FOLDER / part for part in parts)]
     files = sorted(f for folder in folders for f in folder.iterdir() if f.suffix in (".c", ".h"))
-    return {f.name: f.read_text() for f in files} | {"structure.c": kernels.source()}
+    shared = {"structure.c": kernels.source(), "arena.c": arena.source()}
+    return {f.name: f.read_text() for f in files} | shared

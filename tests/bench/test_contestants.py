@@ -121,7 +121,7 @@ def test_report_tells_of_failures_and_of_differing_losses():
     race = {**described("gcn", "tiny", 32, 3), "memory_limit": 3 << 30}
     failed = {"error": "ended with status 1", "out_of_memory": False}
     large = {"error": "took 3.0 GiB, its limit", "out_of_memory": True}
-    ours |= {"in_torch": ["the graph: a reason"], "buffers": 7 << 20}
+    ours |= {"in_torch": ["the graph: a reason"], "buffers": 7 << 20, "live": 330, "bound": 300}
     race["results"] = {"gnnc": ours, "pyg": theirs, "dgl": failed, "floor": large}
     race["absent"] = {"pyg-fast": "RGCN alone"}
     text = report(race)
@@ -130,7 +130,7 @@ def test_report_tells_of_failures_and_of_differing_losses():
     assert "gcn, 3 layers of 32, on tiny: 1,000 nodes" in text
     assert "2.50" in lines["pyg"]
     assert "(0.2" in lines["gnnc"]
-    assert lines["gnnc"][-3:-1] == ["7", "MiB"] and "7" not in lines["pyg"]
+    assert lines["gnnc"][-4:-1] == ["7", "MiB", "1.10"] and "7" not in lines["pyg"]
     assert re.search("^dgl +failed$", text, re.MULTILINE)
     assert re.search("^floor +out of memory$", text, re.MULTILINE)
     assert "floor: took 3.0 GiB, its limit" in text

@@ -84,5 +84,7 @@ class SeparatePhase(PhaseOnGraph):
         super().__init__(phase, tables, memory, carrier)
         self.tables = tables
 
-    def call(self, addresses: Mapping[int, int]) -> None:
+    def call(self, addresses: Mapping[int, int], spent: tuple[int, ...] = ()) -> None:
         call_at(self, self.tables, addresses)
+        for k in spent:  # nobody reads it any more
+            ctypes.memset(addresses[k], 255, self.bytes[k])

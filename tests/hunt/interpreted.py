@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.driver.pipelines import passes_of
 from gnnc.passes.driver.runner import PassRunner
 from gnnc.runtime.cpu.memory import HOST
+from gnnc.runtime.layout import Places
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
 from gnnc.runtime.sets.sets import SetData
 
@@ -112,7 +113,6 @@ class PhaseOnGraph:
     """A phase with the sets of one graph."""
 
     memory = HOST
-    regions: tuple[Any, ...] = ()
     keep: tuple[Any, ...] = ()
 
     def __init__(self, phase: Phase, module: ModuleOp, known: Mapping[str, Any]) -> None:
@@ -123,12 +123,23 @@ class PhaseOnGraph:
     def count(self, b: Buffer) -> int:
         return 1 if b.domain is None else self.sizes[b.domain[0]]
 
-    def call(self, addresses: Mapping[int, int]) -> None:
-        """Run the phase; `addresses` gives the inputs and outputs by their slots."""
+    def placed(self, spent: tuple[int, ...] = ()) -> Places:
+        """Temporaries are arrays of the interpreter."""
+        return Places([], [], [])
+
+    def most_alive(self, held: Collection[int] = ()) -> int:
+        return 0
+
+    def call(self, addresses: Mapping[int, int], spent: tuple[int, ...] = ()) -> None:
+        """Run the phase; `addresses` gives the inputs and outputs by their slots. Those that are
+        `spent` hold nothing afterwards."""
         given = {b.name: self.at(b, addresses[b.slot]).copy() for b in self.phase.inputs}
         results = run_function(self.module, self.phase.name, {**self.known, **given})
         for b in self.phase.outputs:
             self.at(b, addresses[b.slot])[...] = results[b.name]
+        for b in self.phase.inputs:
+            if b.slot in spent:
+                ctypes.memset(addresses[b.slot], 255, self.at(b, addresses[b.slot]).nbytes)
 
     def at(self, b: Buffer, address: int) -> np.ndarray[Any, Any]:
         """The array of a buffer."""

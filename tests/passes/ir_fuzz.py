@@ -109,10 +109,10 @@ DEFINED = re.compile(r"(%\w+) = [^\n]* : ([^\n]+)|(%\w+) ?: (!inter\.\w+<[^<>]*>
 NUMBERS = "0 1 -1 2 3 7 64 1000000007 99999999999999999999 0.5 1.0 -0.0 1e300 true nan 4294967296"
 WORDS = """f32 f64 i32 i64 i1 index unit mono onto partial src dst sum mean max min mul last N g R
 parts eq pairs else over along xf32 bf16 none inter.needs_grad inter.name forward backward"""
-ATTRIBUTES = """inter.needs_grad; inter.name = "a"; inter.name; inter.cotangent; no_loops; slot = 3;
-inter.prepare; inter.saved; inter.grad = "w"; inter.recompute; zero = 0.0; remaining; checked;
-dim = -1; p = 2.0; site = -1; kind = 3; kind = "last"; zero_ties; every; schedule = {}; step = 0;
-spec = "k,k->k"; inter.update = "adam"; inter.loss"""
+ATTRIBUTES = """inter.needs_grad; inter.name = "a"; inter.name; inter.cotangent; no_loops;
+first = 3; last = 1; inter.prepare; inter.saved; inter.grad = "w"; inter.recompute; zero = 0.0;
+remaining; checked; dim = -1; p = 2.0; site = -1; kind = 3; kind = "last"; zero_ties; every;
+schedule = {}; step = 0; spec = "k,k->k"; inter.update = "adam"; inter.loss"""
 FAMILIES = """sum mean max min mul last; src dst rel; f32 f64; i32 i64; add sub mul div maximum pow;
 relu exp neg tanh sigmoid log sqrt rsqrt sign floor stop; gt lt ge eq ne le; N R g unit; mono onto
 partial; forward backward prepare main; row_reduce reduce; at index; filter loops; offsets members;

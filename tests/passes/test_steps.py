@@ -10,7 +10,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
 from gnnc.dialects.intra.bindings import AllocOp, InputOp
-from gnnc.dialects.intra.loops import TraverseOp
 from gnnc.dialects.intra.steps import sections, steps
 from gnnc.dialects.meaning.intra import run_phase
 from gnnc.dialects.meaning.lowered import random_values, run_lowered, structure
@@ -98,23 +97,25 @@ def test_what_is_sent_is_not_deleted() -> None:
 
 @pytest.mark.parametrize("before", ["", "fuse-traversals,"])
 def test_what_is_under_way_keeps_its_memory(before: str) -> None:
-    """Two buffers that are written during the exchange share no slot with its two; one written
-    after it may."""
+    """Two buffers are in use all through the exchange, and so is what is written meanwhile."""
     planned = after(exchanging(), f"{before}plan-memory")
     order = steps(phase(planned))
-    where = {op.result: op.slot.data for op in planned.walk() if isinstance(op, AllocOp)}
+    lives = {op.result: op.lives for op in planned.walk() if isinstance(op, AllocOp)}
     (start,) = [s for s in order if isinstance(s, StartOp)]
-    section = sections(order)
-    during = {b for s in order if section[s] == 1 and isinstance(s, TraverseOp) for b in s.writes()}
-    taken = {where[start.source], where[start.target]}
-    assert during and not taken & {where[b] for b in during}
+    (wait,) = [k for k, s in enumerate(order) if isinstance(s, WaitOp)]
+    for buffer in (start.source, start.target):
+        found = lives[buffer]
+        assert found is not None and found.first <= order.index(start) and wait <= found.last
     assert same(planned, lowered())
 
 
-def test_slots_are_free_again_after_the_wait() -> None:
+def test_memory_is_free_again_after_the_wait() -> None:
     planned = after(exchanging(), "plan-memory")
-    slots = [op.slot.data for op in phase(planned).walk() if isinstance(op, AllocOp)]
-    assert len(slots) == 5 and len(set(slots)) == 4
+    order = steps(phase(planned))
+    (start,) = [s for s in order if isinstance(s, StartOp)]
+    (wait,) = [k for k, s in enumerate(order) if isinstance(s, WaitOp)]
+    sent = start.source.owner
+    assert isinstance(sent, AllocOp) and sent.lives is not None and sent.lives.last == wait
 
 
 def test_an_argument_is_not_overwritten_while_it_is_sent() -> None:

@@ -45,9 +45,9 @@ func.func @bindings() attributes {intra.phase} {
   %y = intra.output {buffer = "y"} : memref<?xi64>
   // CHECK-NEXT: %t = intra.table {value = [1.000000e+00 : f64, 2.000000e+00 : f64]} : memref<?x2xf64>
   %t = intra.table {value = [1.0, 2.0]} : memref<?x2xf64>
-  // CHECK-NEXT: %a = intra.alloc {domain = #intra.domain<N>, slot = 3} : memref<?x2xi1>
-  // CHECK-GENERIC: %a = "intra.alloc"() <{domain = #intra.domain<N>, slot = #builtin.int<3>}> : () -> memref<?x2xi1>
-  %a = intra.alloc {domain = #intra.domain<N>, slot = 3} : memref<?x2xi1>
+  // CHECK-NEXT: %a = intra.alloc {domain = #intra.domain<N>, first = 1, last = 3} : memref<?x2xi1>
+  // CHECK-GENERIC: %a = "intra.alloc"() <{domain = #intra.domain<N>, first = #builtin.int<1>, last = #builtin.int<3>}> : () -> memref<?x2xi1>
+  %a = intra.alloc {domain = #intra.domain<N>, first = 1, last = 3} : memref<?x2xi1>
   // CHECK-NEXT: %b = intra.part %a, %n : memref<?x2xi1>
   %b = intra.part %a, %n : memref<?x2xi1>
   // CHECK-NEXT: %c = intra.part %a : memref<?x2xi1>

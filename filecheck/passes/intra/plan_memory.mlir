@@ -1,10 +1,13 @@
 // RUN: gnn-opt %s -p plan-memory --split-input-file | filecheck %s
 
-// The first buffer is read for the last time when the second is written: the third may have its place.
+// The first buffer is read for the last time when the second is written: the third may have its
+// place. Results are in use from their step to the end, arguments from the start.
 // CHECK: func.func @chain
-// CHECK: %a = intra.alloc {domain = #intra.domain<N>, slot = 0} : memref<?xf32>
-// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<N>, slot = 1} : memref<?x8xf32>
-// CHECK-NEXT: %c = intra.alloc {domain = #intra.domain<N>, slot = 0} : memref<?x3xf32>
+// CHECK: %y = intra.output {buffer = "y", domain = #intra.domain<N>, first = 3, last = 3} : memref<?x3xf32>
+// CHECK-NEXT: %x = intra.input {buffer = "x", domain = #intra.domain<N>, first = 0, last = 0} : memref<?xf32>
+// CHECK: %a = intra.alloc {domain = #intra.domain<N>, first = 0, last = 1} : memref<?xf32>
+// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<N>, first = 1, last = 2} : memref<?x8xf32>
+// CHECK-NEXT: %c = intra.alloc {domain = #intra.domain<N>, first = 2, last = 3} : memref<?x3xf32>
 func.func @chain() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x3xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
@@ -35,11 +38,11 @@ func.func @chain() attributes {intra.phase} {
 
 // -----
 
-// Rows of other domains have another number, so they never share; neither do lives that overlap.
+// Totals are in use while they are added up, and single rows as any others.
 // CHECK: func.func @domains
-// CHECK: %a = intra.alloc {domain = #intra.domain<N>, slot = [[A:[0-9]]]}
-// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<g>, slot = [[B:[0-9]]]}
-// CHECK-NEXT: %c = intra.alloc {slot = [[C:[0-9]]]}
+// CHECK: %a = intra.alloc {domain = #intra.domain<N>, first = 0, last = 1}
+// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<g>, first = 1, last = 2}
+// CHECK-NEXT: %c = intra.alloc {first = 2, last = 3}
 func.func @domains() attributes {intra.phase} {
   %y = intra.output {buffer = "y"} : memref<?xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?xf32>
@@ -74,8 +77,8 @@ func.func @domains() attributes {intra.phase} {
 
 // A buffer lives as long as its views.
 // CHECK: func.func @views
-// CHECK: %a = intra.alloc {domain = #intra.domain<N>, slot = 0}
-// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<N>, slot = 1}
+// CHECK: %a = intra.alloc {domain = #intra.domain<N>, first = 0, last = 2}
+// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<N>, first = 1, last = 2}
 func.func @views() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x4xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x2x2xf32>

@@ -2,10 +2,10 @@
 
 // Both buffers of a move are in use from its start to its wait, so what is computed meanwhile has a
 // place of its own; what is computed later may lie where the rows were sent from.
-// CHECK: %from = intra.alloc {domain = #intra.domain<R>, slot = 0} : memref<?xf32>
-// CHECK-NEXT: %to = intra.alloc {domain = #intra.domain<R>, slot = 1} : memref<?xf32>
-// CHECK-NEXT: %a = intra.alloc {domain = #intra.domain<R>, slot = 2} : memref<?xf32>
-// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<R>, slot = 0} : memref<?xf32>
+// CHECK: %from = intra.alloc {domain = #intra.domain<R>, first = 0, last = 3} : memref<?xf32>
+// CHECK-NEXT: %to = intra.alloc {domain = #intra.domain<R>, first = 1, last = 5} : memref<?xf32>
+// CHECK-NEXT: %a = intra.alloc {domain = #intra.domain<R>, first = 2, last = 4} : memref<?xf32>
+// CHECK-NEXT: %b = intra.alloc {domain = #intra.domain<R>, first = 4, last = 5} : memref<?xf32>
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<R>} : memref<?xf32>
   %x = intra.input {buffer = "x", domain = #intra.domain<R>} : memref<?xf32>

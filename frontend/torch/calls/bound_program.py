@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, fx
 
 from ....runtime.at_once import AtOnce, Given
+from ....runtime.footprint import Footprint, footprint
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
 from ....runtime.sets.sets import SetData
@@ -169,6 +170,12 @@ class BoundProgram:
     def graphs(self) -> list[OnGraph]:
         """The graphs that something is prepared for, the one used last at the end."""
         return self.memo.values()
+
+    def footprint(self, graph: OnGraph) -> Footprint:
+        """The memory that calls take on a graph."""
+        d = self.differentiation
+        own = () if d is None else d.signature.own
+        return footprint(self.program, graph, self.result_names, own)
 
     # ------------------------------------------------------------ a call
 

@@ -1,8 +1,9 @@
-"""plan-memory lets temporaries share slots whose lives do not meet, and only those."""
+"""plan-memory knows when buffers are in use."""
 
 import pytest
+from xdsl.dialects.builtin import IntAttr
 
-from gnnc.dialects.intra.bindings import AllocOp
+from gnnc.dialects.intra.bindings import AllocOp, InputOp, OutputOp
 from gnnc.dialects.meaning.check import MeaningChanged, same_meaning
 
 from ..lowered import INFER, TRAIN, VANILLA, after, phase
@@ -19,18 +20,14 @@ SEEDS = range(2)
 )
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_keep_their_meaning(name, before):
-    """The interpreter forgets what lies in a slot as soon as another buffer of it is written."""
+    """The interpreter forgets what is not in use."""
     module = after(LAYERS[name], before)
     same_meaning(module, after(module, "plan-memory"), seeds=SEEDS)
 
 
-def slots(module, name="forward"):
-    """(domain, slot) of each temporary."""
-    return [
-        (str(op.domain) if op.domain is not None else "unit", op.slot.data)
-        for op in phase(module, name).body.block.ops
-        if isinstance(op, AllocOp)
-    ]
+def lives(module, kind, name="forward"):
+    ops = phase(module, name).body.block.ops
+    return [tuple(op.lives) for op in ops if isinstance(op, kind)]
 
 
 CHAIN = program(
@@ -46,38 +43,24 @@ CHAIN = program(
 )
 
 
-def test_a_chain_needs_two_slots():
-    """A nest reads one and writes the other."""
+def test_a_chain_needs_each_result_for_one_more_step():
     module = after(CHAIN, f"{INFER},lower-to-intra,plan-memory")
-    assert slots(module) == [("N", 0), ("N", 1), ("N", 0), ("N", 1)]
+    assert sorted(lives(module, AllocOp)) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
-def test_other_domains_have_other_slots():
-    text = program(
-        X,
-        "%y : !inter.rows<g, f64>",
-        """
-%a = inter.exp %x : !inter.rows<N, 3xf64>
-%b = inter.row_reduce sum %a [0] : !inter.rows<N, f64>
-%s = inter.at %g[src], %b : !inter.rows<g, f64>
-%d = inter.at %g[dst], %b : !inter.rows<g, f64>
-%m = inter.mul %s, %d : !inter.rows<g, f64>
-%y = inter.tanh %m : !inter.rows<g, f64>
-""",
-    )
-    found = slots(after(text, f"{INFER},lower-to-intra,fuse-traversals,plan-memory"))
-    by_slot = {}
-    for domain, slot in found:
-        assert by_slot.setdefault(slot, domain) == domain
+def test_arguments_are_there_before_and_results_afterwards():
+    module = after(CHAIN, f"{INFER},lower-to-intra,plan-memory")
+    assert lives(module, InputOp) == [(0, 0)]
+    assert lives(module, OutputOp) == [(4, 4)]
 
 
-def test_a_plan_that_shares_too_much_is_seen():
-    """The check notices a buffer that is overwritten while it is needed."""
+@pytest.mark.parametrize("kind, step", [("last", 0), ("first", 1)])
+def test_a_life_that_is_too_short_is_seen(kind, step):
+    """The check notices a buffer that may be overwritten while it is needed."""
     module = after(CHAIN, f"{INFER},lower-to-intra")
     planned = after(module, "plan-memory")
-    first = next(op for op in planned.walk() if isinstance(op, AllocOp))
-    for op in planned.walk():
-        if isinstance(op, AllocOp):
-            op.properties["slot"] = first.properties["slot"]
+    first = next(op for op in planned.walk() if isinstance(op, AllocOp) and op.lives == (0, 1))
+    same_meaning(module, planned)
+    first.properties[kind] = IntAttr(step)
     with pytest.raises(MeaningChanged, match="e differs"):
         same_meaning(module, planned)

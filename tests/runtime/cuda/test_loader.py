@@ -90,8 +90,8 @@ def on_device(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[OnD
     made.driver.emulator.forget()
 
 
-def regions(made: OnDevice) -> list[tuple[Any, int]]:
-    return made.graph.phases["forward"].regions
+def regions(made: OnDevice) -> list[tuple[int, int]]:
+    return made.graph.phases["forward"].placed().rooms
 
 
 def test_the_second_call_is_recorded_and_later_ones_replayed(on_device: OnDevice) -> None:
