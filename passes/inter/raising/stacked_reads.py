@@ -6,6 +6,8 @@ relation reads the rows of its own type. What is left is a row an edge, written 
 read again. Where the union of relations has the map anyway, for a sum or a softmax, a row is read
 through it, from a union of the types: each node's row is copied once, whatever its degree.
 
+In programs of ranks it stays as it is.
+
 Before: `stack %u (at %g0[src] %a, at %g1[src] %b)`. After: `at %u[dst] (stack %N %a, %b)`.
 """
 
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
+from ....dialects.inter.ranks import RANK
 from ....dialects.inter.structure import PARENT, AttachOp, UnionOp
 from ....dialects.inter.types import is_float, rows, set_name, set_type
 from ....dialects.inter.values import AtOp, PartOp, StackOp
@@ -30,6 +33,8 @@ def read_of_stack(fn: LinearFunction, op: ValueOp) -> bool:
         return False
     if all(isinstance(use.operation, PartOp) for use in op.results[0].uses):
         return False  # nobody reads it as a whole
+    if any(RANK in fn.env.info(s).maps for s in fn.env.sets):
+        return False  # on ranks messages, and what waits for them, go by relation
     union = op.set.owner
     if not isinstance(union, UnionOp):
         return False
