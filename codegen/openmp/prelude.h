@@ -275,7 +275,8 @@ INLINE int64_t cut(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t 
 INLINE int64_t chunk_count(const int64_t *offsets, int64_t n, int64_t row_cost, int64_t grain, int64_t most)
 {
     int64_t work = (offsets ? offsets[n] : 0) + row_cost * n;
-    return min64(max64(work / grain, 1), most);
+    const int64_t chunks = min64(max64(work / grain, 1), most);
+    return chunks > 1 ? chunks & ~1 : 1; /* few chunks are no work for two threads where one is left over */
 }
 
 /* A row so long that it spans whole chunks; its edges are reduced in pieces `first` .. `first + count`. */

@@ -2,8 +2,9 @@
 
 Constants that do nothing go (raising/constants.py), spelled-out normalisations, means, scores and
 stacked sums become ops (raising/patterns.py). Loops over relations, one masked graph each, become
-one typed aggregation (raising/relations.py), or rows written at once (raising/assignments.py). Sums
-of a constant become counts. All is exact, where it is not bit for bit it is a reassociation.
+one typed aggregation (raising/relations.py), or rows written at once (raising/assignments.py). What
+relations read of their types part by part is read at once (raising/stacked_reads.py). Sums of a
+constant become counts. All is exact, where it is not bit for bit it is a reassociation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .raising.patterns import (
     sum_of_stack,
 )
 from .raising.relations import relation_loop
+from .raising.stacked_reads import read_of_stack
 
 _RULES = (
     drop_read_of_unit,
@@ -39,6 +41,7 @@ _RULES = (
     sum_of_stack,
     relation_loop,
     relation_assignments,
+    read_of_stack,
 )
 
 

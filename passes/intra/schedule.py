@@ -2,10 +2,11 @@
 
 Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
-of which each hands over), `chunks` bounds their number (partial sums are kept per chunk), `block`
-rows pass through the stages of a nest together so that they stay in the near caches. Operands of
-outer products are exchanged where that saves vectors (turn_outer.py). The numbers depend on widths
-only, never on a graph, so one program serves all graphs and any number of threads.
+of which each hands over; more where partial sums are large, so that they take a small part of a
+chunk's time), `chunks` bounds their number, `block` rows pass through the stages of a nest together
+so that they stay in the near caches. Operands of outer products are exchanged where that saves
+vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so one program serves
+all graphs and any number of threads.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class SchedulePass(ModulePass):
         return ScheduleAttr.of(
             vector_bytes=self.vector_bytes,
             block=self.block_rows(nest, target),
-            grain=self.grain * (2 if sums_by_group(nest) else 1),
+            grain=max(
+                self.grain * (2 if sums_by_group(nest) else 1),
+                partial_bytes(nest) // target.caches.partials_a_unit,
+            ),
             chunks=most_chunks(nest, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
@@ -142,15 +146,20 @@ def by_several_maps(op: SegmentOp) -> bool:
 def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:
     """At most `chunks`, fewer where each keeps a large partial sum; at least 4, for as many
     threads."""
-    partial = 0
-    for op in nest.body.block.ops:
-        if isinstance(op, OuterOp):
-            partial += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
-        elif isinstance(op, TotalOp):
-            partial += row_bytes(op.value)
-    caches, sums = target.caches, max(partial, 1)
+    caches, sums = target.caches, max(partial_bytes(nest), 1)
     near = max(target.nests.enough_chunks, caches.near_partials // sums)
     return max(4, min(chunks, near, caches.partials // sums))
+
+
+def partial_bytes(nest: TraverseOp) -> int:
+    """What the partial sums of one chunk take."""
+    found = 0
+    for op in nest.body.block.ops:
+        if isinstance(op, OuterOp):
+            found += outer_bytes(op) * (2 if op.at else 1)  # chunks share sums at both ends
+        elif isinstance(op, TotalOp):
+            found += row_bytes(op.value)
+    return found
 
 
 def sums_by_group(nest: TraverseOp) -> bool:

@@ -47,6 +47,7 @@ CUDA = replace(
         stack=24 * 1024,
         partials=64 * 1024 * 1024,
         near_partials=16 * 1024 * 1024,  # of the second level
+        partials_a_unit=2,  # asked by `schedule` alone
     ),
     nests=replace(
         OPENMP.nests,

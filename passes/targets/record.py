@@ -41,6 +41,9 @@ class Caches:
     """What the partial sums of all chunks of one nest may take."""
     near_partials: int
     """What they take at most while enough chunks remain to share among threads."""
+    partials_a_unit: int
+    """What a chunk's partial sums may take for each unit of its work (an edge, or 512
+    multiplications)."""
 
 
 @dataclass(frozen=True)

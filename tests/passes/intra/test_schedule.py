@@ -59,6 +59,15 @@ def test_chunks_that_still_suffice_keep_partial_sums_near():
     assert wide == OPENMP.nests.enough_chunks
 
 
+def test_a_chunk_works_enough_for_its_partial_sums():
+    """To clear large sums and to add them up takes a small part of a chunk's time."""
+    (narrow, wide) = (
+        schedules(linear(width), phases=TRAIN, name="backward")[0]["grain"] for width in (16, 256)
+    )
+    assert narrow == 8192
+    assert wide * OPENMP.caches.partials_a_unit >= 4 * 256 * 256
+
+
 def test_options_are_kept():
     (one,) = schedules(
         program(X, "%y : !inter.rows<N, 3xf64>", "%y = inter.neg %x : !inter.rows<N, 3xf64>"),
