@@ -1,9 +1,10 @@
 """The child process of `gnnc bench`: one contestant, ready to train epochs when asked.
 
 The first question, `{"contestant": .., "model": .., "graph": .., "hidden": .., "layers": ..}` and
-for gnnc options of `gnnc.compile`, prepares it and trains two epochs; bench/graphs.py says what a
-graph is. Every `{"epochs": n}` after that trains n more after one that is not counted, and
-`{"graphs": n}` trains one epoch on each of n graphs that it has not seen.
+for gnnc options of `gnnc.compile`, prepares it and trains two epochs, or with `"inference": true`
+predicts in them; bench/graphs.py says what a graph is. Every `{"epochs": n}` after that trains n
+more after one that is not counted, and `{"graphs": n}` trains one epoch on each of n graphs that it
+has not seen.
 """
 
 from __future__ import annotations
@@ -40,18 +41,21 @@ class Contest:
         graph: Any,
         hidden: int,
         layers: int,
+        inference: bool = False,
         **options: Any,
     ):
         self.task = task_of(model, graph, hidden, layers)
         torch.manual_seed(0)
         self.prepared = CONTESTANTS[contestant](self.task, **options)
         self.optimizer = torch.optim.Adam(self.prepared.model.parameters(), lr=0.01)
-        self.training = self.prepared.training(self.optimizer)
+        self.training = (
+            self.prepared.predicting() if inference else self.prepared.training(self.optimizer)
+        )
         warm_up()
         self.mark = Watermark.set()
 
     def epoch(self, other: Task | None = None) -> float:
-        """One whole training step; returns the loss before it."""
+        """One whole training step, or prediction; returns the loss before it."""
         return self.training.step(other).item()
 
     def train(self, epochs: int) -> Message:

@@ -56,6 +56,16 @@ class Prepared:
 
         return Training(step, self.model)
 
+    def predicting(self) -> Training:
+        """How it predicts: a step is the loss of a prediction, and nothing is differentiated."""
+        self.model.eval()
+
+        def step(other: Task | None) -> Tensor:
+            with torch.no_grad():
+                return self.loss(other)
+
+        return Training(step, self.model)
+
 
 @dataclass(frozen=True)
 class Training:

@@ -245,8 +245,9 @@ def title(task: Mapping[str, Any]) -> str:
     """The task as a sentence."""
     types = f" of {task['relations']} relations" if "relations" in task else ""
     layers = f"{task['layers']} layer{'s' if task['layers'] > 1 else ''}"
+    what = ", inference" if task.get("inference") else ""
     return (
-        f"{task['model']}, {layers} of {task['hidden']}, on {task['graph']}: "
+        f"{task['model']}{what}, {layers} of {task['hidden']}, on {task['graph']}: "
         f"{task['nodes']:,} nodes, {task['edges']:,} edges{types}, {task['features']} features, "
         f"{task['classes']} classes"
     )

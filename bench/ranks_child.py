@@ -201,6 +201,8 @@ def main() -> None:
             world_size=gnnc.world_size(),
         )
     found = timed(**question)
+    if dist.is_initialized():
+        dist.destroy_process_group()  # its threads would abort a process that ends before them
     if gnnc.rank() == 0:
         answer.write_text(json.dumps(found))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JSON_FILE = "results.json"
 MARKDOWN_FILE = "README.md"
 
-_IDENTITY = ("study", "contestant", "model", "graph", "layers", "hidden", "features")
+_IDENTITY = ("study", "contestant", "model", "graph", "layers", "hidden", "features", "inference")
 
 
 def record(

@@ -12,6 +12,7 @@ _CLASSES = {
     "verify-sets": ("inter.verify_sets", "VerifySetsPass"),
     "unify-sets": ("inter.unify_sets", "UnifySetsPass"),
     "dce-sets": ("inter.dce_sets", "DceSetsPass"),
+    "drop-stops": ("inter.drop_stops", "DropStopsPass"),
     "raise": ("inter.raise_", "RaisePass"),
     "partition": ("inter.partition", "PartitionPass"),
     "global-rows": ("inter.global_rows", "GlobalRowsPass"),

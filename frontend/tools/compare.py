@@ -24,13 +24,15 @@ def compare(
     folder: CheckpointFolder | None = None,
     every: int = 1,
     trials: int | None = None,
+    predictions: int = 0,
 ) -> Message:
     """Trains `seeds` times each way, in turns, from equal parameters; returns what `report` reads.
 
     `settings` has those of `training.Settings` but the seed; its `mode` is the compiled way's. With
     a folder, each training writes its checkpoint after `every` epochs, and goes on from the one
     that is there. With `trials`, so many at most find how the first training of a way is split over
-    processes, and the others are split alike. Times are medians over all epochs of all seeds but
+    processes, and the others are split alike. Behind each so many `predictions` are timed, of the
+    model with its parameters frozen. Times are medians over all epochs of all seeds but
     the first of each process, which compiles.
 
     Raises:
@@ -38,7 +40,10 @@ def compare(
         Refused: a training cannot be done, or a checkpoint is not one of it.
     """
     questions = {
-        way: [_question(settings, way, seed, folder, every, trials) for seed in range(seeds)]
+        way: [
+            _question(settings, way, seed, folder, every, trials) | {"predictions": predictions}
+            for seed in range(seeds)
+        ]
         for way in ways
     }
     answers: dict[str, list[Message]] = {way: [] for way in ways}
@@ -106,6 +111,9 @@ def _summary(answers: Sequence[Message]) -> Message:
     for name in ("compile_seconds", "kernels", "fallbacks", "tuning"):
         if name in answers[0]:
             summary[name] = answers[0][name]
+    if "prediction_seconds" in answers[0]:
+        predicted = [s for a in answers for s in a["prediction_seconds"]]
+        summary["prediction_seconds"] = statistics.median(predicted)
     return summary
 
 

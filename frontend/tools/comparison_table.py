@@ -59,6 +59,11 @@ def _rows(found: dict[str, Message]) -> Sequence[Sequence[str]]:
         heading,
         row("test accuracy", "accuracies", _accuracy),
         row("epoch, median", "epoch_seconds", seconds_text, ratio=True),
+        *(
+            [row("prediction, median", "prediction_seconds", seconds_text, ratio=True)]
+            if all("prediction_seconds" in r for r in found.values())
+            else []
+        ),
         row("memory, peak above start", "memory", bytes_text, ratio=True),
         row("first epoch", "first_epoch_seconds", seconds_text),
     ]

@@ -2,8 +2,9 @@
 
 frontend/tools/compare.py starts one child a way and has them take turns, seed by seed. A question
 has the `settings` of a training, where its checkpoint is (`checkpoint`: the file, or None; `every`:
-how many epochs apart), and its `tuning`, or None. `{"check": [..]}` of such questions reads all the
-checkpoints that there are, so that a bad one is found before anything is trained.
+how many epochs apart), its `tuning`, or None, and how many `predictions` of the frozen model are
+timed behind it. `{"check": [..]}` of such questions reads all the checkpoints that there are, so
+that a bad one is found before anything is trained.
 """
 
 from __future__ import annotations
@@ -66,15 +67,21 @@ def check(settings: Settings, kept: Kept) -> None:
 
 
 def train(
-    settings: Settings, kept: Kept | None, tell: Tell, tuning: Tuning | None = None
+    settings: Settings,
+    kept: Kept | None,
+    tell: Tell,
+    tuning: Tuning | None = None,
+    predictions: int = 0,
 ) -> Message:
     """Trains one model, on from its checkpoint where there is one; with `tuning` in the processes
-    that a tuner finds. Returns what `Run.finished` does, with `tuning` also what it found."""
+    that a tuner finds, and then without predictions. Returns what `Run.finished` does, with
+    `tuning` also what it found."""
     task = _task(settings)
     warm_up_once(settings.mode != "eager")
     if tuning is not None:
         return tuned_training.train(settings, task, kept, tell, tuning)
-    return Run(settings, task, kept, tell, lambda: _training(settings, task)).finished()
+    run = Run(settings, task, kept, tell, lambda: _training(settings, task))
+    return run.finished(predictions)
 
 
 def _training(settings: Settings, task: NodeTask) -> Training:
@@ -90,7 +97,7 @@ def answer(question: Message, tell: Tell) -> Message:
             assert kept is not None
             check(settings, kept)
         return {}
-    return train(*_asked(question), tell, tuning_of(question["tuning"]))
+    return train(*_asked(question), tell, tuning_of(question["tuning"]), question["predictions"])
 
 
 def _asked(question: Message) -> tuple[Settings, Kept | None]:

@@ -43,6 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_hyperparameters(parser)
     _add_batches(parser)
     _add_ways(parser)
+    parser.add_argument(
+        "--eval",
+        type=_positive,
+        default=None,
+        metavar="N",
+        dest="predictions",
+        help="then freeze the parameters and time so many predictions for all nodes",
+    )
     _add_checkpoints(parser)
     add_json(parser)
     parser.add_argument(
@@ -209,9 +217,9 @@ def _trained(args: argparse.Namespace) -> Message:
     every = args.checkpoint_every or CHECKPOINT_EVERY
     trials = (args.trials or TRIALS) if args.auto else None
     if args.checkpoint is None:
-        return compare(settings, args.seeds, ways, None, every, trials)
+        return compare(settings, args.seeds, ways, None, every, trials, args.predictions or 0)
     with checkpoint_folder.opened(Path(args.checkpoint), args.resume) as folder:
-        return compare(settings, args.seeds, ways, folder, every, trials)
+        return compare(settings, args.seeds, ways, folder, every, trials, args.predictions or 0)
 
 
 def _check_batches(args: argparse.Namespace) -> None:
@@ -224,6 +232,8 @@ def _check_batches(args: argparse.Namespace) -> None:
     ):
         if getattr(args, option) and not getattr(args, needed):
             raise Refused(f"--{option.replace('_', '-')} needs {metavar}")
+    if args.auto and args.predictions:
+        raise Refused("--eval times predictions of one process: leave --auto out")
     if args.batch_size is not None and args.mode != "drop-in":
         raise Refused(f"--batch-size goes with --mode drop-in, not {args.mode}")
     if args.fanouts is not None and len(args.fanouts) != args.layers:

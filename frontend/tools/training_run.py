@@ -50,14 +50,18 @@ class Run:
             self.history.starts.append(self.resumed_at)
         self.last_told = time.monotonic()
 
-    def finished(self) -> Message:
+    def finished(self, predictions: int = 0) -> Message:
         """Trains all epochs that are left. Returns the `History`, the `accuracy` and last `loss` of
         it, and the sizes of the `graph`; of compiled models also `compile_seconds`, `kernels` and
-        `fallbacks`."""
+        `fallbacks`. With a number of `predictions`, these follow: `prediction_seconds`."""
         while not self.is_done():
             self.epoch()
+        timed: Message = {}
+        if predictions:
+            timed["prediction_seconds"] = self.training.predictions(predictions)
         return {
             **self.history.as_message(),
+            **timed,
             "accuracy": self.history.accuracy,
             "loss": self.history.losses[-1],
             "graph": {

@@ -276,7 +276,7 @@ def bind(
     """
     chosen, ranked = options.on(imported.device), None
     if imported.cut:
-        ranked = partitioned(imported)
+        ranked = partitioned(imported, training)
         way = between(chosen, imported.chunks)
         program = compile_module(imported.module, training, chosen, way)
     else:

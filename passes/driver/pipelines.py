@@ -14,21 +14,19 @@ CLEAN = ("canonicalize", "cse")
 IMPORT = (*CLEAN, "unify-sets", *CLEAN)
 """Tidy what import made: equal graphs become one."""
 
-FIRST = (*IMPORT, "raise")
+NO_GRADIENTS = ("drop-stops",)
+"""Where none is taken any more: before all else in programs that predict, else after autodiff."""
 
 RESTRICT = ("restrict-rows",)
 REORDER = ("reorder-linear", *CLEAN, "dce-sets")
-BEFORE_PARTITION = (*FIRST, *REORDER)
-"""What comes before a program is partitioned: what is narrower crosses, features or products, by
-the sizes of the whole graph."""
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
-BEFORE_LAYERS = (*FIRST, *EXPAND, *REORDER)
+BEFORE_LAYERS = (*IMPORT, *NO_GRADIENTS, "raise", *EXPAND, *REORDER)
 """What comes before a program is cut into stages that run over chunks of rows."""
 SPLIT = (*EXPAND, "split-unions", *CLEAN, "dce-sets")
 """The same of partitioned programs."""
 
-BACKWARD = ("autodiff", "update-parameters", "seed-loss", *CLEAN, "dce-sets")
+BACKWARD = ("autodiff", "update-parameters", "seed-loss", *NO_GRADIENTS, *CLEAN, "dce-sets")
 """Add the backward program."""
 
 AMONG_RANKS = ("insert-all-reduce", *CLEAN, "dce-sets", "verify-ranks")
@@ -49,6 +47,17 @@ OVERLAP["copies"] = "overlap-exchanges{hide=false}"
 """Nothing hides a copy."""
 
 
+def first(training: bool) -> tuple[str, ...]:
+    """What makes patterns of gnnc's own of an imported program."""
+    return (*IMPORT, *(() if training else NO_GRADIENTS), "raise")
+
+
+def before_partition(training: bool) -> tuple[str, ...]:
+    """What comes before a program is partitioned: what is narrower crosses, features or products,
+    by the sizes of the whole graph."""
+    return (*first(training), *REORDER)
+
+
 def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
     """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
     specification; with `ranks` from a module that is partitioned. A target that is the default of
@@ -58,7 +67,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
     expand = SPLIT if ranks else EXPAND
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
-        *FIRST,
+        *first(training),
         *(() if ranks == "built" else RESTRICT),
         *(() if training else expand),
         *REORDER,

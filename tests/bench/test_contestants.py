@@ -53,6 +53,17 @@ def test_a_turn_begins_with_an_epoch_that_is_not_counted():
     assert len(answer["seconds"]) == len(answer["losses"]) == 2
 
 
+@pytest.mark.parametrize("name", ["gnnc", "pyg"])
+def test_predictions_have_no_gradients(name: str):
+    graph = GRAPHS["tiny"].question(None)
+    contest = Contest(name, "gcn", graph, hidden=8, layers=2, inference=True)
+    trains = Contest(name, "gcn", graph, hidden=8, layers=2)
+    losses = contest.turn(2)["losses"]
+    assert losses == pytest.approx([trains.epoch()] * 2, rel=1e-5)
+    assert not contest.prepared.model.training
+    assert all(p.grad is None for p in contest.prepared.model.parameters())
+
+
 OTHERS = [n for n in NAMES if n not in ("pyg", "dgl")]
 
 

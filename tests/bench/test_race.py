@@ -34,5 +34,10 @@ def test_peers_have_torch_as_it_is_without_gnnc(monkeypatch: pytest.MonkeyPatch)
     race.add_arguments(parser)
     args = parser.parse_args(["--models", "gcn", "--graphs", "tiny", "--contestants", *names])
     (result,) = race.measure(args)
+    assert result["absent"] == {}
     assert all(r["error"] == "not here" for r in result["results"].values())
     assert started == [None, None, PLAIN_TORCH, PLAIN_TORCH, PLAIN_TORCH]
+    args.inference = True
+    (result,) = race.measure(args)
+    assert result["absent"] == {"floor": "it trains"}
+    assert "gcn, inference, 2 layers" in race.report(result)

@@ -24,10 +24,11 @@ def one_thread(monkeypatch: pytest.MonkeyPatch):
 def test_train(model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     """Without dropout both train alike. A run starts two processes, so one is asked all."""
     out = tmp_path / "out.json"
-    more = ["--model", model, "--epochs", "5", "--dropout", "0", "--json", str(out)]
+    more = ["--model", model, "--epochs", "5", "--dropout", "0", "--json", str(out), "--eval", "3"]
     assert main([*TRAIN, *more]) == 0
     printed = capfd.readouterr().out
-    for text in ("test accuracy", "epoch, median", "memory, peak above start", "compile time"):
+    rows = ("test accuracy", "epoch, median", "prediction, median", "memory, peak above start")
+    for text in (*rows, "compile time"):
         assert text in printed
     results = json.loads(out.read_text())
     assert set(results) == {"settings", "graph", "eager", "compiled"}
@@ -36,6 +37,7 @@ def test_train(model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     for way in ("eager", "compiled"):
         assert 0 <= results[way]["accuracy"] <= 1
         assert results[way]["epoch_seconds"] > 0
+        assert results[way]["prediction_seconds"] > 0
     compiled, eager = results["compiled"], results["eager"]
     assert compiled["kernels"] and compiled["fallbacks"] == []
     assert compiled["accuracies"] == pytest.approx(eager["accuracies"], abs=0.1)
@@ -111,6 +113,7 @@ def test_train_wrong_arguments(
         (["--batch-size", "9", "--plot-trials", "a.svg"], "--plot-trials needs --auto"),
         (["--batch-size", "9", "--mode", "step"], "--batch-size goes with --mode drop-in"),
         (["--batch-size", "9", "--fanouts", "2"], "--fanouts has 1 numbers for 2 layers"),
+        (["--batch-size", "9", "--auto", "--eval", "2"], "--eval times predictions of one process"),
         (["--batch-size", "9", "--auto", "--plot-trials", "a.jgp"], "--plot-trials: a.jgp should"),
     ],
 )

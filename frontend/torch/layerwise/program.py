@@ -12,13 +12,11 @@ from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ....codegen.common.structure_plan import StructurePlan
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.types import rows
-from ....dialects.inter.values import StopOp
 from ....dialects.signature import arguments, body_ops, named_function, results
 from ....passes.analysis.dependence import in_order, structure_ancestors
 from ....passes.driver.pipelines import BEFORE_LAYERS
@@ -66,11 +64,6 @@ class LayerProgram:
     def __init__(self, imported: Imported, options: Options) -> None:
         refuse_training(imported)
         self.imported = imported
-        func = imported.function
-        for op in body_ops(func):
-            if isinstance(op, StopOp):  # no gradient is taken
-                op.results[0].replace_all_uses_with(op.x)
-                Rewriter.erase_op(op)
         run_passes(imported.module, ",".join(BEFORE_LAYERS))
         self.func = func = imported.function
         self.env = SetEnv.of(func)

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from ....dialects.inter.types import UNIT, RowsType, SetType
 from ....dialects.signature import arguments
 from ....passes.analysis.costs import note_size
-from ....passes.driver.pipelines import BEFORE_PARTITION, passes_of
+from ....passes.driver.pipelines import before_partition, passes_of
 from ....passes.driver.runner import PassRunner
 from ....passes.inter.global_rows import GlobalRowsPass
 from ....passes.inter.partition import PartitionPass
@@ -71,7 +71,7 @@ class Ranked:
     row_sets: Mapping[str, str]
 
 
-def partitioned(imported: Imported) -> Ranked:
+def partitioned(imported: Imported, training: bool) -> Ranked:
     """The program over the rows of ranks of one whose `cut` says which placeholders have such rows
     (the module is changed).
 
@@ -80,9 +80,8 @@ def partitioned(imported: Imported) -> Ranked:
             used otherwise than by its rows.
         PassFailedException: an op has no form over parts.
     """
-    PassRunner(Context(), passes_of(",".join(BEFORE_PARTITION)), verify_each=False).run(
-        imported.module
-    )
+    passes = passes_of(",".join(before_partition(training)))
+    PassRunner(Context(), passes, verify_each=False).run(imported.module)
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
     edges, nodes = edges_bound(imported), dict.fromkeys(nodes_bound(imported))
