@@ -173,7 +173,7 @@ class PhaseOnGraph:
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []
-        self.fixed = [0] * max(len(phase.buffers), 1)
+        self.fixed = [0] * len(phase.buffers)
         self.rows = {slot: counts[d] for slot, d in phase.output_domains}
         self.table_bytes: dict[int, int] = {}
         for k, b in layout.tables:
@@ -188,7 +188,7 @@ class PhaseOnGraph:
                 self.table_bytes[k] = array.nbytes
                 self._hold(k, memory.upload(array))
         self.places: dict[tuple[int, ...], Places] = {}
-        self.start = phase.packed(*self.fixed)
+        self.start = phase.packed(*(self.fixed or [0]))
 
     def bytes_of(self, rows: Rows) -> int:
         """The bytes of a buffer of rows."""

@@ -5,11 +5,10 @@ Rules, each in its own file, applied until none does anything more: row-wise ops
 value are one (linear/added.py), matrices that products make are made one by one
 (linear/weights.py), sums over pairs become sums over edges (linear/levels.py), masks of dropout are
 factors (linear/masks.py), inner products leave sums (linear/inner.py), factors leave sums
-(linear/sums.py), sums that follow from others are not done again (linear/reuse.py), edges multiply
-by reciprocals that nodes have (linear/reciprocals.py), a product stands before or after an
-aggregation by cost (linear/aggregation.py), factors of outer products go where they are
-(linear/scaled.py), chains of products are bracketed by cost (linear/chains.py), products of
-concatenations and sums are done in parts by cost (linear/distribute.py). All are exact
+(linear/sums.py), sums that follow from others are not done again (linear/reuse.py), a product
+stands before or after an aggregation by cost (linear/aggregation.py), factors of outer products go
+where they are (linear/scaled.py), chains of products are bracketed by cost (linear/chains.py),
+products of concatenations and sums are done in parts by cost (linear/distribute.py). All are exact
 up to rounding.
 
 The pass runs before infer-domains and again after autodiff. The order of a product and an
@@ -36,7 +35,6 @@ from .linear.inner import take_out_product
 from .linear.levels import join_levels
 from .linear.masks import set_mask_apart
 from .linear.reads import drop_read_of_unit, sink_reads
-from .linear.reciprocals import multiply_by_reciprocal
 from .linear.reuse import reuse_sum
 from .linear.scaled import share_scaled
 from .linear.sums import regroup_sum
@@ -57,7 +55,6 @@ _RULES = (
     take_out_product,
     regroup_sum,
     reuse_sum,
-    multiply_by_reciprocal,
     rebracket,
     distribute,
     move_product,

@@ -40,6 +40,8 @@ from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
 from .turn_outer import turn_outer_products
 
+GRAIN = 8192
+"""Units of work of a chunk, as a rule."""
 FEWEST = 8
 """Members of a strip that are worth it."""
 ENOUGH = 3
@@ -55,7 +57,7 @@ class SchedulePass(ModulePass):
     target: str = DEFAULT
     vector_bytes: int = 64
     block: int = 48
-    grain: int = 8192
+    grain: int = GRAIN
     chunks: int = 256
     row_cost: int = 4
     prefetch: int = 32
@@ -86,10 +88,7 @@ class SchedulePass(ModulePass):
         return ScheduleAttr.of(
             vector_bytes=self.vector_bytes,
             block=self.block_rows(nest, target),
-            grain=max(
-                self.grain * (2 if sums_by_group(nest) else 1),
-                partial_bytes(nest) // target.caches.partials_a_unit,
-            ),
+            grain=int(self.grain * work_of_chunk(nest, target)),
             chunks=most_chunks(nest, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
@@ -149,6 +148,12 @@ def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:
     caches, sums = target.caches, max(partial_bytes(nest), 1)
     near = max(target.nests.enough_chunks, caches.near_partials // sums)
     return max(4, min(chunks, near, caches.partials // sums))
+
+
+def work_of_chunk(nest: TraverseOp, target: Target) -> float:
+    """How many grains a chunk has, so that its partial sums take a small part of its time."""
+    times = partial_bytes(nest) / (GRAIN * target.caches.partials_a_unit)
+    return max(2 if sums_by_group(nest) else 1, times)
 
 
 def partial_bytes(nest: TraverseOp) -> int:

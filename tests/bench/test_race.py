@@ -40,4 +40,4 @@ def test_peers_have_torch_as_it_is_without_gnnc(monkeypatch: pytest.MonkeyPatch)
     args.inference = True
     (result,) = race.measure(args)
     assert result["absent"] == {"floor": "it trains"}
-    assert "gcn, inference, 2 layers" in race.report(result)
+    assert "gcn, inference, 3 layers" in race.report(result)

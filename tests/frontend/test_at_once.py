@@ -73,7 +73,7 @@ def call(model: nn.Module, edge_index: Tensor, nodes: int = NODES) -> Tensor:
 def assert_same(a: PhaseOnGraph, b: PhaseOnGraph) -> None:
     assert list(a.sizes) == list(b.sizes)
     assert (a.counts, a.rows, a.table_bytes) == (b.counts, b.rows, b.table_bytes)
-    assert (a.regions, a.small, a.large) == (b.regions, b.small, b.large)
+    assert a.placed() == b.placed()
     assert [x != 0 for x in a.fixed] == [x != 0 for x in b.fixed]
     for x, y in zip(a.keep, b.keep, strict=True):
         assert x.address == x.array.__array_interface__["data"][0]  # type: ignore[attr-defined]

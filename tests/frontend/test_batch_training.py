@@ -83,10 +83,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, ...]:
 
 
 def test_auto_trains_the_compiled_way(monkeypatch: pytest.MonkeyPatch):
-    settings, _, ways, _, _, trials = asked(monkeypatch, "--auto", "--layers", "3")
+    settings, _, ways, _, _, trials, _ = asked(monkeypatch, "--auto", "--layers", "3")
     assert (settings["batch_size"], settings["fanouts"]) == (9, [10, 10, 10])
     assert (ways, trials) == (("compiled",), train_command.TRIALS)
-    settings, _, ways, _, _, trials = asked(monkeypatch, "--fanouts", "5,-1")
+    settings, _, ways, _, _, trials, _ = asked(monkeypatch, "--fanouts", "5,-1")
     assert (settings["fanouts"], ways, trials) == ([5, -1], train_command.WAYS, None)
 
 
