@@ -241,6 +241,8 @@ import threading
 from gnnc.tests.frontend.morph.sleeping import Sleeping
 from gnnc import morph
 
+# a shell's jobs in the background are started with Ctrl-C ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 slept = Sleeping(0.02, 0.01, 0.01, 0.01)
 schedule = morph.Scheduler(morph.Times(0.02, 0.01, 0.01, 0.01, 2)).schedule(morph.Split(900, 900))
 threading.Timer(0.2, lambda: print("running", flush=True)).start()
