@@ -91,3 +91,17 @@ func.func @score(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !i
   %y = inter.reduce sum %p over %g along dst : !inter.rows<N, 4xf32>
   func.return %y : !inter.rows<N, 4xf32>
 }
+
+// -----
+
+// What is computed of rows that edges read is computed on the edges of each part, as these read them.
+// CHECK-LABEL: func.func @read_and_computed
+// CHECK: %hs = inter.at %g_local[src], %x : !inter.rows<g_local, 4xf32>
+// CHECK: inter.relu %hs : !inter.rows<g_local, 4xf32>
+// CHECK: inter.relu %{{.*}} : !inter.rows<g_remote, 4xf32>
+func.func @read_and_computed(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 4xf32>) -> !inter.rows<N, 4xf32> {
+  %hs = inter.at %g[src], %x : !inter.rows<g[src], 4xf32>
+  %r = inter.relu %hs : !inter.rows<g[src], 4xf32>
+  %o = inter.reduce sum %r over %g along dst : !inter.rows<N, 4xf32>
+  func.return %o : !inter.rows<N, 4xf32>
+}

@@ -287,8 +287,11 @@ class _Program:
             self.set_for(set_name(x), part, s) if isinstance(x.type, SetType) else self.on(x, part)
             for x in op.operands
         ]
-        if s != part:
-            Rewriter.replace_value_with_new_type(new.results[0], op.type.renamed({s: part}))
+        t = op.type.renamed({s: part})
+        if any(rows(x).dom == Dom(part) for x in new.operands if isinstance(x.type, RowsType)):
+            t = t.on(Dom(part))  # parts read rows edge by edge
+        if t != op.type:
+            Rewriter.replace_value_with_new_type(new.results[0], t)
         new.verify_()
         self.put(op.results[0], self.b.insert(new))
 
