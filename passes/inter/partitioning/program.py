@@ -288,7 +288,8 @@ class _Program:
             for x in op.operands
         ]
         t = op.type.renamed({s: part})
-        if any(rows(x).dom == Dom(part) for x in new.operands if isinstance(x.type, RowsType)):
+        known = [rows(x).dom for x in new.operands if isinstance(x.type, RowsType)]
+        if t.dom.keys and Dom(part) in known:
             t = t.on(Dom(part))  # parts read rows edge by edge
         if t != op.type:
             Rewriter.replace_value_with_new_type(new.results[0], t)
