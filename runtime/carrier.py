@@ -13,6 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .messages import Messages
+
 BETWEEN = " to "
 """A plan names two sets of messages, `sent to ghost` (dialects/inter/ranks.py): the rows of one
 become those of the other."""
@@ -52,6 +54,29 @@ class Carrier(Protocol):
     def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
         """Put the `sum`, `max`, `min` or `mul` over all ranks into each array, `[rows, *row]`: all
         ranks have as many rows."""
+        ...
+
+
+class PhaseCalls(Protocol):
+    """The functions that the C of a phase calls, for one call after the other."""
+
+    @property
+    def address(self) -> int:
+        """Where the `gnnc_comm` lies (codegen/common/comm.h), while this object lives."""
+        ...
+
+    def end(self) -> None:
+        """Raises what went wrong in the call that has returned, if something did; the rows that
+        the phase gives are worth nothing then."""
+        ...
+
+
+@runtime_checkable
+class Direct(Carrier, Protocol):
+    """One whose messages are carried by functions of C, with no Python between."""
+
+    def calls(self, phase: str, messages: Messages) -> PhaseCalls | None:
+        """Those for the messages of a phase on a graph; None where they need Python."""
         ...
 
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrier import PEER, Carrier, Sharing
+from .carrier import PEER, Carrier, Direct, PhaseCalls, Sharing
 from .cpu.heap import BOUND, heap
 from .cpu.memory import HOST
 from .layout import SCRATCH, Layout, Places, Rows
@@ -222,6 +222,13 @@ class PhaseOnGraph:
                 "publish-rows"
             )
         return found
+
+    @functools.cached_property
+    def calls(self) -> PhaseCalls | None:
+        """What carries the messages of the phase without Python, where that is possible."""
+        if self.messages is None or not isinstance(self.carrier, Direct):
+            return None
+        return self.carrier.calls(self.phase.name, self.messages)
 
     def _own_table(self, b: Mapping[str, Any], tables: GraphTables) -> NDArray[Any]:
         """A table of the phase's; those of others' rows are filled when these are published."""

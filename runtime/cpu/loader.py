@@ -34,7 +34,7 @@ class CpuEntry:
         call = None
         if (messages := phase.messages) is not None:
             assert phase.carrier is not None  # PhaseOnGraph asks for one
-            call = Call(phase.phase.name, messages, phase.carrier)
+            call = phase.calls or Call(phase.phase.name, messages, phase.carrier)
             pointers[messages.slot] = call.address
         self.function(
             threads.num_threads(),

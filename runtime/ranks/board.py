@@ -6,6 +6,7 @@ may see a slot while it is written, and then a garbled text; what is decided is 
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import mmap
 import struct
@@ -45,6 +46,8 @@ class Status:
 
 
 _HEAD = struct.Struct("<Bqdd240s120s")
+_PROGRESS = struct.calcsize("<Bq")
+"""Where in a slot the time of the last progress is."""
 
 
 class Board:
@@ -114,6 +117,11 @@ class Board:
             _text(operation),
             tuple(k for k, byte in enumerate(slot[_HEAD.size :]) if byte),
         )
+
+    def place_of_progress(self, rank: int) -> int:
+        """The address of the time, a double, of the last progress of a rank, for C to write."""
+        begin = ctypes.c_char.from_buffer(self._memory)  # the memory cannot be closed from here on
+        return ctypes.addressof(begin) + rank * self._slot + _PROGRESS
 
     def read_all(self) -> list[Status]:
         """What all ranks do, by rank."""

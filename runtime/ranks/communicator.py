@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from numpy.typing import NDArray
 
 Kind = Literal["sum", "max", "min", "mul"]
 """How the arrays of an all-reduce are combined."""
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of that name; there is one."""
+    return next(kind for kind in get_args(Kind) if kind == name)
 
 
 class Exchange(Protocol):

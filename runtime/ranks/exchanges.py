@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..carrier import Region, ends_of
-from .communicator import Communicator, Exchange, Kind
+from ..messages import Messages
+from .communicator import Communicator, Exchange, kind_of
+from .ring_calls import RingCalls, can_carry
+from .rings import Rings
 
 
 class Exchanges:
@@ -47,7 +50,7 @@ class Exchanges:
 
     def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
         """See Carrier. Arrays of one dtype are one message."""
-        known = next(k for k in get_args(Kind) if k == kind)
+        known = kind_of(kind)
         for dtype in dict.fromkeys(a.dtype for a in arrays):
             alike = [a for a in arrays if a.dtype == dtype]
             whole = np.concatenate([a.reshape(-1) for a in alike])
@@ -84,8 +87,22 @@ class SharedExchanges(Exchanges):
         self.communicator.barrier()
 
 
+class RingExchanges(Exchanges):
+    """The carrier of a rank that has rings. Raises what Exchanges raises."""
+
+    def __init__(self, rings: Rings, peers: Mapping[str, NDArray[Any]]) -> None:
+        super().__init__(rings, peers)
+        self.rings = rings
+
+    def calls(self, phase: str, messages: Messages) -> RingCalls | None:
+        """See Direct."""
+        return RingCalls(phase, messages, self.rings, self.counts) if can_carry(messages) else None
+
+
 def exchanges(communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> Exchanges:
     """The carrier of one rank. Raises what Exchanges raises."""
+    if isinstance(communicator, Rings):
+        return RingExchanges(communicator, peers)
     kind = SharedExchanges if communicator.shares_memory else Exchanges
     return kind(communicator, peers)
 

@@ -23,6 +23,7 @@ from . import started
 from .board import PATIENCE, Board, State
 from .diagnosis import Diagnosis, diagnose
 from .reports import Failure, board_file, output_file, stack_file
+from .started import TRANSPORTS, Transport
 
 WATCH_SECONDS = 0.05
 """How often the board is looked at."""
@@ -89,10 +90,11 @@ def launch(
     *,
     threads: int | None = None,
     patience: float = PATIENCE,
+    transport: Transport = TRANSPORTS[0],
 ) -> int:
     """Runs a script (its path, then its arguments) as so many ranks and returns 0 when all have
     ended well; else 1, after it has told on standard error which rank failed, in which stage, and
-    its traceback. What rank 0 prints is printed.
+    its traceback. What rank 0 prints is printed. `transport` is what carries messages.
 
     Raises:
         CannotLaunch: there is no MPI, or no script.
@@ -113,6 +115,7 @@ def launch(
             started.FOLDER: name,
             started.CORES: cores,
             started.PATIENCE: str(patience),
+            started.TRANSPORT: transport,
             "OMP_NUM_THREADS": str(each),
         }
         before = signal.signal(signal.SIGTERM, _interrupt)

@@ -6,6 +6,7 @@ ranks may share.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Sequence
 from importlib import import_module
@@ -118,6 +119,18 @@ class Mpi(Peers):
         self.on_one_machine = len(set(all_ranks.allgather(MPI.Get_processor_name()))) == 1
         # memory stays while MPI may write to it, though who waited for it was stopped
         self._under_way: list[_MpiPending] = []
+
+    def shared(self, size: int) -> int:
+        """The address of so many zeros, which all ranks share as long as their processes live."""
+        from mpi4py import MPI
+
+        own = size if self.rank == 0 else 0
+        window = MPI.Win.Allocate_shared(own, 1, comm=MPI.COMM_WORLD)
+        address = window.Shared_query(0)[0].address
+        if self.rank == 0:
+            ctypes.memset(address, 0, size)
+        MPI.COMM_WORLD.Barrier()  # not this rank's own, from which on others are less patient
+        return address
 
     def carry(
         self, sends: Messages, receives: Messages, channel: Channel, tag: int, name: str

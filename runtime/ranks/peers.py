@@ -57,6 +57,11 @@ class _Call(enum.IntEnum):
 _SEQUENCE = (LARGEST_TAG + 1) // len(_Call)
 
 
+def tag_of_reduction(kind: Kind) -> int:
+    """Of the reductions of phases, which are matched in their order."""
+    return _Call[kind.upper()]
+
+
 class Reduced:
     """An all-reduce under way: the arrays of all ranks, of which the own one is there."""
 

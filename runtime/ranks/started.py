@@ -17,13 +17,18 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn, get_args
 
 from .board import Board, Note, State
 from .reports import Failure, board_file, output_file, stack_file
 
 FOLDER, CORES, PATIENCE = "GNNC_RANKS_FOLDER", "GNNC_RANKS_CORES", "GNNC_RANKS_PATIENCE"
 """Environment: where the ranks' files are; the cores of each, as `0,1;2,3`, or nothing; seconds."""
+TRANSPORT = "GNNC_RANKS_TRANSPORT"
+"""Environment: what carries messages."""
+Transport = Literal["memory", "mpi"]
+"""Memory that all ranks share, or MPI."""
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 _RANK, _SIZE = "PMI_RANK", "PMI_SIZE"
 """Environment that MPICH's launcher sets."""
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
@@ -94,9 +99,11 @@ def _run(arguments: Sequence[str], folder: Path, rank: int, board: Board) -> NoR
 
 def _script(arguments: Sequence[str], board: Board) -> None:
     """Runs it, then waits until all ranks have come to the end."""
-    from . import mpi, world  # not before the processes part: numpy has threads
+    from . import mpi, rings, world  # not before the processes part: numpy has threads
 
-    communicator = mpi.Mpi(board, float(os.environ[PATIENCE]))
+    by_mpi = mpi.Mpi(board, float(os.environ[PATIENCE]))
+    share = by_mpi.size > 1 and os.environ[TRANSPORT] == "memory"
+    communicator = rings.among(by_mpi) if share else by_mpi
     world.set_of_process(communicator)
     sys.argv = list(arguments)
     sys.path[0] = str(Path(arguments[0]).resolve().parent)

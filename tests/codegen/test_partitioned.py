@@ -25,6 +25,7 @@ from gnnc.tests.passes.inter.test_restrict_rows import ALWAYS, LAYERS, layer
 from gnnc.tests.passes.meaning import changed
 from gnnc.tests.passes.programs import PROGRAMS
 from gnnc.tests.passes.ranked import APART, CUT, OPTIMIZED, Ranked
+from gnnc.tests.runtime.ranks import ringed
 
 from .compiled import Case
 
@@ -54,8 +55,15 @@ def test_restricted_rows(name: str) -> None:
     check(layer(name), (*CUT, ALWAYS), lower=OVERLAPPED)
 
 
-def check(text: str, cuts: Sequence[ModulePass], **options: Any) -> None:
-    """All ranks together give what the interpreter gives; `options` are those of the case."""
+@pytest.mark.parametrize("name", ["gat", "gcn"])
+def test_programs_by_rings(name: str) -> None:
+    """What they exchange needs no Python."""
+    check(PROGRAMS[name], CUT, by=ringed.run, lower=IN_TURN)
+
+
+def check(text: str, cuts: Sequence[ModulePass], by: Any = virtual.run, **options: Any) -> None:
+    """All ranks together, run `by` threads, give what the interpreter gives; `options` are those
+    of the case."""
     plain = parse_module(text)
     (before,) = functions(plain).values()
     (with_gradients,) = functions(changed(plain, AutodiffPass())).values()
@@ -75,7 +83,7 @@ def check(text: str, cuts: Sequence[ModulePass], **options: Any) -> None:
             return case.run(mine, carrier=exchanges(c, graph.peers(c.rank)))
 
         wanted = run_phases(case.split, by_name(func, values))
-        each = virtual.run(ranks, on_rank)
+        each = by(ranks, on_rank)
         for phase in functions(case.split).values():
             kept = [
                 n for n, _, a in results(phase) if SAVED not in a and phase.sym_name.data in GIVE

@@ -10,6 +10,8 @@
 
 #include "ranks.h"
 
+#include "combine.h"
+
 #ifndef PIECE
 #define PIECE (1 << 28) /* bytes: longer messages go in pieces, whose lengths MPI counts in ints */
 #endif
@@ -144,44 +146,6 @@ void add_move(Carrier *c, const Set *from, const Set *to, int64_t bytes)
 /* ---------------------------------------------------------------- reductions */
 
 static int64_t words_of(const Block *b) { return (b->count * bytes_of(b->type) + WORD - 1) / WORD; }
-
-#define EACH(T, expression)                             \
-    do {                                                \
-        T *x = into;                                    \
-        const T *y = other;                             \
-        for (int64_t i = 0; i < n; i++) {               \
-            const T a = x[i], b = y[i];                 \
-            x[i] = expression;                          \
-        }                                               \
-    } while (0)
-
-/* Of a number that is none, all are none. */
-#define FLOATS(T)                                                \
-    switch (kind) {                                              \
-    case SUM: EACH(T, a + b); break;                             \
-    case MUL: EACH(T, a * b); break;                             \
-    case MAX: EACH(T, a != a || a >= b ? a : b); break;          \
-    default: EACH(T, a != a || a <= b ? a : b); break;           \
-    }
-
-/* Sums and products wrap around. */
-#define INTEGERS(T, U)                                           \
-    switch (kind) {                                              \
-    case SUM: EACH(T, (T)((U)a + (U)b)); break;                  \
-    case MUL: EACH(T, (T)((U)a * (U)b)); break;                  \
-    case MAX: EACH(T, a >= b ? a : b); break;                    \
-    default: EACH(T, a <= b ? a : b); break;                     \
-    }
-
-static void combine(Kind kind, Type type, void *into, const void *other, int64_t n)
-{
-    switch (type) {
-    case F64: FLOATS(double); break;
-    case F32: FLOATS(float); break;
-    case I64: INTEGERS(int64_t, uint64_t); break;
-    default: INTEGERS(int32_t, uint32_t); break;
-    }
-}
 
 static void reduce_all(gnnc_comm *comm, int64_t k, void *const *buffers)
 {

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gnnc.runtime.ranks.started import TRANSPORTS
+
 from .launching import launched, one_at_a_time  # noqa: F401
 
 pytest.importorskip("mpi4py")
@@ -23,7 +25,11 @@ def gone(process: int) -> bool:
         return True
 
 
-def test_exchanges_and_collectives(tmp_path: Path):
+by_transport = pytest.mark.parametrize("transport", TRANSPORTS)
+
+
+@by_transport
+def test_exchanges_and_collectives(tmp_path: Path, transport: str):
     result = launched(
         tmp_path,
         3,
@@ -56,7 +62,7 @@ def test_exchanges_and_collectives(tmp_path: Path):
         """,
         "-n",
         "x y",
-        options=("--threads", "1"),
+        options=("--threads", "1", "--transport", transport),
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == "0 of 3, 1 threads\n"
@@ -147,8 +153,10 @@ def test_another_version_on_a_rank(tmp_path: Path):
     assert result.stderr.count(text) >= 1
 
 
-def test_messages_of_another_length(tmp_path: Path):
-    result = launched(tmp_path, 2, 'c.all_reduce(np.zeros(3 + rank), "sum")')
+@by_transport
+def test_messages_of_another_length(tmp_path: Path, transport: str):
+    body = 'c.all_reduce(np.zeros(3 + rank), "sum")'
+    result = launched(tmp_path, 2, body, options=("--transport", transport))
     assert result.returncode == 1
     assert "ValueError: all-reduce (sum): " in result.stderr
 

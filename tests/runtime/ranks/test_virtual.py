@@ -15,9 +15,11 @@ from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.errors import Disagreement, RankFailed, Stuck
 from gnnc.runtime.ranks.virtual import Link, run
 
+from . import ringed
 from .broken import without_fence
 
 PATIENCE = 0.3
+RUNS = [pytest.param(run, id="threads"), pytest.param(ringed.run, id="rings")]
 
 DTYPES = ["f4", "f8", "i4", "i8", "?", "u1"]
 
@@ -38,9 +40,10 @@ def rows_between(counts: np.ndarray, dtype: str, row: tuple[int, ...], seed: int
     return [[(100 * rng.random((n, *row))).astype(dtype) for n in line] for line in counts]
 
 
+@pytest.mark.parametrize("run", RUNS)
 @given(traffic(), st.integers(0, 9))
 @settings(deadline=None, max_examples=60)
-def test_exchanges(what: tuple[np.ndarray, str, tuple[int, ...]], seed: int):
+def test_exchanges(run: Any, what: tuple[np.ndarray, str, tuple[int, ...]], seed: int):
     counts, dtype, row = what
     rows = [rows_between(counts, dtype, row, seed + k) for k in range(2)]
 
@@ -61,7 +64,8 @@ def test_exchanges(what: tuple[np.ndarray, str, tuple[int, ...]], seed: int):
             np.testing.assert_array_equal(found, np.concatenate([line[rank] for line in r]))
 
 
-def test_exchanges_with_one_tag_keep_their_order():
+@pytest.mark.parametrize("run", RUNS)
+def test_exchanges_with_one_tag_keep_their_order(run: Any):
     def work(c: Communicator) -> list[float]:
         other = 1 - c.rank
         counts = np.eye(2, dtype=int)[other]
@@ -76,11 +80,12 @@ def test_exchanges_with_one_tag_keep_their_order():
     assert run(2, work) == [[0, 1, 2]] * 2
 
 
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("kind", ["sum", "max", "min"])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
 @pytest.mark.parametrize("shape", [(), (5,), (0,), (3, 4)])
 def test_all_reduce_has_the_bits_of_the_order_of_ranks(
-    kind: Any, dtype: str, shape: tuple[int, ...]
+    run: Any, kind: Any, dtype: str, shape: tuple[int, ...]
 ):
     rng = np.random.default_rng(0)
     arrays = (rng.standard_normal((4, *shape)) * 10.0 ** rng.integers(0, 8, (4, *shape))).astype(
@@ -107,8 +112,9 @@ def test_infinities_give_no_warning():
     assert all(np.isinf(r).all() for r in results)
 
 
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("size", [1, 3])
-def test_objects(size: int):
+def test_objects(run: Any, size: int):
     def work(c: Communicator) -> Any:
         given = {"rank": c.rank, "text": "x" * c.rank}
         last = c.broadcast(given, root=c.size - 1)
@@ -121,7 +127,8 @@ def test_objects(size: int):
     assert results[-1][2] == ["x" * r for r in range(size)]
 
 
-def test_barrier_holds_all_back():
+@pytest.mark.parametrize("run", RUNS)
+def test_barrier_holds_all_back(run: Any):
     before = []
 
     def work(c: Communicator) -> int:
@@ -166,7 +173,8 @@ def test_alone():
     c.barrier()
 
 
-def test_a_failure_stops_the_others_and_is_named():
+@pytest.mark.parametrize("run", RUNS)
+def test_a_failure_stops_the_others_and_is_named(run: Any):
     stopped: list[str] = []
 
     def work(c: Communicator) -> None:
@@ -201,7 +209,8 @@ def test_a_stage_ends_with_its_error():
     assert caught.value.__notes__ == ['in rank 0 of 1, in stage "start"']
 
 
-def test_ranks_in_different_collectives():
+@pytest.mark.parametrize("run", RUNS)
+def test_ranks_in_different_collectives(run: Any):
     def work(c: Communicator) -> None:
         with c.stage(f"part {c.rank}"):
             if c.rank == 0:
@@ -332,7 +341,8 @@ def test_wrong_arguments_of_collectives():
         run(0, work)
 
 
-def test_a_message_of_another_length():
+@pytest.mark.parametrize("run", RUNS)
+def test_a_message_of_another_length(run: Any):
     def work(c: Communicator) -> None:
         counts = np.eye(2, dtype=int)[1 - c.rank]
         more = (1 + c.rank) * counts
