@@ -41,3 +41,30 @@ func.func @others(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %y : !inter.ro
   %o = inter.add %b, %t : !inter.rows<N, 4xf32>
   func.return %o, %r : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
 }
+
+// What has a factor in common is added up first, and the same of inner products, on either side.
+// CHECK-LABEL: func.func @factors
+// CHECK-NEXT: %0 = inter.sub %a, %b : !inter.rows<N, 4x2xf32>
+// CHECK-NEXT: %1 = inter.contract "ab,ab->a" %0, %g : !inter.rows<N, 4xf32>
+// CHECK-NEXT: %o = inter.mul %f, %1 : !inter.rows<N, 4xf32>
+func.func @factors(%N : !inter.set<N>, %f : !inter.rows<N, 4xf32>, %g : !inter.rows<N, 4x2xf32>, %a : !inter.rows<N, 4x2xf32>, %b : !inter.rows<N, 4x2xf32>) -> !inter.rows<N, 4xf32> {
+  %p = inter.contract "ab,ab->a" %a, %g : !inter.rows<N, 4xf32>
+  %q = inter.contract "xy,xy->x" %g, %b : !inter.rows<N, 4xf32>
+  %fp = inter.mul %f, %p : !inter.rows<N, 4xf32>
+  %fq = inter.mul %q, %f : !inter.rows<N, 4xf32>
+  %o = inter.sub %fp, %fq : !inter.rows<N, 4xf32>
+  func.return %o : !inter.rows<N, 4xf32>
+}
+
+// Not where the other values have other shapes, or a product is needed by itself.
+// CHECK-LABEL: func.func @other_factors
+// CHECK-COUNT-4: inter.mul
+func.func @other_factors(%N : !inter.set<N>, %f : !inter.rows<N, 4xf32>, %a : !inter.rows<N, 4xf32>, %b : !inter.rows<N, 1xf32>) -> (!inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>) {
+  %p = inter.mul %f, %a : !inter.rows<N, 4xf32>
+  %q = inter.mul %f, %b : !inter.rows<N, 4xf32>
+  %o = inter.add %p, %q : !inter.rows<N, 4xf32>
+  %r = inter.mul %a, %a : !inter.rows<N, 4xf32>
+  %s = inter.mul %a, %f : !inter.rows<N, 4xf32>
+  %t = inter.add %r, %s : !inter.rows<N, 4xf32>
+  func.return %o, %r, %t : !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>, !inter.rows<N, 4xf32>
+}

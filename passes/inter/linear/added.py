@@ -1,11 +1,16 @@
 """reorder-linear, added: products of one value that are added up are one product.
 
 `x W1 + y + x W2` is `x (W1 + W2) + y`: the layers of a heterogeneous model each add a product of
-the node itself, one for every relation that ends there. Single rows, the biases, are added up first
-for the same reason: theirs is the work of one row.
+the node itself, one for every relation that ends there. So is `f * a + f * b`, and the same of
+inner products: on ranks each layer adds what local edges give to what remote ones do, and both have
+the same factor, one over the sum of a softmax say. Single rows, the biases, are added up first for
+the same reason: theirs is the work of one row.
 """
 
 from __future__ import annotations
+
+import string
+from collections import Counter
 
 from xdsl.ir import SSAValue
 
@@ -20,6 +25,7 @@ Term = tuple[SSAValue, bool]
 """A value that is added, or where it is marked, subtracted."""
 
 Key = tuple[object, ...]
+UNIT, PRODUCT, FACTOR = "single rows", "product", "factor"
 
 
 def join_products(fn: LinearFunction, op: ValueOp) -> bool:
@@ -27,9 +33,11 @@ def join_products(fn: LinearFunction, op: ValueOp) -> bool:
     if not _is_sum(op) or is_unit(op.results[0]) or _goes_on(op):
         return False
     terms = _terms(op)
+    shared = [_shared(value) for value, _ in terms]
+    often = Counter(key for keys in shared for key in keys)
     groups: dict[Key, list[Term]] = {}
-    for i, (value, negative) in enumerate(terms):
-        groups.setdefault(_key(value) or ("other", i), []).append((value, negative))
+    for i, (term, keys) in enumerate(zip(terms, shared, strict=True)):
+        groups.setdefault(max(keys, key=often.__getitem__, default=("other", i)), []).append(term)
     if len(groups) == len(terms):
         return False
     b = fn.before(op)
@@ -67,25 +75,48 @@ def _terms(op: ValueOp) -> list[Term]:
     return out
 
 
-def _key(v: SSAValue) -> Key | None:
-    """Equal for terms that become one: products of one value alike, single rows."""
-    if is_unit(v):
-        return ("unit",)
+def _shared(v: SSAValue) -> dict[Key, SSAValue]:
+    """Terms with an equal key become one term: products of one value alike, and single rows. With
+    each key comes what the term has beside what it shares."""
     owner = v.owner
-    if isinstance(owner, ContractOp) and v.has_one_use() and (w := weight_of(owner)) is not None:
-        return ("product", owner.operands[1 - w], owner.spec, w)
-    return None
+    if is_unit(v):
+        return {(UNIT,): v}
+    if not v.has_one_use():
+        return {}
+    if isinstance(owner, ContractOp):
+        w = weight_of(owner)
+        return {_of_contract(owner, i): owner.operands[i] for i in ((0, 1) if w is None else (w,))}
+    if isinstance(owner, PointwiseOp) and owner.SPEC.name == "mul":
+        x, y = owner.operands
+        return {(FACTOR, a, rows(b).dims): b for a, b in ((x, y), (y, x))}
+    return {}
+
+
+def _of_contract(op: ContractOp, i: int) -> Key:
+    """A product with another operand `i`, which it has last."""
+    *terms, whole = op.letters()
+    names = dict.fromkeys((*terms[1 - i], *terms[i]))
+    letter = dict(zip(names, string.ascii_letters, strict=False))
+    kept, other, out = ("".join(letter[c] for c in of) for of in (terms[1 - i], terms[i], whole))
+    return (PRODUCT, op.operands[1 - i], f"{kept},{other}->{out}")
+
+
+def _contract_with(b: Builder, op: object, key: Key, others: SSAValue) -> SSAValue:
+    """The product `op`, but with `others` in place of what it does not share."""
+    assert isinstance(op, ContractOp)
+    operands = list(op.operands)
+    operands[next(i for i in (0, 1) if _of_contract(op, i) == key)] = others
+    return b.contract(op.spec.data, *operands)
 
 
 def _joined(b: Builder, key: Key, group: list[Term]) -> Term:
     if len(group) == 1:
         return group[0]
-    if key[0] == "unit":
-        return signed_sum(b, group), False
-    products = [(x.owner, negative) for x, negative in group]
-    first, w = products[0][0], key[-1]
-    assert isinstance(first, ContractOp) and isinstance(w, int)
-    weights = [(op.operands[w], neg) for op, neg in products if isinstance(op, ContractOp)]
-    operands = list(first.operands)
-    operands[w] = signed_sum(b, weights)
-    return b.contract(first.spec.data, *operands), False
+    others = signed_sum(b, [(_shared(x)[key], negative) for x, negative in group])
+    match key:
+        case (kind, SSAValue() as kept, _) if kind == FACTOR:
+            return b.mul(kept, others), False
+        case (kind, _, _) if kind == PRODUCT:
+            return _contract_with(b, group[0][0].owner, key, others), False
+        case _:
+            return others, False
