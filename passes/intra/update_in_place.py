@@ -27,7 +27,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from ...dialects.attributes import UPDATES
 from ...dialects.intra.bindings import AllocOp, InputOp, OutputOp
 from ...dialects.intra.rows import TraverseOp
-from ...dialects.intra.steps import Step, phases, steps
+from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import FLOATS, buffer_dims, element
 from .own_rows import reads_before_writing
 
@@ -49,84 +49,108 @@ def updates(func: FuncOp) -> list[tuple[OutputOp, InputOp]]:
     return found
 
 
-def may_share(func: FuncOp, out: OutputOp, argument: InputOp) -> bool:
+Temporary = AllocOp | OutputOp
+
+
+class Touched:
+    """Which steps of a phase read and write which buffers, by their places in the order. Found
+    once, and kept while buffers become one: a phase has as many of either as it has parameters."""
+
+    def __init__(self, func: FuncOp) -> None:
+        self.order = steps(func)
+        self.reads = [step.reads() for step in self.order]
+        self.writes = [step.writes() for step in self.order]
+        self.readers = _by_buffer(self.reads)
+        self.writers = _by_buffer(self.writes)
+        self.place = {op: k for k, op in enumerate(func.body.block.ops)}
+
+    def reading(self, buffer: SSAValue) -> set[int]:
+        """The steps that read a buffer."""
+        return self.readers.get(buffer, set())
+
+    def writing(self, buffer: SSAValue) -> set[int]:
+        """The steps that write it."""
+        return self.writers.get(buffer, set())
+
+    def lay(self, old: InputOp | Temporary, new: InputOp | Temporary) -> None:
+        """Lets one buffer be where another is: `new` stands for both, where the first of the two
+        stood, as views of that may stand between them."""
+        if self.place[old] < self.place[new]:
+            new.detach()
+            assert old.parent is not None
+            old.parent.insert_op_before(new, old)
+            self.place[new] = self.place[old]
+        for touched, by_buffer in ((self.reads, self.readers), (self.writes, self.writers)):
+            which = by_buffer.pop(old.result, set[int]())
+            for k in which:
+                touched[k].discard(old.result)
+                touched[k].add(new.result)
+            by_buffer.setdefault(new.result, set()).update(which)
+        Rewriter.replace_op(old, [], [new.result])
+
+
+def _by_buffer(touched: Sequence[set[SSAValue]]) -> dict[SSAValue, set[int]]:
+    found: dict[SSAValue, set[int]] = {}
+    for k, buffers in enumerate(touched):
+        for buffer in buffers:
+            found.setdefault(buffer, set()).add(k)
+    return found
+
+
+def may_share(touched: Touched, out: OutputOp, argument: InputOp) -> bool:
     """Whether `out` may be written over `argument`."""
     if (out.result.type, out.domain) != (argument.result.type, argument.domain):
         return False
     if element(out.result.type) not in FLOATS and math.prod(buffer_dims(out.result)) > 1:
         return False  # such rows are copied out of turn (codegen/openmp/row_code.py)
-    order = steps(func)
-    writers = [s for s in order if out.result in s.writes()]
-    readers = [s for s in order if argument.result in s.reads()]
-    if len(writers) != 1 or any(out.result in s.reads() for s in order):
+    writers, readers = touched.writing(out.result), touched.reading(argument.result)
+    if len(writers) != 1 or touched.reading(out.result):
         return False
-    (writer,) = writers
-    if not isinstance(writer, TraverseOp) or any(
-        order.index(s) > order.index(writer) for s in readers
-    ):
+    (k,) = writers
+    writer = touched.order[k]
+    if not isinstance(writer, TraverseOp) or any(reader > k for reader in readers):
         return False
-    return writer not in readers or reads_before_writing(writer, out.result, argument.result)
+    return k not in readers or reads_before_writing(writer, out.result, argument.result)
 
 
-def share(out: OutputOp, argument: InputOp) -> None:
-    """Writes `out` over `argument`."""
-    argument.properties["gives"] = out.buffer
-    assert out.parent is not None
-    ops = list(out.parent.ops)
-    if ops.index(out) < ops.index(argument):  # views of the output may stand between the two
-        argument.detach()
-        out.parent.insert_op_before(argument, out)
-    Rewriter.replace_op(out, [], [argument.result])
-
-
-Temporary = AllocOp | OutputOp
-
-
-def join_temporaries(func: FuncOp) -> None:
+def join_temporaries(touched: Touched) -> None:
     """Writes over temporaries that die where another buffer is first written."""
-    order = steps(func)
-    for k, nest in enumerate(order):
+    for k, nest in enumerate(touched.order):
         if isinstance(nest, TraverseOp):
-            # in the order of the text, not of a set: all ranks, and all runs, join the same
-            buffers = [op for op in func.body.block.ops if isinstance(op, Temporary)]
-            written = [op for op in buffers if op.result in nest.writes()]
-            for old in buffers:
-                if isinstance(old, AllocOp) and dies(order, k, old.result):
-                    new = next((x for x in written if may_lie_in(order, k, old, x)), None)
-                    if new is not None:
-                        lay(old, new)
+            written = _temporaries(touched, touched.writes[k])
+            for old in _temporaries(touched, touched.reads[k]):
+                if isinstance(old, AllocOp) and dies(touched, k, old.result):
+                    fits = (x for x in written if may_lie_in(touched, k, old, x))
+                    if (new := next(fits, None)) is not None:
+                        touched.lay(old, new)
 
 
-def dies(order: Sequence[Step], k: int, buffer: SSAValue) -> bool:
+def _temporaries(touched: Touched, buffers: set[SSAValue]) -> list[Temporary]:
+    """In the order of the text, not of a set: all ranks, and all runs, join the same."""
+    found = [b.owner for b in buffers if isinstance(b.owner, Temporary)]
+    return sorted(found, key=touched.place.__getitem__)
+
+
+def dies(touched: Touched, k: int, buffer: SSAValue) -> bool:
     """Whether the step `k` is the last to use a buffer, which it reads and nests alone write."""
-    if buffer not in order[k].reads() or buffer in order[k].writes():
+    readers, writers = touched.reading(buffer), touched.writing(buffer)
+    if k not in readers or k in writers or max(readers | writers) > k:
         return False
-    if any(buffer in s.reads() | s.writes() for s in order[k + 1 :]):
-        return False
-    return all(isinstance(s, TraverseOp) for s in order if buffer in s.writes())
+    return all(isinstance(touched.order[i], TraverseOp) for i in writers)
 
 
-def may_lie_in(order: Sequence[Step], k: int, old: AllocOp, new: Temporary) -> bool:
+def may_lie_in(touched: Touched, k: int, old: AllocOp, new: Temporary) -> bool:
     """Whether `new`, which the nest `k` writes, may be where `old` is until then."""
     if (old.result.type, old.domain) != (new.result.type, new.domain):
         return False
     if element(new.result.type) not in FLOATS:
         return False
-    nest = order[k]
+    nest = touched.order[k]
     assert isinstance(nest, TraverseOp)
-    if new.result in nest.reads() or any(new.result in s.reads() | s.writes() for s in order[:k]):
+    readers, writers = touched.reading(new.result), touched.writing(new.result)
+    if k in readers or min(readers | writers) < k:
         return False
     return reads_before_writing(nest, new.result, old.result)
-
-
-def lay(old: AllocOp, new: Temporary) -> None:
-    """Lets `new` be where `old` is."""
-    assert old.parent is not None
-    ops = list(old.parent.ops)
-    if ops.index(old) < ops.index(new):  # views of the old one may stand between the two
-        new.detach()
-        old.parent.insert_op_before(new, old)
-    Rewriter.replace_op(old, [], [new.result])
 
 
 @dataclass(frozen=True)
@@ -137,15 +161,19 @@ class UpdateInPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         funcs = [f for f in op.body.block.ops if isinstance(f, FuncOp)]
+        lowered = phases(op)
         for i, func in enumerate(funcs):
+            if func not in lowered:
+                continue
             later = {
                 o.buffer.data for f in funcs[i + 1 :] for o in f.walk() if isinstance(o, InputOp)
             }
+            touched = Touched(func)
             for out, argument in updates(func):
                 # a later phase's new value is a saved tensor, which must not be the caller's own
                 apart = {argument.buffer.data, out.buffer.data}
-                if not apart & later and may_share(func, out, argument):
-                    share(out, argument)
-        for func in phases(op):
-            join_temporaries(func)
+                if not apart & later and may_share(touched, out, argument):
+                    argument.properties["gives"] = out.buffer
+                    touched.lay(out, argument)
+            join_temporaries(touched)
         CommonSubexpressionElimination().apply(ctx, op)  # views of the two are one

@@ -213,12 +213,17 @@ def drop_dead_stores(func: FuncOp) -> None:
     kept = set[SSAValue]().union(*(step.reads() for step in others))
     todo = [op for op in func.body.block.ops if isinstance(op, AllocOp) and op.result not in kept]
     while todo:
-        accesses = list(accesses_of(todo.pop().result))
-        stores = [op for op in accesses if isinstance(op, WRITERS)]
-        if not all(isinstance(op, (*WRITERS, Step)) for op in accesses):
-            continue
-        for nest in {inside(op, TraverseOp): None for op in stores}:
-            assert isinstance(nest, TraverseOp)
+        # each nest once a round, whatever it stores in vain
+        dead: dict[TraverseOp, list[Operation]] = {}
+        for accesses in (list(accesses_of(op.result)) for op in todo):
+            if all(isinstance(op, (*WRITERS, Step)) for op in accesses):
+                for op in accesses:
+                    if isinstance(op, WRITERS):
+                        nest = inside(op, TraverseOp)
+                        assert isinstance(nest, TraverseOp)
+                        dead.setdefault(nest, []).append(op)
+        unread: dict[AllocOp, None] = {}
+        for nest, stores in dead.items():
             read = nest.reads()
             for op in [op for op in stores if op.parent is nest.body.block]:
                 Rewriter.erase_op(op)
@@ -227,7 +232,8 @@ def drop_dead_stores(func: FuncOp) -> None:
                 read -= nest.reads()
             else:
                 Rewriter.erase_op(nest)
-            todo += [op for b in read - kept if isinstance(op := b.owner, AllocOp)]
+            unread |= {op: None for b in read - kept if isinstance(op := b.owner, AllocOp)}
+        todo = list(unread)
     for op in reversed(list(func.body.block.ops)):
         if isinstance(op, AllocOp | ViewOp | PartOp) and not op.results[0].uses:
             Rewriter.erase_op(op)
