@@ -18,6 +18,7 @@ MODELS = ("sage", "gat")
 CONTESTANTS = {
     "gnnc": ("gnnc", 1),
     "gnnc-alone": ("gnnc", 0),
+    "gnnc-step": ("gnnc-step", 0),
     "gnnc-blocks": ("gnnc-blocks", 1),
     "dgl": ("dgl", 0),
     "dgl-worker": ("dgl", 1),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -88,22 +89,25 @@ class Way:
     batches: Callable[[int], Iterator[Batch]]
     fed_by: str
     rule: str
+    whole: bool = False
+    """Whether loss, gradients and Adam are one program."""
 
 
 ONCE, EACH_HOP = "once", "at every hop"
 """Which nodes are expanded, by PyG's rule and by DGL's."""
 
 
-def by_gnnc(task: Task, workers: int) -> Way:
-    """gnnc.loader and gnnc.compile, as a user of PyG writes it."""
-    model = gnnc.compile(TrimmedNet(task.model, task.widths))
+def by_gnnc(task: Task, workers: int, whole: bool = False) -> Way:
+    """gnnc.loader and gnnc.compile, as a user of PyG writes it, or gnnc.train_step."""
+    model = TrimmedNet(task.model, task.widths)
+    model = model if whole else gnnc.compile(model)
     loader = _pyg_loader(NeighborLoader, task, seed=0, num_workers=workers)
 
     def batches(number: int) -> Iterator[Batch]:
         loader.set_epoch(number)
         return map(_trimmed, loader)
 
-    return Way(model, _loading(model), batches, "gnnc.loader", ONCE)
+    return Way(model, _loading(model), batches, "gnnc.loader", ONCE, whole)
 
 
 def by_gnnc_blocks(task: Task, workers: int) -> Way:
@@ -199,7 +203,13 @@ def by_pyg(task: Task, workers: int) -> Way:
     return Way(model, _loading(model), _by_dgl(task, workers, on_blocks), "DGL", EACH_HOP)
 
 
-LIBRARIES = {"gnnc": by_gnnc, "gnnc-blocks": by_gnnc_blocks, "dgl": by_dgl, "pyg": by_pyg}
+LIBRARIES: dict[str, Callable[[Task, int], Way]] = {
+    "gnnc": by_gnnc,
+    "gnnc-step": partial(by_gnnc, whole=True),
+    "gnnc-blocks": by_gnnc_blocks,
+    "dgl": by_dgl,
+    "pyg": by_pyg,
+}
 
 
 class Training:
@@ -208,20 +218,25 @@ class Training:
     def __init__(self, library: str, workers: int, **task: Any) -> None:
         self.task, self.compiled = Task(**task), library.startswith("gnnc")
         self.way = LIBRARIES[library](self.task, workers)
+        self.optimizer = torch.optim.Adam(self.way.model.parameters(), lr=self.task.lr)
+        self.step = gnnc.train_step(self._loss, self.optimizer) if self.way.whole else self._step
         self._start(0)
         for batch in islice(self.way.batches(EPOCHS - 1), WARM):
-            self._step(*batch)
+            self.step(*batch)
 
     def _start(self, seed: int) -> None:
         self.way.take(self.task.weights(seed))
-        self.optimizer = torch.optim.Adam(self.way.model.parameters(), lr=self.task.lr)
+        self.optimizer.state.clear()
 
-    def _step(self, inputs: tuple[Any, ...], y: Tensor) -> float:
+    def _loss(self, inputs: tuple[Any, ...], y: Tensor) -> Tensor:
+        return F.cross_entropy(self.way.model(*inputs), y)
+
+    def _step(self, inputs: tuple[Any, ...], y: Tensor) -> Tensor:
         self.optimizer.zero_grad()
-        loss = F.cross_entropy(self.way.model(*inputs), y)
+        loss = self._loss(inputs, y)
         loss.backward()
         self.optimizer.step()
-        return loss.item()
+        return loss
 
     def train(self, seed: int, epochs: int) -> Message:
         self._start(seed)
@@ -229,13 +244,15 @@ class Training:
         losses: list[float] = []
         for epoch in range(epochs):
             start = time.perf_counter()
-            losses += [self._step(*batch) for batch in self.way.batches(seed * EPOCHS + epoch)]
+            batches = self.way.batches(seed * EPOCHS + epoch)
+            losses += [self.step(*batch).item() for batch in batches]
             seconds.append(time.perf_counter() - start)
         return {"seconds": seconds, "losses": losses}
 
     def description(self) -> Message:
         """Who samples by which rule, and what of a compiled model runs in torch."""
-        in_torch = gnnc.explain(self.way.model).fallbacks if self.compiled else []
+        compiled = self.step if self.way.whole else self.way.model
+        in_torch = gnnc.explain(compiled).fallbacks if self.compiled else []
         return {"fed_by": self.way.fed_by, "rule": self.way.rule, "in_torch": in_torch}
 
 

@@ -47,7 +47,8 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
         inputs = [name for name, _, _ in arguments(func)]
         plan = StructurePlan(func, inputs)
         rows = {n: plan.names[v] for n, v, _ in results(func) if isinstance(v.type, RowsType)}
-        data["structure"] = {"steps": plan.steps, "rows": rows, "inputs": inputs}
+        steps = plan.needed(rows.values())
+        data["structure"] = {"steps": steps, "rows": rows, "inputs": inputs}
         env = SetEnv.of(func)
         data["maps"] = {s: {m: v.codomain for m, v in i.maps.items()} for s, i in env.sets.items()}
     return json.dumps(data)

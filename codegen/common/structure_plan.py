@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -22,6 +23,8 @@ class StructurePlan:
     def __init__(self, func: FuncOp, names: list[str]) -> None:
         self.env = SetEnv.of(func)
         self.steps: list[StepData] = []
+        self.sets: list[str] = []
+        """Those that steps make."""
         self.names: dict[SSAValue, str] = {}
         for v, name in zip(func.body.block.args, names, strict=True):
             self.names[v] = set_name(v) if isinstance(v.type, SetType) else name
@@ -34,6 +37,7 @@ class StructurePlan:
     def step(self, name: str, inputs: list[str], result: SSAValue, **attrs: Any) -> None:
         if isinstance(result.type, SetType):
             out = set_type(result).label
+            self.sets.append(out)
         else:
             out = f"%{len(self.names)}"
         self.names[result] = out
@@ -45,11 +49,54 @@ class StructurePlan:
         name = self.names[v]
         if have == dom or have.set == UNIT:
             return name
+        if dom == Dom(have.set) and self.is_of_maps(v):
+            return self.made_of_maps(v, have.set)
         out = f"{name}:{have}@{dom}"  # one name may stand for rows read through several keys
         attrs = {"from": list(have.keys), "to": list(dom.keys) or None}
         if not self.has(out):
             self.steps.append(("read", [self.with_paths(dom.set, have, dom), name], [out], attrs))
         return out
+
+    def stored(self, v: SSAValue) -> SSAValue:
+        """The value that has these rows, where `v` only reads them for another set."""
+        while isinstance(v.owner, values.AtOp) and self.names[v] == self.names[v.owner.x]:
+            v = v.owner.x
+        return v
+
+    def is_of_maps(self, v: SSAValue) -> bool:
+        """Whether `v`, which is stored once a key, has the numbers that maps lead to, or follows
+        from such and single rows: at all rows of a set it is had for less than a look-up."""
+        op = self.stored(v).owner
+        if isinstance(op, pointwise.PointwiseOp) and op.results[0] is v:
+            return all(rows(x).dom.set == UNIT or self.is_of_maps(x) for x in op.xs)
+        return isinstance(op, values.IndexOp) and len(rows(op.results[0]).dom.keys) == 1
+
+    def made_of_maps(self, v: SSAValue, s: str) -> str:
+        """The name of such a value at all rows of its set."""
+        op = self.stored(v).owner
+        if isinstance(op, pointwise.PointwiseOp):
+            inputs = [
+                self.names[x] if rows(x).dom.set == UNIT else self.made_of_maps(x, s) for x in op.xs
+            ]
+            name, attrs, out = op.SPEC.name, dict[str, Any](), f"{self.names[v]}@{s}"
+        else:
+            assert isinstance(op, values.IndexOp)
+            _, rest = self.from_key(set_name(op.set), op.path.data, rows(op.results[0]).dom)
+            path = [x for key in (*rows(v).dom.keys, rest) if key for x in key.split(".")]
+            inputs = self.chain(s, ".".join(path))
+            name, attrs, out = "index", {"path": path}, ".".join(["%" + s, *path])
+        if not self.has(out):
+            self.steps.append((name, inputs, [out], attrs))
+        return out
+
+    def needed(self, results: Iterable[str]) -> list[StepData]:
+        """The steps that make sets, whose maps they check, and these rows, and what they read."""
+        read, found = {*results, *self.sets}, list[StepData]()
+        for step in reversed(self.steps):
+            if read.intersection(step[2]):
+                found.append(step)
+                read.update(step[1])
+        return found[::-1]
 
     def has(self, name: str) -> bool:
         return any(s[2] == [name] for s in self.steps)

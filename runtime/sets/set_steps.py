@@ -32,8 +32,9 @@ def _filter(inputs: Sequence[Any], attrs: Attrs) -> Value:
     if attrs.get("no_loops", len(inputs) == 1):
         kept = kernels.where_different(g.map("src").array, g.map("dst").array)
     else:
-        kept = kernels.where(on_rows(inputs[1], g.size))
-    if kept.size == g.size:
+        mask = on_rows(inputs[1], g.size)
+        kept = None if mask.all() else kernels.where(mask)
+    if kept is None or kept.size == g.size:
         return SetData(g.size, {**g.maps, "parent": MapData.identity(g.size)}, name=g.name)
     return _of_rows(g, kept)
 
@@ -49,7 +50,10 @@ def _interval(inputs: Sequence[Any], attrs: Attrs) -> Value:
     base: SetData = inputs[0]
     lo, hi = (int(x.reshape(())) for x in inputs[1:])
     start, stop, _ = slice(lo, hi).indices(base.size)
-    return _of_rows(base, np.arange(start, max(start, stop), dtype=np.int32))
+    stop = max(start, stop)
+    maps = {name: value.between(start, stop) for name, value in base.maps.items()}
+    parent = MapData.identity(base.size).between(start, stop)
+    return SetData(stop - start, {**maps, "parent": parent}, name=base.name)
 
 
 def _loops(inputs: Sequence[Any], attrs: Attrs) -> Value:

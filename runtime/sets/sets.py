@@ -164,6 +164,18 @@ class MapData:
             partial=self.partial,
         )
 
+    def between(self, start: int, stop: int) -> MapData:
+        """This map on the rows from `start` to `stop` - 1 only, which there are."""
+        if self.is_identity:
+            values = kernels.frozen(np.arange(start, stop, dtype=np.int32))
+            return MapData.trusted(values, self.codomain)
+        return MapData(
+            stop - start,
+            self.codomain,
+            lambda out: np.copyto(out, self.array[start:stop]),
+            partial=self.partial,
+        )
+
     def over(self, rows: Int32s) -> Int32s:
         """The values on chosen rows, written over `rows`, which nobody else may have."""
         return rows if self.is_identity else kernels.take(self.array, rows, out=rows)

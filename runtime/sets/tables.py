@@ -35,6 +35,11 @@ class Described(dict[str, Any]):
     def key(self) -> str:
         return repr([self.get(name) for name in DESCRIBED])
 
+    @functools.cached_property
+    def group_key(self) -> str:
+        """What the groups are found by whose rows the table reads."""
+        return repr([self["domain"], self["along"]])
+
 
 class GraphTables(Protocol):
     """What is known of the tables of one graph: see `Tables`."""
@@ -234,7 +239,7 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _group_key(spec: Mapping[str, Any]) -> str:
-    return repr([spec["domain"], spec["along"]])
+    return (spec if isinstance(spec, Described) else Described(spec)).group_key
 
 
 @functools.cache

@@ -50,6 +50,16 @@ def test_pyg_trains_on_the_same_number_of_batches():
     assert first["losses"][0] == pytest.approx(again["losses"][0], rel=0.5)
 
 
+def test_a_step_trains_as_a_compiled_model_does():
+    from gnnc.bench.epochs_child import Training
+
+    ways = [Training(name, 0, model="sage", **SHAPE) for name in ("gnnc", "gnnc-step")]
+    for seed in (1, 2):  # each turn from new weights
+        one, other = (way.train(seed, 1)["losses"] for way in ways)
+        assert other == pytest.approx(one, rel=1e-5)
+    assert [way.description()["in_torch"] for way in ways] == [[], []]
+
+
 def test_means_of_neighbours():
     from gnnc.bench.epochs_child import mean_of_neighbours
 
@@ -71,12 +81,13 @@ def test_in_children(model: str):
     needs_dgl()
     options = ("--features", "5", "--hidden", "16", "--classes", "3", "--turns", "2")
     few = ("--sizes", "90x300", "--batch-size", "9", "--fanouts", "3", "2", "--window", "3")
-    some = ("--contestants", "gnnc", "gnnc-blocks", "dgl", "pyg")
+    some = ("--contestants", "gnnc", "gnnc-step", "gnnc-blocks", "dgl", "pyg")
     (result,) = epochs.measure(arguments("--models", model, *options, *few, *some))
     assert result["absent"] == {}
     found = result["results"]
     for name in ("gnnc", "gnnc-blocks"):
         assert found[name]["apart"] == 0 and found[name]["in_torch"] == []
+    assert found["gnnc-step"]["apart"] < 1e-4 and found["gnnc-step"]["in_torch"] == []
     assert found["gnnc"]["fed_by"] == "gnnc.loader" and found["dgl"]["fed_by"] == "DGL"
     # they begin with the same weights
     assert all(r["apart"] < 0.5 for r in found.values())

@@ -76,6 +76,7 @@ def check_arrangement(src: np.ndarray, dst: np.ndarray, nodes: int, rows: bool) 
 def check_all(graph: Multigraph, rng: np.random.Generator) -> None:
     check_group(graph.dst, graph.nodes)
     check_group(graph.rel, graph.relations)
+    check_group(np.sort(graph.dst), graph.nodes)
     check_partial_group(graph.dst, graph.nodes, rng.random(graph.edges) < 0.3)
     check_group_in_order(graph.dst, graph.nodes, rng.permutation(graph.edges))
     check_runs([graph.rel, graph.src], [graph.relations, graph.nodes])

@@ -17,7 +17,7 @@ from .multigraphs import Multigraph, multigraphs, random_multigraph
 # with a grain of one item, small inputs are shared among all threads
 FINE = "#define GRAIN 1\n"
 # with narrow buckets there are as many as for more keys than a test has memory for
-NARROW = "#define WIDEST 1\n"
+NARROW = "#define WIDEST 1\n#define SMALL 0\n"
 
 
 @pytest.fixture(params=["", FINE, NARROW + FINE], ids=["coarse", "fine", "narrow"])

@@ -84,6 +84,12 @@ LITERALS = {
 }
 """Bounds of intervals: from the start, and (j) from the end."""
 
+LED = f"""
+    %t = inter.index %g[dst] : {out("g[dst], i64")}
+    %k = inter.gt %t, %one : {out("g[dst], i1")}
+"""
+"""Numbers of maps and what follows from them, stored once a key."""
+
 CASES: dict[str, list[str]] = {
     "move": [
         """
@@ -104,6 +110,7 @@ CASES: dict[str, list[str]] = {
     "filter": [
         f"%a = inter.filter %g {{no_loops}} : {FILTER}",
         f"%a = inter.filter %g, %m : {FILTER}",
+        f"{LED}%a = inter.filter %g, %k : {FILTER}",
     ],
     "interval": [
         f"{LITERALS[lo]}{LITERALS[hi]}%a = inter.interval %g, %{lo}, %{hi} : {FILTER}"
@@ -185,6 +192,12 @@ CASES: dict[str, list[str]] = {
         f"%a = inter.dropout %f, %one over %g {{p = 0.5, site = 0}} : {out('g, 3xf64')}"
     ],
 }  # fmt: skip
+LED_AGAIN = f"""{LED}
+    %h = inter.filter %g, %k : {made("h", "src: N, dst: N, rel: R, parent: g mono")}
+    %u = inter.at %h[parent], %t : {out("h[dst], i64")}
+    %a = inter.attach %h (to = %u)
+      : {made("a", "src: N, dst: N, rel: R, to: N, parent: h mono onto")}"""
+CASES["attach"].append(LED_AGAIN)
 REFUSED = ("contract", "softmax", "dropout", "all_reduce")
 """Not computed while sets are made; nor are pointwise ops without a step."""
 
@@ -330,3 +343,13 @@ def test_an_equation_that_nothing_checks_is_refused():
     assert isinstance(func, FuncOp)
     with pytest.raises(PassFailedException, match="set a: nothing checks that to = src"):
         StructurePlan(func, argument_names(func))
+
+
+def test_numbers_of_maps_are_not_looked_up():
+    """They are made at the rows that read them."""
+    text = f"func.func @main({SETS}, %one : !inter.rows<unit, i64>) {{\n{LED_AGAIN}\n"
+    (func,) = parse_module(f"{text}func.return\n}}").body.block.ops
+    assert isinstance(func, FuncOp)
+    plan = StructurePlan(func, argument_names(func))
+    steps = [name for name, *_ in plan.needed([])]
+    assert steps == ["index", "gt", "filter", "index", "attach"]

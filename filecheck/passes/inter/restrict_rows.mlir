@@ -204,3 +204,25 @@ func.func @sparse(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %k : !
   %l = inter.reduce sum %o over %M along () : !inter.rows<unit, 4xf32>
   func.return %l : !inter.rows<unit, 4xf32>
 }
+
+// Rows from the first on keep their numbers: which edges lead there is a comparison.
+// CHECK-LABEL: func.func @first
+func.func @first(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %n : !inter.rows<unit, i64>, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, 4xf32> attributes {inter.stats = {M = 12500 : i64}} {
+  // CHECK-NEXT: [[zero:%.*]] = inter.const 0 : !inter.rows<unit, i64>
+  // CHECK-NEXT: %M = inter.interval %N, [[zero]], %n : !inter.set<M, {{.*}}
+  // CHECK-NEXT: [[count:%.*]] = inter.size %M : !inter.rows<unit, i64>
+  // CHECK-NEXT: [[dst:%.*]] = inter.index %g[dst] : !inter.rows<g, i64>
+  // CHECK-NEXT: [[led:%.*]] = inter.lt [[dst]], [[count]] : !inter.rows<g, i1>
+  // CHECK-NEXT: %g_needed = inter.filter %g, [[led]] : !inter.set<g_needed, {{.*}}
+  // CHECK-NEXT: [[numbers:%.*]] = inter.iota %N : !inter.rows<N, i64>
+  // CHECK-NEXT: [[row:%.*]] = inter.at %g_needed[dst], [[numbers]] : !inter.rows<g_needed, i64>
+  // CHECK-NEXT: %g_needed_rows = inter.attach %g_needed (row = [[row]]) : !inter.set<g_needed_rows, {{.*}}
+  // CHECK: %o = inter.reduce sum %m over %g_needed_rows along row : !inter.rows<M, 4xf32>
+  %zero = inter.const 0 : !inter.rows<unit, i64>
+  %m = inter.at %g[src], %x : !inter.rows<g, 4xf32>
+  %h = inter.reduce sum %m over %g along dst : !inter.rows<N, 4xf32>
+  %M = inter.interval %N, %zero, %n : !inter.set<M, parent: N mono>
+  %o = inter.at %M[parent], %h : !inter.rows<M, 4xf32>
+  %l = inter.reduce sum %o over %M along () : !inter.rows<unit, 4xf32>
+  func.return %l : !inter.rows<unit, 4xf32>
+}

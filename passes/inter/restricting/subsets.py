@@ -13,7 +13,8 @@ from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder, MapSpec
 from ....dialects.inter.ranks import MoveOp
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
-from ....dialects.inter.structure import PARENT, FilterOp
+from ....dialects.inter.rewrite import constant
+from ....dialects.inter.structure import PARENT, FilterOp, IntervalOp
 from ....dialects.inter.types import UNIT, Dom, is_bool, rows, set_name, set_type
 from ....dialects.inter.values import AtOp, PartOp, StackOp
 from ...analysis.costs import note_size
@@ -228,23 +229,37 @@ class Subsets:
         if isinstance(source, Moved):
             return self.b.move(self.mask((source.of, source.need)), source.of, name)
         if isinstance(source, Pull):
-            ends = self.b.env.codomain(*_start(source))
-            return self.b.at(source.over, source.path, self.mask((ends, source.need)))
+            over, path = _start(source)
+            ends = self.b.env.codomain(over, path), source.need
+            if (first := self._subset_of(source.need)) is not None and self.are_first(first.of):
+                return self.b.pointwise("lt", self.b.index(over, path), self.b.size(first.of))
+            return self.b.at(over, path, self.mask(ends))
         if source.need is None and self.needs.is_subset(source.of, source.path):
             owner = self.b.set(source.of).owner
             if isinstance(owner, FilterOp) and owner.mask is not None:
                 return owner.mask
+            if self.are_first(source.of):
+                return self.b.pointwise("lt", self.b.iota(name), self.b.size(source.of))
         rows_at = self.base((source.of, source.need))
         along = self.path(rows_at, source.path)
         count = self.b.count(rows_at.value, (along,), i64)
         return self.b.pointwise("gt", count, self.b.const(0, (), i64))
 
+    def are_first(self, subset: str) -> bool:
+        """Whether a subset has the first rows of its set: those keep their numbers."""
+        owner = self.b.set(subset).owner
+        return isinstance(owner, IntervalOp) and constant(owner.lo) == 0
+
     def numbers(self, place: Place) -> SSAValue:
-        """The number that each needed row has among them, on the rows of the whole set."""
+        """The number that each needed row has among them, on the rows of the whole set; of others
+        it says nothing."""
         if place not in self._numbers:
             base = self.base(place)
-            iota = self.b.iota(base.value)
-            self._numbers[place] = self.b.reduce("sum", iota, base.value, (base.path,))
+            if base.path == PARENT and self.are_first(set_name(base.value)):
+                self._numbers[place] = self.b.iota(place[0])
+            else:
+                iota = self.b.iota(base.value)
+                self._numbers[place] = self.b.reduce("sum", iota, base.value, (base.path,))
         return self._numbers[place]
 
     def _note(self, made: SSAValue, name: str, need: Need) -> None:

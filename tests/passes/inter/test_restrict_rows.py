@@ -31,6 +31,8 @@ def on_rows(program: str, subset: str = "%f = inter.filter %N, %k") -> str:
     return f"""{start}-> !inter.rows<unit, {row}> {{{body.split("{", 1)[1]}
   %cf0 = inter.const 0 : !inter.rows<unit, i64>
   %cf1 = inter.const 3 : !inter.rows<unit, i64>
+  %cf2 = inter.const -2 : !inter.rows<unit, i64>
+  %cf3 = inter.const 1 : !inter.rows<unit, i64>
   {subset} : !inter.set<f, parent: N mono>
   %last = inter.at %f[parent], {value} : !inter.rows<f, {row}>
   %square = inter.mul %last, %last : !inter.rows<f, {row}>
@@ -45,6 +47,8 @@ SUBSETS = {
     "mask": "%f = inter.filter %N, %k",
     "interval": "%f = inter.interval %N, %cf0, %cf1",
     "none": "%f = inter.interval %N, %cf0, %cf0",
+    "first": "%f = inter.interval %N, %cf0, %cf2",
+    "later": "%f = inter.interval %N, %cf3, %cf1",
     "all": "%f = inter.interval %N, %cf0, %size",
 }
 
