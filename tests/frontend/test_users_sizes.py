@@ -13,6 +13,9 @@ from torch_geometric.nn import (
     GCNConv,
     HANConv,
 )
+from torch_geometric.utils import softmax
+
+import gnnc
 
 from .contract import check
 from .users import X, drawn, edges, gathered
@@ -93,6 +96,18 @@ def test_gcn_with_weights_that_are_squeezed() -> None:
 
     torch.manual_seed(0)
     check(Net(), *((X, edges(4, n), drawn(n, 1, grad=False).abs()) for n in (6, 1, 5)))
+
+
+def attention(x: Tensor, e: Tensor, dim: int) -> Tensor:
+    a = softmax(x[e[0]], e[1], num_nodes=x.size(0), dim=dim)
+    return torch.zeros_like(x).index_add(0, e[1], a)
+
+
+def test_a_dimension_that_is_an_argument() -> None:
+    check(attention, *((X, edges(4, 6), dim) for dim in (-2, 0)))
+    compiled = gnnc.compile(attention)
+    compiled(X, edges(4, 6), -2)
+    assert gnnc.explain(compiled).fallbacks == []
 
 
 def test_an_empty_relation_of_han() -> None:

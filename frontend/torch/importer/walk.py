@@ -338,7 +338,8 @@ class Walk:
         if isinstance(value, tuple | list):
             return tuple(self.wrap(node, v, i, edit) for i, v in enumerate(value))
         if isinstance(value, torch.SymInt | torch.SymFloat):
-            return Sym(expression(value))
+            expr = expression(value)  # an argument that a dimension was looked up by is constant
+            return int(expr) if expr.is_Integer else Sym(expr)
         if not isinstance(value, Tensor):
             return value
         if value.layout is not torch.strided:
