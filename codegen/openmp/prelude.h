@@ -351,13 +351,16 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         }                                                                               \
     } while (0)
 
-/* C[MR][NV vectors] += A[n rows][MR]^T . B[n rows][NV vectors] */
-#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc)                            \
+/* C[MR][NV vectors] += A[n rows][MR]^T . B[n rows][NV vectors]; with FETCH what lies `ahead` numbers behind each row
+   of A is fetched, a row at a time: all at once they would hold up the loads of this tile. */
+#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc, FETCH, ahead)              \
     do {                                                                                \
         V acc_[MR][NV];                                                                 \
         UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
             acc_[m_][q_] = LOAD(V, (C) + m_ * (ldc) + q_ * VL);                         \
+        const int fetch_ = (FETCH);                                                     \
         for (int64_t r_ = 0; r_ < (n); ++r_) {                                          \
+            if (fetch_) __builtin_prefetch((A) + r_ * (lda) + (ahead));                 \
             V b_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
             if (MR > 1) UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = keep_##V(b_[q_]); \

@@ -6,6 +6,7 @@ has the loops).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...dialects.intra import rows
@@ -22,6 +23,12 @@ TILE_COLUMNS = {64: {1: 16, 2: 8, 3: 8, 4: 4}, 32: {1: 8, 2: 4, 3: 4}, 16: {1: 8
 PANEL_BYTES = 256 * 1024
 """What a panel of the matrix may take of the second-level cache while the tiles of a block of rows
 go over it; a longer one is used in pieces.
+"""
+LINE_BYTES = 64
+"""A cache line."""
+SLAB_LINES = 2
+"""Lines of each row in a slab of the left operand: with the right one and the sums it stays in the
+first-level cache while all panels use it.
 """
 STREAM_BYTES = 8 * 1024
 """Rows fetched ahead must not push out what is in use; longer rows the hardware fetches by
@@ -198,31 +205,44 @@ class ProductCode:
     ) -> None:
         """`partial += a[r] (x) b[r]` over `count` rows of the block.
 
-        With `stream` the next block of `a` is fetched ahead, line by line: tiles walk it across its
-        rows, which the hardware does not foresee.
+        Tiles walk `a` across its rows, a slab of a few columns after the other. All panels of `b`
+        use a slab while it is near, so a block of long rows is read once. With `stream` the slab
+        that follows is fetched meanwhile: the hardware does not foresee it.
         """
         n = op.sizes()
-        panels = self.panels(n["f"])
         lead, batch = n["l"], n["b"]
         assert lead == 1 or (a.pitch == lead * batch * n["k"] and b.pitch == lead * batch * n["f"])
         lda, ldb = (a.pitch, b.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
+        panels, line = self.panels(n["f"]), LINE_BYTES // self.c.bytes
+        members = f"(int64_t){count} * {lead}"
+        pointers = (
+            f"const {self.c.name} *A = {a.address} + b * {n['k']} + k;",
+            f"const {self.c.name} *B = {b.address} + b * {n['f']} + f;",
+            f"{self.c.name} *C = {partial} + (b * {n['k']} + k) * {panels.padded} + f;",
+        )
+        where = f"{members}, A, {lda}, B, {ldb}, C, {panels.padded}"
         with out.block(f"for (int b = 0; b < {batch}; ++b)"):
-            for run in panels.runs():
-                with out.block(run.loop(self.lanes)):
-                    for begin, end, mr in tiles(n["k"], self.columns[run.vectors]):
-                        shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}"
-                        args = f"{shape}, (int64_t){count} * {lead}"
-                        with out.block(f"for (int k = {begin}; k < {end}; k += {mr})"):
-                            out.line(f"const {self.c.name} *A = {a.address} + b * {n['k']} + k;")
-                            out.line(f"const {self.c.name} *B = {b.address} + b * {n['f']} + f;")
-                            into = f"{partial} + (b * {n['k']} + k) * {panels.padded} + f"
-                            out.line(f"{self.c.name} *C = {into};")
-                            if stream:
-                                line = 64 // self.c.bytes
-                                out.line(f"if (f == 0 && k % {line} == 0)")
-                                out.line(f"    for (int64_t q = {count}; q < 2 * {count}; ++q)")
-                                out.line(f"        __builtin_prefetch(A + q * {lda});")
-                            out.line(f"OUTER_TILE({args}, A, {lda}, B, {ldb}, C, {panels.padded});")
+            for begin, end, slab in tiles(n["k"], SLAB_LINES * line):
+                with out.block(f"for (int s = {begin}; s < {end}; s += {slab})"):
+                    fetch = "0, 0"
+                    if stream:  # behind the last slab comes the first of the next block
+                        first = f"{members} * {lda} - s"
+                        out.line(f"const int64_t next = s + {slab} < {n['k']} ? {slab} : {first};")
+                        fetch = f"f == 0 && (k - s) % {line} == 0, next"
+                    for run in panels.runs():
+                        with out.block(run.loop(self.lanes)):
+                            self.outer_tiles(out, run, slab, pointers, f"{where}, {fetch}")
+
+    def outer_tiles(
+        self, out: Writer, run: Run, slab: int, pointers: Sequence[str], arguments: str
+    ) -> None:
+        """The tiles of a slab of `slab` columns from `s` on, in one panel."""
+        for begin, end, mr in tiles(slab, self.columns[run.vectors]):
+            with out.block(f"for (int k = s + {begin}; k < s + {end}; k += {mr})"):
+                for pointer in pointers:
+                    out.line(pointer)
+                shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}"
+                out.line(f"OUTER_TILE({shape}, {arguments});")
 
     def sum_partials(
         self, out: Writer, op: rows.OuterOp, partials: str, total: str, chunks: str

@@ -47,3 +47,26 @@ func.func @backward() attributes {intra.phase} {
   }
   func.return
 }
+
+// All panels of columns use a slab of a long row while it is near, and the slab that follows is fetched.
+// CHECK: static void predict_0_outer(
+// CHECK: for (int s = 0; s < 736; s += 32) {
+// CHECK-NEXT: const int64_t next = s + 32 < 745 ? 32 : (int64_t)rows * 1 * 745 - s;
+// CHECK-NEXT: for (int f = 0; f < 24; f += 24) {
+// CHECK-NEXT: for (int k = s + 0; k < s + 32; k += 4) {
+// CHECK: OUTER_TILE(f32x8, 8, 4, 3, {{.*}}, f == 0 && (k - s) % 16 == 0, next);
+// CHECK: for (int f = 24; f < 40; f += 16) {
+// CHECK: OUTER_TILE(f32x8, 8, 4, 2,
+// CHECK: for (int s = 736; s < 745; s += 9) {
+func.func @predict() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x745x40xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x745xf32>
+  %d = intra.input {buffer = "d", domain = #intra.domain<N>} : memref<?x40xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<745xf32>
+    %b = intra.load %d[%i] : vector<40xf32>
+    intra.outer %a, %b, %s {spec = "k,f->kf"}
+  }
+  func.return
+}

@@ -97,9 +97,12 @@ class SchedulePass(ModulePass):
         )
 
     def block_rows(self, nest: TraverseOp, target: Target) -> int:
-        """As many rows as the cache holds, at most `block`; halved, so that tiles divide it."""
+        """As many rows as the cache holds, at most `block`; halved, so that tiles divide it. Twice
+        `block` where sums of outer products leave the near caches between two blocks: each block
+        loads and stores all of them.
+        """
         per_row = self.local_bytes(nest)
-        rows = self.block
+        rows = self.block * (2 if block_sums(nest) > target.caches.block else 1)
         while rows > 6 and rows * per_row > target.caches.block:
             rows //= 2
         while rows > 1 and rows * per_row > target.caches.stack:
@@ -165,6 +168,12 @@ def partial_bytes(nest: TraverseOp) -> int:
         elif isinstance(op, TotalOp):
             found += row_bytes(op.value)
     return found
+
+
+def block_sums(nest: TraverseOp) -> int:
+    """Bytes of the sums of outer products that every block of rows adds to."""
+    found = (op for op in nest.body.block.ops if isinstance(op, OuterOp) and not op.at)
+    return sum(outer_bytes(op) for op in found)
 
 
 def sums_by_group(nest: TraverseOp) -> bool:

@@ -12,6 +12,8 @@ INFER = "unify-sets,split-phases"
 SMALL = {"a": 3, "b": 4, "h": 2, "l": 3, "k": 5, "f": 6}
 TALL = SMALL | {"k": 32, "f": 5}
 """Sums of outer products that take fewer vectors with their operands exchanged."""
+SLABS = SMALL | {"k": 37, "f": 38}
+"""Left operands of whole slabs and a rest, with several panels of columns."""
 SIZES = {
     "small": SMALL,
     "tall": TALL,
@@ -49,7 +51,7 @@ def test_whole_weights(elem):
     agree(Case.of(whole_weights(elem), INFER), elem)
 
 
-@pytest.mark.parametrize("size", [SMALL, TALL], ids=["small", "tall"])
+@pytest.mark.parametrize("size", [SMALL, TALL, SLABS], ids=["small", "tall", "slabs"])
 def test_gradients(size):
     """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
     agree(Case.of(contractions(size, "f64", SPECS[:8], edges=False), TRAIN), "f64")

@@ -43,6 +43,22 @@ def test_blocks_shrink_with_wide_rows():
     assert blocks[0] > blocks[-1] >= 1
 
 
+def test_blocks_are_longer_where_sums_are_large():
+    """Every block loads and stores all sums of its outer products."""
+
+    def block(width):
+        text = program(
+            f"%x : !inter.rows<N, {width}xf32>, "
+            f"%W : !inter.rows<unit, {width}x16xf32> {{inter.needs_grad}}",
+            "%y : !inter.rows<N, 16xf32>",
+            '%y = inter.contract "k,kf->f" %x, %W : !inter.rows<N, 16xf32>',
+        )
+        return schedules(text, phases=TRAIN, name="backward")[0]["block"]
+
+    assert OPENMP.caches.block < 4 * 16 * 2048
+    assert block(2048) == 2 * block(64)
+
+
 def test_large_partial_sums_mean_fewer_chunks():
     """The partial sums of all chunks of a nest stay within their bound."""
     for width in (16, 256, 1024):
