@@ -19,7 +19,7 @@ NO_GRADIENTS = ("drop-stops",)
 
 RESTRICT = ("restrict-rows",)
 REORDER = ("reorder-linear", *CLEAN, "reorder-linear", *CLEAN, "dce-sets")
-"""Twice: its rules make what they need anew, and what sums have in common shows once that is one."""
+"""Twice: rules make what they need anew, and what sums have in common shows once that is one."""
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
 BEFORE_LAYERS = (*IMPORT, *NO_GRADIENTS, "raise", *EXPAND, *REORDER)
