@@ -18,8 +18,7 @@ NO_GRADIENTS = ("drop-stops",)
 """Where none is taken any more: before all else in programs that predict, else after autodiff."""
 
 RESTRICT = ("restrict-rows",)
-REORDER = ("reorder-linear", *CLEAN, "reorder-linear", *CLEAN, "dce-sets")
-"""Twice: rules make what they need anew, and what sums have in common shows once that is one."""
+REORDER = ("reorder-linear", *CLEAN, "dce-sets")
 EXPAND = ("expand-softmax",)
 """Of training after autodiff, which has a rule for the whole softmax."""
 BEFORE_LAYERS = (*IMPORT, *NO_GRADIENTS, "raise", *EXPAND, *REORDER)

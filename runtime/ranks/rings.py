@@ -16,7 +16,7 @@ from .peers import Channel, Messages, Peers
 from .rows import Bytes
 from .waiting import Pending
 
-SMALLEST, LARGEST, TOGETHER = 64 << 10, 1 << 20, 16 << 20
+SMALLEST, LARGEST, TOGETHER = 4 << 10, 1 << 20, 16 << 20
 """Bytes of a ring at least and at most, and of all rings where these bounds let them: rings that
 stay in a cache are not memory's business."""
 PUMP_SECONDS = 2e-5
