@@ -1,10 +1,9 @@
 """reorder-linear, added: products of one value that are added up are one product.
 
 `x W1 + y + x W2` is `x (W1 + W2) + y`: the layers of a heterogeneous model each add a product of
-the node itself, one for every relation that ends there. So is `f * a + f * b`, and the same of
-inner products: on ranks each layer adds what local edges give to what remote ones do, and both have
-the same factor, one over the sum of a softmax say. Single rows, the biases, are added up first for
-the same reason: theirs is the work of one row.
+the node itself, one for every relation that ends there. So is `f * a + f * b`, and the same
+of inner products. Single rows, the biases, are added up first for the same reason: theirs is the
+work of one row.
 """
 
 from __future__ import annotations
