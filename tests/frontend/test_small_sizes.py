@@ -469,3 +469,24 @@ def test_one_row_meets_rows_that_only_running_tells() -> None:
         m = torch.zeros(4, dtype=torch.bool)
         m[list(marks)] = True
         assert_alike(outcome(compiled, (x, m, w)), outcome(scaled, (x, m, w)), (marks, rows))
+
+
+def ranked(x: Tensor, e: Tensor, b: Tensor) -> Tensor:
+    h = torch.zeros_like(x).index_add(0, e[1], x[e[0]])
+    count = scatter(torch.ones_like(b), b, reduce="sum")  # the greatest number tells how many
+    order = torch.sort(h.sum(1), stable=True)[1]  # torch does this
+    return h[order] / count[b[order]].unsqueeze(-1)
+
+
+def test_a_number_that_several_parts_count_rows_by() -> None:
+    """A graph that is cut is cut there too, and what comes before the number is compiled."""
+    g = torch.Generator().manual_seed(0)
+    compiled = gnnc.compile(ranked)
+    for n in (5, 8):
+        x, e = torch.randn(n, 3, generator=g), torch.randint(0, n, (2, 9), generator=g)
+        b = torch.arange(n) // 2
+        torch.testing.assert_close(compiled(x, e, b), ranked(x, e, b))
+    reasons = " ".join(gnnc.explain(compiled).fallbacks)
+    assert "item: a number that counts rows" in reasons
+    assert "which no input of the graph tells" not in reasons
+    assert gnnc.explain(compiled).graphs > 0

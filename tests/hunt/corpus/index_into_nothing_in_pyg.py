@@ -1,29 +1,24 @@
-"""Bad input in a graph that runs in torch: PyG makes another exception of it."""
+"""Bad input in a graph that runs in torch, as gnnc knows no complex numbers: PyG makes another
+exception of it."""
 
 import torch
 from torch import nn
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GINConv
 
 
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv = GCNConv(4, 4, normalize=False)
+        self.conv = GINConv(nn.Identity())
 
-    def forward(self, x, e, m, b):
-        y = x.sum(0) * (1 / max(1, m.size(0)))
-        z = torch.multiply(b, other=y)
-        h = z * 3 if m.shape[0] > 1 else z - 1
-        k = h - y
-        k = k * 3 if m.size(0) == 0 else k - 1
-        return z * 3 if self.conv(x, e).shape[0] < 2 else z - 1
+    def forward(self, x, e):
+        z = torch.view_as_complex(x.reshape(x.size(0), 2, 2))
+        return torch.view_as_real(self.conv(z, e)).sum(0)
 
 
 ARGUMENTS = {
     "x": "N 4, leaf",
     "e": "2 E, < N",
-    "m": "N, bool",
-    "b": "1 4",
 }
 CALLS = [
     {"E": 3, "N": 0},

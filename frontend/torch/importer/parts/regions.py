@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from torch import fx
 
-from ..errors import Unsupported
+from ..errors import Unsupported, node_name
 from ..memory.aliases import Aliases
 from ..memory.effects import draws, written
 from ..memory.history import SavedWasEdited, check_edits
@@ -76,6 +76,16 @@ class Regions:
             if len({numbers[n] for n in nodes}) > 1 and any(n not in refused for n in nodes):
                 message = "it edits memory that a part in torch needs as well"
                 self.leave(key, Unsupported(edits[-1], message))
+        return len(self.outside) > grown
+
+    def leave_numbers(self, nodes: Iterable[fx.Node]) -> bool:
+        """Leaves to torch what of these nodes reads a number out of a tensor, whose kernels count
+        rows by it: a part that is told the number can be compiled. Whether there was any."""
+        grown = len(self.outside)
+        for node in nodes:
+            if node_name(node) == "item":
+                reason = Unsupported(node, "a number that counts rows, and that only running tells")
+                self.outside.setdefault(node, reason)
         return len(self.outside) > grown
 
     def earlier(self) -> dict[fx.Node, list[fx.Node]]:

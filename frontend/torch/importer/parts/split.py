@@ -67,19 +67,30 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
         while True:
             refused = regions.refused()
             numbers = _by_level(gm.graph, refused, regions.earlier())
-            if not regions.leave_crossing(numbers, refused):
-                break
+            if regions.leave_crossing(numbers, refused):
+                continue
+            split, stuck = _cut(gm, refused, numbers)
+            if not regions.leave_numbers(n for n in numbers if numbers[n] in stuck):
+                return split
     except Unsupported:
         return None
+
+
+def _cut(
+    gm: fx.GraphModule, refused: Refused, numbers: dict[fx.Node, int]
+) -> tuple[Split | None, set[int]]:
+    """The graph cut into parts of these numbers, and the numbers of those that have no program
+    though each of their nodes has a meaning."""
+    stuck = set[int]()
     if not refused or _has_nameless_numbers(gm.graph):
-        return None
+        return None, stuck
     ordered = _in_parts(gm, numbers)
     try:
         module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
     except RuntimeError as error:  # a size that only running tells goes to and fro
         if "cycle" not in str(error):
             raise
-        return None
+        return None, stuck
     parts, rows = [], frozenset(row_symbols(gm.graph))
     for name, child in module.named_children():
         if not isinstance(child, fx.GraphModule):
@@ -87,11 +98,15 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
         _switch_modes(child)
         child.meta[ROWS] = rows
         number = int(name.rsplit("_", 1)[1])
-        mine = tuple(e for n, e in refused.items() if numbers[n] == number)
-        parts.append(Part(name, mine or _obstacles(child)))
+        reasons = tuple(e for n, e in refused.items() if numbers[n] == number)
+        if not reasons:
+            reasons = _obstacles(child)
+            if any(r.node is None for r in reasons):  # of the part as a whole
+                stuck.add(number)
+        parts.append(Part(name, reasons))
     if not any(p.supported for p in parts):
-        return None
-    return Split(module, tuple(parts))
+        return None, stuck
+    return Split(module, tuple(parts)), stuck
 
 
 _PART = "gnnc_part"
@@ -182,5 +197,6 @@ def _by_level(
         first = [*node.all_input_nodes, *earlier.get(node, ())]
         before = max((numbers[i] for i in first if i in numbers), default=0)
         odd = node in refused
-        numbers[node] = before if _is_scalar(node) or before % 2 == odd else before + 1
+        stays = before % 2 == odd or (_is_scalar(node) and not odd)
+        numbers[node] = before if stays else before + 1
     return numbers
