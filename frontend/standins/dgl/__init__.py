@@ -5,6 +5,10 @@ error that names it. It answers as DGL does, but for these:
 
 - ids that are negative or out of range are errors, also where DGL takes them;
 - equal maxima share the gradient, where DGL gives it to one of them;
+- the maximum or minimum of no messages has no gradient, where DGL raises or gives it to node 0;
+- `update_all` of all edge types reduces messages also where the first type has no edges, for which
+  DGL gives zeros; `mean_edges` of a graph without edges is zero, there NaN;
+- integers and `float16` are messages as others are; on a CPU DGL has no kernels for them;
 - `pull` and `push` count a node that is given twice once;
 - `formats` and `create_formats_` do nothing;
 - random graphs are others for the same seed.

@@ -76,8 +76,14 @@ def combine(operation: str, left: Tensor, right: Tensor) -> Tensor:
     """An operation on two features of the same edges, `(edges, ..)`.
 
     The one with fewer dimensions gets ones after the first, and then NumPy's rules hold. `dot` sums
-    the last dimension and keeps it, but for two features of one number an edge.
+    the last dimension and keeps it, but for two features of one number an edge. Raises `DGLError`
+    for features of two types.
     """
+    if left.dtype != right.dtype:
+        raise DGLError(
+            f"The features of {operation} have two types, {left.dtype} and {right.dtype}: convert "
+            "one of them to the other's."
+        )
     flat = left.dim() == right.dim() == 1
     left, right = _padded(left, right.dim()), _padded(right, left.dim())
     if operation == "add":

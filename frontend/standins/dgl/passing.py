@@ -70,6 +70,9 @@ class Passing:
         order = [e for e in self._topology.relations if e in functions]
         if cross_reducer != "stack":
             order = list(functions)
+        # DGL leaves infinities out where the last reduce function has made some.
+        last = list(functions.values())[-1:]
+        finite = any(getattr(reduce, "name", None) in INFINITY for _, reduce, _ in last)
         results: dict[str, list[dict[str, Tensor]]] = {}
         for etype in order:
             # A type without an edge to a node must not win against another with a negative maximum.
@@ -78,7 +81,7 @@ class Passing:
         for ntype, parts in results.items():
             etype = next(e for e in functions if e[2] == ntype)
             joined = cross_reduce(parts, cross_reducer)
-            if any(getattr(f[1], "name", None) in INFINITY for f in functions.values()):
+            if finite:
                 joined = {key: v.masked_fill(v.isinf(), 0) for key, v in joined.items()}
             self._write_targets(etype, None, joined)
             if apply_node_func is not None:

@@ -33,11 +33,12 @@ def reduce_messages(messages: Tensor, index: Tensor, rows: int, reducer: str) ->
 def without_messages(reduced: Tensor, index: Tensor, reducer: str) -> Tensor:
     """A result of `reduce_messages` with infinities, for max and min, where there is no message.
 
-    DGL has zeros there in the results of `update_all` only.
+    DGL has zeros there in the results of `update_all`, and where there is no message at all.
     """
     if reducer not in INFINITY:
         return reduced
-    empty = counts(index, reduced.shape[0]) == 0
+    received = counts(index, reduced.shape[0])
+    empty = (received == 0) & (received.sum() > 0)
     empty = empty.reshape((-1,) + (1,) * (reduced.dim() - 1))
     return reduced.masked_fill(empty, INFINITY[reducer])
 

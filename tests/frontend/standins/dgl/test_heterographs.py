@@ -45,6 +45,28 @@ def test_multi_update_all(size: str, cross: str, reducer: str):
     check(partial(heterograph, counts=SIZES[size]), program, inputs(SIZES[size]))
 
 
+@pytest.mark.parametrize("cross", ["sum", "max", "stack"])
+@pytest.mark.parametrize("last", ["sum", "max"])
+def test_maxima_of_no_messages(cross: str, last: str):
+    """DGL has zeros where a type has no edges, and else infinities, which stay if the last reduce
+    function makes none."""
+
+    def results(library: Any) -> Tensor:
+        data = {
+            ("user", "a", "item"): (torch.tensor([0, 1]), torch.tensor([0, 0])),
+            ("user", "b", "item"): (torch.tensor([0, 1]), torch.tensor([0, 1])),
+            ("user", "none", "item"): (torch.tensor([], dtype=torch.int64),) * 2,
+        }
+        g, fn = library.heterograph(data, {"user": 2, "item": 3}), library.function
+        g.nodes["user"].data["h"] = -torch.arange(1.0, 5).reshape(2, 2)
+        highest = fn.copy_u("h", "m"), fn.max("m", "out")
+        final = fn.copy_u("h", "m"), getattr(fn, last)("m", "out")
+        g.multi_update_all({"none": highest, "a": highest, "b": final}, cross)
+        return g.nodes["item"].data["out"]
+
+    torch.testing.assert_close(results(ours), results(theirs))
+
+
 def test_apply_functions():
     def program(library: Any, g: Any, given: dict[str, Tensor]) -> Any:
         put(g, given)

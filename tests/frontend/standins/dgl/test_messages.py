@@ -148,3 +148,13 @@ def test_functions_have_the_same_attributes():
     one, other = fn.mean("a", "b"), theirs.function.mean("a", "b")
     for attribute in ("name", "msg_field", "out_field"):
         assert getattr(one, attribute) == getattr(other, attribute)
+
+
+def test_features_of_two_types():
+    for library in (theirs, ours):
+        g = homogeneous(library)
+        g.ndata["u"], g.edata["e"] = rows(9, 2), rows(30, 1).double()
+        with pytest.raises(library.DGLError, match="type"):
+            g.update_all(library.function.u_mul_e("u", "e", "m"), library.function.sum("m", "h"))
+        with pytest.raises(library.DGLError, match="type"):
+            g.apply_edges(library.function.u_add_e("u", "e", "m"))
