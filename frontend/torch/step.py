@@ -201,9 +201,12 @@ class TrainStep:
                 if self.options.fullgraph:
                     raise
                 self.report.warn(f"the update of parameters, which is not in one program: {error}")
-        if self.in_parts is None:
-            self.in_parts = compiled_callable(self.loss, self.options, self.report)
-        return self.in_parts(*args, **kwargs)
+        if self.in_parts is not None:
+            return self.in_parts(*args, **kwargs)
+        in_parts = compiled_callable(self.loss, self.options, self.report)
+        out = in_parts(*args, **kwargs)
+        self.in_parts = in_parts  # a call that raises does not say that others cannot be whole
+        return out
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         graph, draws = drawn_edges.apart(graph) if cut_tensors.kinds(examples) else (graph, [])

@@ -240,3 +240,61 @@ def test_what_torch_raises_while_it_is_traced_is_eagers_to_tell():
     with pytest.raises(RuntimeError, match="zero-dimensional"):  # an IndexError of fake tensors
         compiled(torch.tensor(1.0), torch.tensor(2.0))
     assert told
+
+
+class Sums(nn.Module):
+    """Raises where there are no edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, e: Tensor) -> Tensor:
+        if e.size(1) == 0:
+            raise ValueError("there are no edges")
+        return self.lin(torch.zeros_like(x).index_add(0, e[1], x[e[0]])).relu()
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_call_that_raises_spoils_no_other(before: int):
+    """Neither what is compiled behind it nor what was before."""
+    torch.manual_seed(0)
+    model, x = Sums(), torch.randn(4, 3)
+    edges, none = torch.randint(4, (2, 9)), torch.empty(2, 0, dtype=torch.int64)
+    compiled = gnnc.compile(copy.deepcopy(model), profile=True)
+    for _ in range(before):
+        compiled(x, edges)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="there are no edges"):
+            compiled(x, none)
+    torch.testing.assert_close(compiled(x, edges), model(x, edges))
+    (program,) = gnnc.explain(compiled).programs
+    laps = [sum(p.seconds) for p in program.program.phases.values() if p.seconds is not None]
+    torch.testing.assert_close(compiled(x, edges), model(x, edges))
+    later = [sum(p.seconds) for p in program.program.phases.values() if p.seconds is not None]
+    assert sum(later) > sum(laps) > 0
+
+
+def test_what_raises_again_and_again_is_given_up():
+    def fails(x: Tensor) -> Tensor:
+        raise ValueError("always")
+
+    compiled = dynamo_compile(fails, as_traced, notice=lambda _: None)
+    frames = torch._dynamo.utils.counters["frames"]
+    for _ in range(40):
+        with pytest.raises(ValueError, match="always"):
+            compiled(torch.ones(3))
+    before = frames["total"]
+    with pytest.raises(ValueError, match="always"):
+        compiled(torch.ones(3))
+    assert frames["total"] == before
+
+
+def test_a_step_whose_loss_raised_is_whole_in_other_calls():
+    model, x = Sums(), torch.randn(4, 3)
+    edges, none = torch.randint(4, (2, 9)), torch.empty(2, 0, dtype=torch.int64)
+    step = gnnc.train_step(lambda *args: model(*args).sum(), torch.optim.SGD(model.parameters()))
+    with pytest.raises(ValueError, match="there are no edges"):
+        step(x, none)
+    step(x, edges)
+    assert step.in_parts is None

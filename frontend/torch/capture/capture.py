@@ -101,6 +101,7 @@ class _Call:
     hooks: bool
     fullgraph: bool
     tell: Notice
+    raising: graph_breaks.Raising
 
 
 class _Thread(threading.local):
@@ -124,7 +125,7 @@ def _settings_on(_: object) -> None:
             stack.enter_context(_GUARDED_HOOKS)
         if _here.call.any_size:
             stack.enter_context(asked_sizes.answered())
-        stack.enter_context(graph_breaks.told(_here.call.tell))
+        stack.enter_context(graph_breaks.told(_here.call.tell, _here.call.raising))
         stack.enter_context(buffers.of_any_size())
         stack.enter_context(exchanged.in_force())
         _here.in_force.append(stack)
@@ -276,7 +277,7 @@ def dynamo_compile(
             **(_APART if main else {}),
         )
 
-    watched = Watched(fn)
+    watched, raising = Watched(fn), graph_breaks.Raising()
     told: set[str] = set()
 
     def tell(message: str) -> None:
@@ -299,7 +300,7 @@ def dynamo_compile(
         any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
         while True:
-            settings = _Call(any_size, hooks, fullgraph, tell)
+            settings = _Call(any_size, hooks, fullgraph, tell, raising)
             try:
                 made = compiled(hooks, threading.get_ident() == _MAIN)
                 if not enough:
@@ -386,6 +387,8 @@ class _Tracing:
         self.set_back = _limited()
 
     def __exit__(self, *raised: object) -> None:
+        if self.call.raising.seen:
+            self.call.raising.ended(raised[0] is not None)
         self.set_back()
         dgl_calls.__exit__(*raised)
         activated.__exit__()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import torch._dynamo.types as dynamo_types
 
 _LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
 _PLACE = re.compile(r"in user code at (.+:\d+)")
@@ -18,15 +22,48 @@ _UNKNOWN = re.compile(
 )
 
 
+_GIVEN_UP = "Skipping the function"
+_RAISES = "Observed exception"
+
+
+class Raising:
+    """A callable that raised while it was traced.
+
+    Dynamo gives up a function that raises: all later calls would run eagerly, also those that do
+    not raise and what was compiled for them. Here they are traced again, unless the exception came
+    of tracing alone (the call ends without it), or there were too many.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._left = 16
+
+    def met(self, failure: Any) -> None:
+        """Dynamo gives up a function for `failure`, which is under way."""
+        self.seen = True
+        if self._left and hasattr(failure, "frame_exec_strategy"):
+            self._left -= 1
+            action = dynamo_types.FrameAction.DEFAULT
+            failure.frame_exec_strategy = dynamo_types.FrameExecStrategy(action, action)
+
+    def ended(self, raised: bool) -> None:
+        """The call that was traced has ended."""
+        self.seen = False
+        if not raised:
+            self._left = 0
+
+
 @contextmanager
-def told(tell: Callable[[str], None]) -> Iterator[None]:
-    """Calls `tell` for each graph break inside, with its place and cause. What the user has asked
-    torch to log is logged as ever."""
+def told(tell: Callable[[str], None], raising: Raising) -> Iterator[None]:
+    """Calls `tell` for each graph break inside, with its place and cause; `raising` learns of
+    exceptions. What the user has asked torch to log is logged as ever."""
     logger = logging.getLogger(_LOGGER)
     level, wanted = logger.level, logger.isEnabledFor(logging.DEBUG)
 
     def notice(record: logging.LogRecord) -> bool:
         message = record.getMessage()
+        if _GIVEN_UP in message and _RAISES in message:
+            raising.met(sys.exc_info()[1])
         if place := _PLACE.search(message):
             tell(_description(place.group(1), message))
         return wanted
@@ -41,7 +78,7 @@ def told(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def _description(place: str, message: str) -> str:
-    around = ", with the function around it" if "Skipping the function" in message else ""
+    around = ", with the function around it" if _GIVEN_UP in message else ""
     cause = _CAUSE.search(message) or _UNKNOWN.search(message)
     raised = _RAISED.search(message)
     if raised:
