@@ -26,6 +26,7 @@ from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options
 from .calls.bound_program import BoundProgram
 from .calls.graphs_seen import ForGraphsSeen
+from .calls.shared_memory import OwnMemory
 from .capture.capture import UNTRACEABLE, dynamo_compile
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
@@ -84,8 +85,9 @@ def train_step(
     Adam, AdamW, SGD, Adagrad and RMSprop with all their options but `differentiable` and
     `capturable` become part of the program; the state lies in `optimizer.state` as ever, and
     learning rates and the like are read at each call. With another optimizer, with hooks on it or
-    on parameters, or where a part of `loss` has to run in torch, the loss is compiled and the rest
-    is torch's; `gnnc.explain` tells why.
+    on parameters, with a function in the place of its `step`, with parameters that share memory, or
+    where a part of `loss` has to run in torch, the loss is compiled and the rest is torch's;
+    `gnnc.explain` tells why.
 
     Args:
         loss: a function of tensors that returns the loss, a tensor of one number; or a tuple with
@@ -194,8 +196,10 @@ class TrainStep:
         self.clipping.value = bound("clip_grad_value", value)
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if self.in_parts is None and not _has_hooks(self.optimizer):
+        if self.in_parts is None:
             try:
+                if _is_watched(self.optimizer):
+                    raise NotOneStep("the optimizer has hooks, or a step that is not its class's")
                 return self.whole(*args, **kwargs)
             except REFUSED as error:
                 if self.options.fullgraph:
@@ -227,14 +231,25 @@ def _drop_gradients(optimizer: Optimizer) -> None:
             p.grad = None
 
 
-def _has_hooks(optimizer: Optimizer) -> bool:
+def _is_watched(optimizer: Optimizer) -> bool:
     """Whether somebody wants to see each of the optimizer's own steps."""
     return bool(
         optimizer._optimizer_step_pre_hooks
         or optimizer._optimizer_step_post_hooks
         or torch_optimizers._global_optimizer_pre_hooks
         or torch_optimizers._global_optimizer_post_hooks
+        or _has_own_step(optimizer)
     )
+
+
+def _has_own_step(optimizer: Optimizer) -> bool:
+    """Whether somebody has put another step in the place of that of the optimizer's class; a
+    schedule of rates does too, to see whether there was one."""
+    step = vars(optimizer).get("step")
+    if step is None:
+        return False
+    of_schedule = getattr(step, "_wrapped_by_lr_sched", False)
+    return not of_schedule or step.__wrapped__ is not type(optimizer).step
 
 
 @dataclass(frozen=True)
@@ -285,6 +300,7 @@ class GraphStep:
         self.wanting: list[int] | None = None
         self.made: dict[object, Made] = {}
         self.counts, self.rows = Counts(), NumberRows()
+        self.memory = OwnMemory()
         self.witness: Witness | None = None
 
     def __call__(self, turn: Turn, args: Sequence[Any]) -> tuple[Any, Turn]:
@@ -314,6 +330,8 @@ class GraphStep:
         self, made: Made, turn: Turn, args: Sequence[Any], homes: Mapping[int, tuple[Any, str]]
     ) -> Any:
         parameters = made.parameters
+        if not self.memory.of_each([args[k.placeholder] for k in parameters]):
+            raise NotOneStep("numbers of parameters share memory, which torch updates for each")
         states = [
             state_of(self.optimizer, args[k.placeholder], k.rule, k.count) for k in parameters
         ]

@@ -289,6 +289,37 @@ def fresh(tmp_path: Path) -> Iterator[dict[str, str]]:
     yield {**os.environ, "GNNC_CACHE": str(tmp_path / "cache")}
 
 
+class Asking(nn.Module):
+    """A layer whose numbers say what is done, so that its call is no one graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = GCNConv(WIDTH, CLASSES)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = self.conv(x, edge_index)
+        return -h if h.sum() > 0 else h
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_compiled_model_may_be_called_first_behind_a_break_of_its_caller(hooked: bool) -> None:
+    eager, model = pair(make=(lambda: Stack([GCNConv(WIDTH, CLASSES)])) if hooked else Asking)
+    seen: list[str] = []
+    if hooked:
+        model.register_full_backward_hook(lambda *_: seen.append("hook"))
+    double = gnnc.compile(lambda x, edge_index: 2 * model(x, edge_index))
+    for seed in (0, 1):
+        x, edge_index = graph(seed=seed)
+        x.requires_grad_()
+        got, want = double(x, edge_index), 2 * eager(x, edge_index)
+        assert close(want, got)
+        got.square().sum().backward(), want.square().sum().backward()
+        for p, q in zip(eager.parameters(), model.parameters(), strict=True):
+            assert p.grad is not None and q.grad is not None
+            assert close(p.grad, q.grad)
+    assert seen == ["hook", "hook"] * hooked
+
+
 def test_another_process_finds_the_programs(fresh: dict[str, str]) -> None:
     answers = []
     for _ in range(2):

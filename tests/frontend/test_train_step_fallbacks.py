@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, NAdam, Rprop
+from torch.optim.lr_scheduler import ExponentialLR
 from torch_geometric.nn import SAGEConv
 
 import gnnc
@@ -69,6 +71,54 @@ def test_counts_of_another_type(kind: torch.dtype) -> None:
     assert in_one_program(step)
 
 
+class Tied(nn.Module):
+    """Two layers whose weights are two parameters in one piece of memory of 48 numbers, the second
+    so many numbers behind the first."""
+
+    def __init__(self, behind: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(SAGEConv(4, 4, root_weight=False) for _ in range(2))
+        memory = torch.linspace(-1, 1, 48)
+        for k, layer in enumerate(self.layers):
+            layer.lin_l.weight.data = memory[k * behind :][:16].view(4, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        first, second = self.layers
+        return second(first(x[:, :4], edge_index).relu(), edge_index)
+
+
+@pytest.mark.parametrize(("behind", "apart"), [(0, False), (8, False), (16, True)])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_parameters_in_shared_memory(behind: int, apart: bool, accumulate: int) -> None:
+    """torch updates what they share once for each."""
+    a, b = Tied(behind), Tied(behind)
+    b.load_state_dict(a.state_dict())
+    o, p = (SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (a, b))
+    step = gnnc.train_step(loss_of(b), p, accumulate=accumulate)
+    args = data()
+    for _ in range(3):
+        for _ in range(accumulate):
+            loss_of(a)(*args).backward()
+            step(*args)
+        o.step()
+        o.zero_grad()
+    assert_same(a, b)
+    assert bool(fallbacks(step)) is not apart
+
+
+def test_an_expanded_parameter_is_refused_as_in_torch() -> None:
+    """Before others are updated that come after it."""
+    a, o, b, _, step = twins(sage, OPTIMIZERS["sgd"])
+    for model in (a, b):
+        model.first.lin_l.bias.data = torch.zeros(1).expand(8)
+    args = data()
+    with pytest.raises(RuntimeError, match="single memory location"):
+        plain_step(a, o, *args)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        step(*args)
+    assert_same(a, b)
+
+
 def test_state_that_lacks_something_is_left_to_torch() -> None:
     """It is not made anew behind the user's back."""
     _, _, b, p, step = twins(sage, OPTIMIZERS["adam"])
@@ -122,6 +172,32 @@ def test_hooks_are_called() -> None:
     plain_step(a, o, *args)
     assert seen == ["step"]
     assert_same(a, b)
+    assert "the optimizer has hooks" in fallbacks(step)
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_a_step_of_the_users_own_is_called(scheduled: bool) -> None:
+    """Also where it looks like that of a schedule, which it calls."""
+    a, o, b, p, step = twins(sage, OPTIMIZERS["adam"])
+    if scheduled:
+        ExponentialLR(o, 0.9), ExponentialLR(p, 0.9)
+    args = data()
+    train_both(1, a, o, step, *args)
+    assert in_one_program(step)
+    seen: list[str] = []
+    kept = p.step
+
+    @functools.wraps(kept)
+    def watched(*given: Any) -> Any:
+        seen.append("step")
+        return kept(*given)
+
+    p.step = watched  # type: ignore[method-assign]
+    train_both(2, a, o, step, *args)
+    assert seen == ["step", "step"]
+    assert_same(a, b)
+    assert_same_state(o, p)
+    assert "a step that is not its class's" in fallbacks(step)
 
 
 def test_a_parameter_with_a_hook_is_differentiated_by_torch() -> None:

@@ -1,5 +1,8 @@
 """Whether the arguments that a program edits lie in memory of their own at a call.
 
+Of a step of training these are the parameters, which torch updates one after another and a program
+all from what they were before.
+
 The importer knows who shares memory in the call that was traced; Dynamo guards on arguments that
 are one and the same tensor, not on those that are views of one another.
 """
@@ -7,6 +10,7 @@ are one and the same tensor, not on those that are views of one another.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from torch import Tensor
@@ -50,3 +54,32 @@ class SharedMemory:
             return True
         self.addresses, self.storages = addresses, storages
         return False
+
+
+class OwnMemory:
+    """Tells whether all numbers of tensors lie apart; tensors of one storage may."""
+
+    def __init__(self) -> None:
+        self.addresses: list[int] = []
+
+    def of_each(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether no two numbers have a byte in common; columns of one matrix count as if they had.
+        Asked again about tensors that are where they were, it looks no further."""
+        addresses = [x.data_ptr() for x in tensors]
+        if addresses != self.addresses:
+            reaches = [_reach(x) for x in tensors]
+            if any(x.nbytes > reach for x, reach in zip(tensors, reaches, strict=True)):
+                return False  # an expanded one
+            spans = sorted((a, a + reach) for a, reach in zip(addresses, reaches, strict=True))
+            if any(start < end for (_, end), (start, _) in pairwise(spans)):
+                return False
+            self.addresses = addresses
+        return True
+
+
+def _reach(x: Tensor) -> int:
+    """How many bytes from its first on a tensor has numbers in."""
+    if not x.numel():
+        return 0
+    last = sum((n - 1) * stride for n, stride in zip(x.shape, x.stride(), strict=True))
+    return (last + 1) * x.element_size()

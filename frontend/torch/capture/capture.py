@@ -265,17 +265,23 @@ def dynamo_compile(
     takes = on_entries(checked, features or Features())
 
     @functools.cache
+    @torch._dynamo.disable  # behind a graph break of a caller it runs, and is nothing to compile
     def compiled(hooks: bool, main: bool) -> Callable[..., Any]:
         """With and without guards on hooks, for the main thread and for others; Dynamo keeps what
         it made apart by backend."""
-        return torch.compile(
-            fn,
-            backend=functools.partial(takes),
-            dynamic=True,
-            fullgraph=fullgraph,
-            **_LIMIT,
-            **(_APART if main else {}),
-        )
+        # within a call of another callable that fails by frame, which torch refuses beside a limit
+        set_back = _limited()
+        try:
+            return torch.compile(
+                fn,
+                backend=functools.partial(takes),
+                dynamic=True,
+                fullgraph=fullgraph,
+                **_LIMIT,
+                **(_APART if main else {}),
+            )
+        finally:
+            set_back()
 
     watched, raising = Watched(fn), graph_breaks.Raising()
     told: set[str] = set()
