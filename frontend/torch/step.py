@@ -27,7 +27,8 @@ from ..compiler import Options
 from .calls.bound_program import BoundProgram
 from .calls.graphs_seen import ForGraphsSeen
 from .calls.shared_memory import OwnMemory
-from .capture.capture import UNTRACEABLE, dynamo_compile
+from .capture.capture import dynamo_compile
+from .capture.failures import UNTRACEABLE
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import bind, compiled_callable, imported_graph
 from .importer import Imported, Unsupported

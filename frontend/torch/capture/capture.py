@@ -17,19 +17,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from types import CodeType, TracebackType
 from typing import Any
 
 import torch
 import torch._dynamo
 import torch.utils._pytree as pytree
 from torch import Tensor, fx
-from torch._dynamo import convert_frame, eval_frame
+from torch._dynamo import convert_frame
 from torch._dynamo import exc as dynamo_errors
 from torch._guards import CompileContext
 from torch.autograd import forward_ad
 from torch.fx.experimental import _config as fx_config
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.modules.module import _global_backward_hooks as _DIFFERENTIATED
 from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERENTIATED
 from torch.nn.modules.module import _global_forward_hooks as _CALLED
@@ -47,6 +45,7 @@ from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_no
 from . import asked_sizes, buffers, exchanged, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
+from .failures import converts, has_run, is_entry, of_tracing
 from .hooks import Watched
 from .settings import setter
 
@@ -141,47 +140,10 @@ def _fall_back_by_frame(call: _Call) -> None:
     """Once a part of the call has run it must not run again: then a frame that cannot be traced
     runs eagerly by itself, until the call ends."""
     frame = sys._getframe()
-    while frame.f_back is not None and not _is_entry(frame.f_back.f_code):
+    while frame.f_back is not None and not is_entry(frame.f_back.f_code):
         frame = frame.f_back
-    if not call.fullgraph and not _converts(frame.f_code):
+    if not call.fullgraph and not converts(frame.f_code):
         torch._dynamo.config.suppress_errors = True
-
-
-def _of_tracing(error: Exception) -> Exception | None:
-    """A failure to trace, as one of UNTRACEABLE; None for any other. On tensors without numbers
-    torch's functions may raise something else than on real ones: eager tells what is to be raised.
-    """
-    if isinstance(error, UNTRACEABLE):
-        return error
-    after = _after_entry(error)
-    if after is None or not _converts(after.tb_frame.f_code):
-        return None
-    message = f"{type(error).__name__}: {error}"
-    return dynamo_errors.InternalTorchDynamoError(message).with_traceback(error.__traceback__)
-
-
-def _has_run(failure: BaseException) -> bool:
-    """Whether a part of the call ran before it failed."""
-    after = _after_entry(failure)
-    return after is not None and not _converts(after.tb_frame.f_code)
-
-
-def _after_entry(failure: BaseException) -> TracebackType | None:
-    """Where a failure passed what torch.compile's wrapper calls."""
-    trace = failure.__traceback__
-    while trace is not None and not _is_entry(trace.tb_frame.f_code):
-        trace = trace.tb_next
-    return None if trace is None else trace.tb_next
-
-
-def _is_entry(code: CodeType) -> bool:
-    """Whether this is what torch.compile returns; the frame that it calls is the user's, or
-    Dynamo's at work on the user's."""
-    return code.co_name == "compile_wrapper" and code.co_filename == eval_frame.__file__
-
-
-def _converts(code: CodeType) -> bool:
-    return code.co_filename == convert_frame.__file__
 
 
 def _frame_fell_back(record: logging.LogRecord) -> bool:
@@ -208,15 +170,6 @@ def _watch_compilations() -> None:
 
 
 _PLACE = re.compile(r'File "(.+)", line (\d+), in')
-
-UNTRACEABLE = (
-    dynamo_errors.InternalTorchDynamoError,
-    dynamo_errors.Unsupported,
-    dynamo_errors.UserError,
-    dynamo_errors.TorchRuntimeError,
-    dynamo_errors.FailOnRecompileLimitHit,
-    GuardOnDataDependentSymNode,
-)
 
 
 def dynamo_compile(
@@ -322,7 +275,7 @@ def dynamo_compile(
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
                 if fullgraph and (limit or not any_size):
                     raise failure from None
-                if _has_run(failure):  # only a limit, with Dynamo's warnings switched off
+                if has_run(failure):  # only a limit, with Dynamo's warnings switched off
                     raise untraced.error from None
                 if any_size and not limit:
                     any_size = False
@@ -374,7 +327,7 @@ def _traced(
     except dynamo_errors.BackendCompilerFailed as failure:
         raise failure.inner_exception from None
     except Exception as error:
-        failure = _of_tracing(error)
+        failure = of_tracing(error)
         if failure is None:
             raise
         raise _Untraced(error, failure) from None

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from ....passes.driver.pipelines import Between
 from ....runtime.ranks.world import world
 from ...compiler import Options
-from ..capture.capture import UNTRACEABLE
+from ..capture.failures import UNTRACEABLE
 from ..importer.errors import Unsupported
 from ..importer.memory.effects import RANDOM, call_of
 from ..optimizers import NotOneStep
