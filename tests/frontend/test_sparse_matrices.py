@@ -228,6 +228,16 @@ def test_a_sparse_result_says_what_to_return() -> None:
         whole(dense(6, 6).to_sparse_csr(), dense(6, 6))
 
 
+def test_a_part_with_a_sparse_result_says_the_same() -> None:
+    """PyG attention weights of a matrix are a matrix: a part of the call that makes one is refused
+    while Dynamo compiles it, whose own words say nothing of the reason."""
+    compiled = gnnc.compile(pyg.GATConv(6, 4).double())
+    compiled(dense(6, 6), dense(6, 6).to_sparse_csr(), return_attention_weights=True)
+    told = gnnc.explain(compiled).fallbacks
+    assert any("a part runs eagerly" in m and "a sparse matrix is a result" in m for m in told)
+    assert not any("functools.partial" in m for m in told)
+
+
 def test_the_order_of_entries_with_added_loops_is_not_shown() -> None:
     """PyG sorts them, which is left to torch; sums over them do not mind."""
 

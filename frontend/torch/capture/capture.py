@@ -447,6 +447,8 @@ _ENOUGH = (
 def _cause(failure: BaseException) -> str:
     if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
         return _ENOUGH
+    if isinstance(failure, dynamo_errors.BackendCompilerFailed):
+        return _first_line(failure.inner_exception)  # what the graph of entries has no form for
     return f"Dynamo cannot trace it: {_first_line(failure)}"
 
 
