@@ -208,6 +208,8 @@ COMPILED: list[Function] = [
     lambda x, c: F.nll_loss(F.log_softmax(x, 1), c, None, None, 2),
     lambda x, y: F.cosine_similarity(x2=y, x1=x, dim=-1),
     lambda x: F.one_hot(torch.arange(3), num_classes=4),
+    lambda x, y: torch.cross(x, y, dim=1),
+    lambda x, y: torch.linalg.cross(x, x.sum(0, keepdim=True)),
     # products
     lambda x, y: torch.einsum("nf,ng->fg", x, y),
     lambda x, v: torch.einsum("nf,fg->ng", [x, v]),
@@ -308,6 +310,7 @@ REFUSED: list[tuple[Function, str]] = [
     (lambda m: m.amax(0), "booleans"),
     (lambda k: F.threshold(k, 1, 0), "integers"),
     (lambda x: F.cosine_similarity(x, x[:, :1], 1), "broadcast"),
+    (lambda x, y: torch.cross(x, y), "whichever that is"),
     (lambda x: F.dropout1d(x, 0.5, True), "whole columns"),
     (lambda x: x.tile((0,)), "no times"),
     (lambda x: x.var(correction=-1), "a correction below 0"),

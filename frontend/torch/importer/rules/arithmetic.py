@@ -151,3 +151,18 @@ def _lerp(c: Call) -> Arr:
     elem = c.elem
     xs = [c.ctx.lift(x, elem) for x in (c.x, c.tensor("end"), c.arg("weight"))]
     return c.ctx.raw("lerp", xs, elem)
+
+
+@rule("cross", "linalg_cross")
+def _cross(c: Call) -> Arr:
+    """The vector product, of vectors that lie along a dimension."""
+    a, b, dim = c.x, c.tensor("other"), c.arg("dim")
+    if dim is None:
+        raise NoRule("cross along the first dimension of size three, whichever that is")
+    dim = a.wrap(dim)
+
+    def turned(x: Arr, by: int) -> Arr:
+        return c.ctx.concat([c.ctx.narrow(x, dim, by, 3), c.ctx.narrow(x, dim, 0, by)], dim)
+
+    ahead = c.ctx.binary("mul", turned(a, 1), turned(b, 2))
+    return c.ctx.binary("sub", ahead, c.ctx.binary("mul", turned(a, 2), turned(b, 1)))
