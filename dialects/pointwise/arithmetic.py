@@ -199,6 +199,27 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         idempotent=True,
     ),
     PointwiseSpec(
+        "trunc",
+        1,
+        np.trunc,
+        slopes=(FLAT,),
+        c=each("trunc"),
+        zero="all",
+        sign="kept",
+        idempotent=True,
+    ),
+    # to the nearest whole number, half to the even one
+    PointwiseSpec(
+        "round",
+        1,
+        np.rint,
+        slopes=(FLAT,),
+        c=each("rint"),
+        zero="all",
+        sign="kept",
+        idempotent=True,
+    ),
+    PointwiseSpec(
         "maximum",
         2,
         np.maximum,

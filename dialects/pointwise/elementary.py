@@ -1,4 +1,4 @@
-"""Elementary functions: exponentials and their inverses, roots, and the trigonometric ones."""
+"""Elementary functions: exponentials and their inverses, and roots."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ def _rsqrt_slope(s: Site) -> Num:
     if s.parameters.get("zero", 0.0) == 0.0:  # y = 0 gives the slope 0 by itself
         return s.d * slope
     return s.d * slope.unless(s.a.equals(0.0))
-
-
-def _atan2_scale(s: Site) -> Num:
-    """One over the square of the distance, 0 at the origin as in torch."""
-    square = s.a * s.a + s.b * s.b
-    return (1.0 / square).unless(square.equals(0.0))
 
 
 def _rsqrt(s: Spelling) -> str:
@@ -52,11 +46,31 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         heavy=True,
     ),
     PointwiseSpec(
+        "exp2",
+        1,
+        np.exp2,
+        slopes=(lambda s: s.d * s.y * constants.log(2),),
+        c=each("exp2"),
+        total=False,
+        heavy=True,
+        sign="never negative",
+    ),
+    PointwiseSpec(
         "log2",
         1,
         np.log2,
         slopes=(lambda s: s.d / (s.a * constants.log(2)),),
         c=each("log2"),
+        total=False,
+        smooth_above_zero=0,
+        heavy=True,
+    ),
+    PointwiseSpec(
+        "log10",
+        1,
+        np.log10,
+        slopes=(lambda s: s.d / (s.a * constants.log(10)),),
+        c=each("log10"),
         total=False,
         smooth_above_zero=0,
         heavy=True,
@@ -126,36 +140,6 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         total=False,
         heavy=True,
         zero="all",
-        sign="kept",
-    ),
-    PointwiseSpec(
-        "sin",
-        1,
-        np.sin,
-        slopes=(lambda s: s.d * s.a.apply("cos"),),
-        c=each("sin"),
-        heavy=True,
-        zero="all",
-    ),
-    PointwiseSpec(
-        "cos",
-        1,
-        np.cos,
-        slopes=(lambda s: -(s.d * s.a.apply("sin")),),
-        c=each("cos"),
-        heavy=True,
-    ),
-    # the angle of the point (second, first)
-    PointwiseSpec(
-        "atan2",
-        2,
-        np.arctan2,
-        slopes=(
-            lambda s: s.d * s.b * _atan2_scale(s),
-            lambda s: s.d * -s.a * _atan2_scale(s),
-        ),
-        c=each("atan2"),
-        heavy=True,
         sign="kept",
     ),
 )

@@ -14,7 +14,8 @@ from gnnc.runtime.sets.row_steps import POINTWISE as STEPS
 PARAMETERS = {"leaky_relu": {"slope": 0.2}, "elu": {"alpha": 1.5}}
 NUMBERS = np.array([-7.3, -1.0, -0.4, 0.0, 0.3, 0.9, 1.0, 2.5, 6.1])
 DOMAINS = {"log": (0, 9), "log2": (0, 9), "sqrt": (0, 9), "rsqrt": (0, 9), "pow": (0, 3)}
-DOMAINS |= {"log1p": (-0.9, 9), "erfinv": (-0.9, 0.9)}
+DOMAINS |= {"log1p": (-0.9, 9), "erfinv": (-0.9, 0.9), "log10": (0, 9), "tan": (-1.5, 1.5)}
+DOMAINS |= dict.fromkeys(("asin", "acos", "atanh"), (-0.9, 0.9)) | {"acosh": (1.1, 9)}
 FLOATS = [s for s in POINTWISE.values() if s.operands in ("float", "number")]
 
 

@@ -10,7 +10,10 @@ from ..values.nodes import is_const
 from ..values.tensors import Arr
 from .registry import Call, formulas, rule, rules
 
-UNARY = "neg abs sign exp expm1 log log1p log2 sqrt rsqrt sin cos tanh sigmoid relu erf erfinv"
+UNARY = (
+    "neg abs sign exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sigmoid relu erf erfinv "
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+)
 
 
 @rule(*UNARY.split())
@@ -28,8 +31,22 @@ def _of_a_size(c: Call) -> Arr:
 
 formulas(
     reciprocal=lambda f, x: f.binary("div", 1.0, x),
-    floor=lambda f, x: f.unary("floor", x) if x.elem in FLOATS else x,
+    floor=lambda f, x: _whole(f, "floor", x),
+    trunc=lambda f, x: _whole(f, "trunc", x),
+    frac=lambda f, x: f.binary("sub", x, _whole(f, "trunc", x)),
 )
+
+
+def _whole(f: Any, name: str, x: Arr) -> Arr:
+    """One of the whole numbers beside x."""
+    return f.unary(name, x) if x.elem in FLOATS else x
+
+
+@rule("round")
+def _round(c: Call) -> Arr:
+    if c.arg("decimals", 0) != 0:
+        raise NoRule("numbers rounded to decimals")
+    return _whole(c.ctx, "round", c.x)
 
 
 @rule("add")
