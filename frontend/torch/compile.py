@@ -20,7 +20,7 @@ from .calls.bound_program import BoundProgram
 from .calls.first_masks import note_masks
 from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
-from .capture.effects import AnotherDevice, as_written, device_of, runner_of
+from .capture.effects import WholeInTorch, as_written, check_transforms, device_of, runner_of
 from .constant_inputs import mark_constants
 from .importer import Imported, Unsupported, first_shares, import_graph
 from .importer.errors import BUG
@@ -233,9 +233,11 @@ def imported_graph(
     are marked that may be `constants`.
 
     Raises:
-        Unsupported: the importer has no rule for a node, or a tensor is where no program runs.
+        Unsupported: the importer has no rule for a node, or a tensor is where no program runs, or
+            within a transform of torch.func.
     """
     as_written(graph)
+    check_transforms(graph)
     device = device_of(graph, backend)
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
@@ -303,7 +305,7 @@ def compile_parts(
     """Compile the parts of the graph that have rules; the others run in torch."""
     from .importer.parts.split import split_graph
 
-    split = None if isinstance(error, AnotherDevice) else split_graph(graph)
+    split = None if isinstance(error, WholeInTorch) else split_graph(graph)
     if split is None:
         return eager(graph, str(error), report)
     for message in split.reasons:

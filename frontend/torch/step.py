@@ -298,6 +298,7 @@ class GraphStep:
         self.place_of_loss = place_of_loss(graph)
         self.placeholders = len(graph.graph.find_nodes(op="placeholder"))
         self.options, self.report = options, report
+        self.tensors: list[int] = []
         self.wanting: list[int] | None = None
         self.made: dict[object, Made] = {}
         self.counts, self.rows = Counts(), NumberRows()
@@ -307,8 +308,10 @@ class GraphStep:
     def __call__(self, turn: Turn, args: Sequence[Any]) -> tuple[Any, Turn]:
         """What the graph gives for its placeholders, and what was done with the gradients."""
         if self.wanting is None:  # Dynamo's graphs are apart where this differs
-            tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
-            self.wanting = [i for i in tensors if args[i].requires_grad]
+            self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+            self.wanting = [i for i in self.tensors if args[i].requires_grad]
+        if any(args[i].is_inference() for i in self.tensors):
+            raise NotOneStep("a tensor was made in inference mode")
         groups = [(g, rule_of(self.optimizer, g)) for g in self.optimizer.param_groups]
         homes = {id(p): group for group in groups for p in group[0]["params"]}
         rules = tuple(rule_for(args[i], homes) for i in self.wanting)
@@ -432,9 +435,12 @@ class GraphStep:
     def _parameters(
         self, imported: Imported, args: Sequence[Any], homes: Mapping[int, tuple[Any, str]]
     ) -> list[Kept]:
+        """In the order of the optimizer, in which it begins to keep something of them too."""
+        place = {x: k for k, x in enumerate(homes)}
+        found = sorted(trained(imported), key=lambda known: place[id(args[known[0]])])
         return [
             Kept(p, name, homes[id(args[p])][1], self._count_type(args[p], homes))
-            for p, name in trained(imported)
+            for p, name in found
         ]
 
     def _count_type(self, x: Tensor, homes: Mapping[int, tuple[Any, str]]) -> torch.dtype:

@@ -288,6 +288,50 @@ def test_inference_mode() -> None:
     assert_as_eager(Several, run)
 
 
+def test_tensors_of_inference_mode() -> None:
+    """Where torch refuses them, so does a compiled call, and nowhere else."""
+    x, edge_index = graph()
+    with torch.inference_mode():
+        y, edges = x.clone(), edge_index.clone()
+
+    def run(model: nn.Module) -> Any:
+        seen: list[str] = []
+        for args in ((y, edge_index), (x, edges), (x, edge_index)):
+            try:
+                model(*args)[0].sum().backward()
+                seen.append("runs")
+            except RuntimeError as error:
+                assert "made in inference mode" in str(error) or "Inference tensors" in str(error)
+                seen.append("raises")
+        with torch.no_grad():
+            return seen, model(y, edges), gradients(model)
+
+    assert_as_eager(Several, run)
+
+
+def test_tensors_of_inference_mode_are_not_edited_outside_of_it() -> None:
+    with torch.inference_mode():
+        x = torch.ones(NODES, WIDTH)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        gnnc.compile(lambda x: x.mul_(2))(x)
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled:UserWarning")
+def test_anomalies_are_detected_in_torchs_operations() -> None:
+    """Also in one whose numbers another operation puts away."""
+
+    def loss(x: Tensor, edge_index: Tensor) -> Tensor:
+        return torch.where(x > 0, summed(x * 0, edge_index).sqrt(), 0).sum() * 0
+
+    x, edge_index = graph()
+    with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="SqrtBackward0"):
+        gnnc.compile(loss)(x.requires_grad_(), edge_index).backward()
+    w = nn.Parameter(x.detach())
+    step = gnnc.train_step(loss, torch.optim.SGD([w], 0.1))
+    with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="SqrtBackward0"):
+        step(w, edge_index)
+
+
 def test_forward_mode_is_not_dropped() -> None:
     x, edge_index = graph()
 

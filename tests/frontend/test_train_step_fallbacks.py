@@ -258,6 +258,19 @@ def test_autocast_leaves_the_step_to_torch() -> None:
     assert "autocast" in fallbacks(step)
 
 
+def test_features_of_inference_mode_are_refused_as_in_torch() -> None:
+    a, o, b, p, step = twins(sage, lambda q: SGD(q, lr=0.1))
+    x, edge_index, y = data()
+    with torch.inference_mode():
+        z = x.clone()
+    train_both(1, a, o, step, x, edge_index, y)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        step(z, edge_index, y)
+    train_both(2, a, o, step, x, edge_index, y)
+    assert_same(a, b)
+    assert "made in inference mode" in fallbacks(step)
+
+
 def test_arguments_of_another_type_are_refused() -> None:
     model = sage()
     with pytest.raises(TypeError, match="loss must be a function"):

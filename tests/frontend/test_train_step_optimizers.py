@@ -74,6 +74,15 @@ def test_checkpoints_are_torchs(name: str) -> None:
     assert in_one_program(step)
 
 
+def test_state_begins_in_the_order_of_the_optimizer() -> None:
+    a, o, b, p, step = twins(double, lambda q: Adagrad([*reversed(list(q))], lr=0.1))
+    train_both(1, a, o, step, *data(dtype=torch.float64))
+    assert_equal(a, o, b, p)
+    names = [{id(q): n for n, q in m.named_parameters()} for m in (a, b)]
+    orders = [[n[id(q)] for q in k.state] for n, k in zip(names, (o, p), strict=True)]
+    assert orders[0] == orders[1]
+
+
 def test_adagrad_in_single_precision_counts_in_it() -> None:
     a, o, b, p, step = twins(sage, lambda q: Adagrad(q, lr=0.1, fused=True))
     args = data()

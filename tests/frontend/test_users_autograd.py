@@ -181,3 +181,27 @@ def test_arguments_named_as_results_and_cotangents_are() -> None:
     for f, count in ((cotangent, 1), (both, 3)):
         report = check(f, (X, E, *(drawn(3, seed=k) for k in range(count))))
         assert report.fallbacks == []
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "jacrev"])
+def test_transforms_of_torch_func_inside(transform: str) -> None:
+    """Torch runs them, for what a transform gives its function has no memory of its own."""
+    weights = drawn(2, 3, 2, seed=1)
+
+    def function(x: Tensor, e: Tensor, weights: Tensor) -> Any:
+        def energy(w: Tensor) -> Tensor:
+            return gathered(x @ w, e).tanh().sum(0)
+
+        w = weights[0]
+        match transform:
+            case "grad":
+                return torch.func.grad(lambda w: energy(w).sum())(w)
+            case "vmap":
+                return torch.func.vmap(energy)(weights)
+            case "jvp":
+                return torch.func.jvp(energy, (w,), (w,))
+            case _:
+                return torch.func.jacrev(energy)(w)
+
+    report = check(function, (X, E, weights))
+    assert "within a transform of torch.func" in " ".join(report.fallbacks)

@@ -124,7 +124,7 @@ def assert_same_state(a: Optimizer, b: Optimizer, tolerance: float | None = None
     """What a checkpoint would hold."""
     x, y = a.state_dict(), b.state_dict()
     assert x["param_groups"] == y["param_groups"]
-    assert x["state"].keys() == y["state"].keys()
+    assert list(x["state"]) == list(y["state"])
     for k, state in x["state"].items():
         assert state.keys() == y["state"][k].keys()
         for name, value in state.items():

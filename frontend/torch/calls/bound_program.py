@@ -25,7 +25,7 @@ from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsB
 from ..importer.emit.arguments import argument_name
 from ..libraries.pyg.bad_index import IndexOutOfRange
 from .arguments import SetArgument, for_structure, rows_of
-from .differentiation import Differentiation
+from .differentiation import Differentiation, OfInferenceMode, check_for_inference
 from .outputs import Outputs, is_given_as_is, tensor_of
 from .replay import Replay
 from .shared_memory import SharedMemory
@@ -102,6 +102,7 @@ class BoundProgram:
         self.copied = self.read_late()
         self.kept: dict[str, Hashable] = dict.fromkeys(self.state())
         self.in_place = self.written()
+        self.updated = sorted({u.placeholder for u in imported.updates})
         self.shared = SharedMemory([u.placeholder for u in imported.updates], imported.placeholders)
         self.in_shared_memory: Callable[..., Any] | None = None
         self.new_graph: Callable[[Mapping[str, int]], None] = lambda counts: None
@@ -188,7 +189,7 @@ class BoundProgram:
         """
         try:
             return self.compiled(*args)
-        except Elsewhere as refused:
+        except (Elsewhere, OfInferenceMode) as refused:
             return self.elsewhere(args, refused)
 
     def compiled(self, *args: Any) -> Any:
@@ -200,6 +201,8 @@ class BoundProgram:
             graph = self.on_graph(args)
         except (IndexError, ValueError) as refused:
             return self.in_torch(args, refused)
+        if self.updated and not torch.is_inference_mode_enabled():
+            check_for_inference(args, self.updated, self.imported.placeholders)
         given, args = args, self.apart(args) if self.in_place else args
         if self.places is None:
             rows = [self.rows_of(r, args) for r in self.passed_rows]
@@ -241,9 +244,9 @@ class BoundProgram:
         self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
         return out
 
-    def elsewhere(self, args: Sequence[Any], refused: Elsewhere) -> Any:
-        """Run the graph in torch where the tensors are, with torch's own errors where that is on
-        several devices."""
+    def elsewhere(self, args: Sequence[Any], refused: Elsewhere | OfInferenceMode) -> Any:
+        """Run the graph in torch, with torch's own errors: on tensors of other devices, or of
+        inference mode."""
         if self.replay is None:
             raise refused
         out = runner_of(self.replay.graph)(*args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,22 @@ from ....runtime.program import OnGraph, Program
 from ..importer.binding import DropoutKey, FromTensor, RowsBinding
 from ..importer.emit.arguments import argument_name
 from .replay import Replay
+
+
+class OfInferenceMode(RuntimeError):
+    """An argument was made in inference mode: which operations take it, torch decides for each."""
+
+
+def check_for_inference(
+    args: Sequence[Any], placeholders: Iterable[int], names: Sequence[str]
+) -> None:
+    """
+    Raises:
+        OfInferenceMode: one of these arguments was made in inference mode.
+    """
+    for p in placeholders:
+        if args[p].is_inference():
+            raise OfInferenceMode(f"{argument_name(names[p])} was made in inference mode")
 
 
 class Differentiation:
@@ -74,19 +90,24 @@ class Differentiation:
             [a.reads for a in imported.attached],
         )
 
-    def versions(self, args: Sequence[Any]) -> list[int] | None:
-        """The versions of the arguments that stay as they are (None: they have none)."""
+    def versions(self, args: Sequence[Any]) -> list[int]:
+        """The versions of the arguments that stay as they are.
+
+        Raises:
+            OfInferenceMode: one has none.
+        """
         try:
             return [args[i]._version for i in self.watched]
-        except RuntimeError:  # tensors made in inference mode
-            return None
+        except RuntimeError:
+            check_for_inference(args, self.watched, self.imported.placeholders)
+            raise
 
-    def check_versions(self, args: Sequence[Any], before: Sequence[int] | None) -> None:
+    def check_versions(self, args: Sequence[Any], before: Sequence[int]) -> None:
         """
         Raises:
             RuntimeError: an argument was changed since.
         """
-        for i, old in zip(self.watched, before or (), strict=before is not None):
+        for i, old in zip(self.watched, before, strict=True):
             if (now := args[i]._version) != old:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an "

@@ -365,6 +365,8 @@ def why_eager(
         return "runs eagerly under autocast: gnnc compiles float32 and float64"
     if _CALLED or _TO_BE_CALLED or _DIFFERENTIATED or _TO_BE_DIFFERENTIATED:
         return "runs eagerly while a hook is registered for all modules"
+    if torch.is_anomaly_enabled():
+        return "runs eagerly while anomalies are detected, in each of torch's own operations"
     if forward_ad._current_level >= 0:
         return "runs eagerly with forward-mode differentiation: gnnc compiles the reverse mode"
     for x in tensors:

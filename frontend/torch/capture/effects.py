@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 from torch import Tensor, fx
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from ..importer.errors import Unsupported
 from ..importer.values.sizes import example, tensors_in
@@ -69,24 +70,38 @@ def runner_of(graph: fx.GraphModule) -> Callable[..., Any]:
     return graph.forward
 
 
-class AnotherDevice(Unsupported):
-    """A tensor of the graph is where no program runs: torch runs all of the graph."""
+class WholeInTorch(Unsupported):
+    """Torch runs all of the graph: what refuses it is not in the reach of a cut."""
+
+    def __init__(self, node: fx.Node, reason: str) -> None:
+        super().__init__(node, reason, mutates=True)
+
+
+def check_transforms(graph: fx.GraphModule) -> None:
+    """
+    Raises:
+        WholeInTorch: a tensor lives within a transform of torch.func, which has no memory of its
+            own, and no meaning between the nodes that begin and end the transform.
+    """
+    for node in graph.graph.nodes:
+        if any(is_functorch_wrapped_tensor(x) for x in tensors_in(example(node))):
+            raise WholeInTorch(node, "a tensor within a transform of torch.func")
 
 
 def device_of(graph: fx.GraphModule, backend: str = "auto") -> str:
     """Where all tensors of a graph are, as torch spells it; `backend` is the option of that name.
 
     Raises:
-        AnotherDevice: a tensor is where no program runs, or elsewhere than others.
+        WholeInTorch: a tensor is where no program runs, or elsewhere than others.
     """
     first: torch.device | None = None
     for node in graph.graph.nodes:
         for x in tensors_in(example(node)):
             if (reason := why_not_on(x.device, backend)) is not None:
                 what = f"a tensor on the device {x.device}: {reason}"
-                raise AnotherDevice(node, what, mutates=True)
+                raise WholeInTorch(node, what)
             first = first or x.device
             if x.device != first:
                 what = f"a tensor on the device {x.device}, where others are on {first}"
-                raise AnotherDevice(node, what, mutates=True)
+                raise WholeInTorch(node, what)
     return str(first or "cpu")
