@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from .arena import ALWAYS, Use, arena, most_in_use
 from .cpu.pool import SMALL
+from .reserves import KIND as CHUNKS
+from .reserves import Reserve
 from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
 SCRATCH = 0
@@ -53,15 +55,19 @@ class Layout:
         domains: those that sizes are asked of, numbered; first `ONE`, a single row.
         sizes: the numbers of the domains whose sizes C is given.
         rows: inputs, outputs and temporaries.
+        reserves: numbers of chunks, with the places that they have among the buffers.
         shares: tables whose lengths the phase asks for.
         tables: those that graphs have, `others` tables and the like that it makes itself.
         living: the same as `rows`, by their kinds and with their lives.
+        scratch: the places of temporaries that are scratch memory of a step.
     """
 
     def __init__(self, buffers: Sequence[Mapping[str, Any]], sizes: Sequence[Domain]) -> None:
         self.domains: list[Domain] = [ONE]
         self.sizes = [self.number(domain) for domain in sizes]
         self.rows: list[Rows] = []
+        self.reserves: list[tuple[int, Reserve]] = []
+        self.scratch: set[int] = set()
         self.shares: list[tuple[int, Described]] = []
         self.tables: list[tuple[int, Described]] = []
         self.others: list[tuple[int, Mapping[str, Any]]] = []
@@ -72,6 +78,10 @@ class Layout:
                 self.rows.append((k, self.number(b["domain"]), b.get("rows_of"), bytes_of_row))
                 first, last = b.get("lives") or (0, ALWAYS)
                 self.living[b["kind"]].append(Living(self.rows[-1], first, last))
+                if b.get("scratch"):
+                    self.scratch.add(k)
+            elif b["kind"] == CHUNKS:
+                self.reserves.append((k, Reserve.of(b, self.number)))
             elif b["kind"] not in KINDS:
                 self.others.append((k, b))
             else:
@@ -110,10 +120,10 @@ class Layout:
 
     def most_alive(self, bytes_of: BytesOf, held: Collection[int] = ()) -> int:
         """The most bytes of temporaries, outputs and those inputs whose places are `held` that are
-        in use at a step."""
+        in use at a step, without scratch memory."""
         return most_in_use(
             Use(bytes_of(rows), first, last)
             for kind, buffers in self.living.items()
             for rows, first, last in buffers
-            if kind != "input" or rows[0] in held
+            if rows[0] not in self.scratch and (kind != "input" or rows[0] in held)
         )

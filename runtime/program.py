@@ -170,6 +170,7 @@ class PhaseOnGraph:
         counts = layout.counts(tables)
         self.counts = counts
         self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
+        lengths |= {k: reserve.chunks(counts) for k, reserve in layout.reserves}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []

@@ -28,13 +28,17 @@ def domain_of(attribute: bindings.DomainAttr | None) -> list[Any] | None:
 class Phase:
     """The interface of one C function.
 
-    `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and
-    `buffers` describe the entries of the function's `n` and `b` arrays; a buffer is a dict with
-    `kind` one of input, output, temporary, index_map, pair_index, offsets, members, member_map,
-    witness, table; for devices cuts, pieces, partitions (runtime/sets/shares.py); peers and places,
-    where rows of other ranks lie (codegen/common/comm.h); comm, what is exchanged with other ranks
+    `required` says of domains how many rows they must have, `[["R", []], 3]`. `sizes` and `buffers`
+    describe the entries of the function's `n` and `b` arrays; a buffer is a dict with `kind` one of
+    input, output, temporary, index_map, pair_index, offsets, members, member_map, witness, table;
+    for devices cuts, pieces, partitions (runtime/sets/shares.py); peers and places, where rows of
+    other ranks lie (codegen/common/comm.h); comm, what is exchanged with other ranks
     (codegen/common/exchange_code.py). `counts` are places of tables whose lengths follow the sizes
-    in `n`. `launches` says what each of the `kernels` does (codegen/common/launches.py).
+    in `n`; one of kind chunks is a length alone, that chunks of rows there are at most
+    (runtime/reserves.py). A temporary has a row for each entry of the table `rows_of`, where it
+    says so; one that is `scratch` is memory of one step (scratch.py). `workspace` is the scratch
+    memory of kernels on devices, in bytes. `launches` says what each of the `kernels` does
+    (codegen/common/launches.py).
     """
 
     name: str
@@ -134,7 +138,7 @@ def readable_name(op: object, used: set[str]) -> str:
 
 RESERVED = set(
     "b n c i r f k m lo hi ws rows chunks threads i0 sum size group int chunk cuts "
-    "team lane mask slab t launch kernels stream status arguments least".split()
+    "team lane mask slab t launch kernels stream status arguments least reserved".split()
 )
 
 

@@ -5,6 +5,7 @@ caller must know of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -16,8 +17,12 @@ from ...dialects.intra.syntax import buffer_dims
 from .host import Phase, describe, domain_of, readable_name
 from .launches import describe_nest, summary
 from .scalars import ctype_of
+from .scratch import RESERVED_CHUNKS, Chunks, Scratch, rows_of_nest
 from .shared_functions import Functions, Parameters
 from .writer import Writer
+
+Given = tuple[list[tuple[str, str]], dict[str, str]]
+"""Parameters, and what a call gives for them."""
 
 
 def pointer(v: SSAValue) -> str:
@@ -66,22 +71,52 @@ class PhaseHost:
         self.phase.buffers.append({"kind": "places", "domain": domain_of(op.domain)})
         self.out.line(f"uint64_t *{places_name(name)} = b[{len(self.phase.buffers) - 1}];")
 
+    def scratch(self, nest: TraverseOp, wanted: Iterable[Scratch], step: int) -> Given:
+        """Memory for one step alone: parameters, and what the call gives."""
+        parameters, given = list[tuple[str, str]](), dict[str, str]()
+        for room in wanted:
+            described = {"kind": "temporary", "domain": None, "row": [room.count]}
+            described |= {"bytes": room.c.bytes, "lives": [step, step], "scratch": True}
+            if room.chunks is not None:
+                described["rows_of"] = table = self.chunks(nest, room.chunks)
+                given[RESERVED_CHUNKS] = self.count(table)
+            self.phase.buffers.append(described)
+            given[room.name] = f"b[{len(self.phase.buffers) - 1}]"
+            parameters.append((f"{room.c.name} *", room.name))
+        if RESERVED_CHUNKS in given:
+            parameters.append(("const int64_t ", RESERVED_CHUNKS))
+        return parameters, given
+
+    def chunks(self, nest: TraverseOp, chunks: Chunks) -> int:
+        """The place of the number of a nest's chunks."""
+        work = None if chunks.offsets is None else domain_of(chunks.offsets.domain)
+        numbers = {"row_cost": chunks.row_cost, "grain": chunks.grain, "chunks": chunks.most}
+        found = {"kind": "chunks", **rows_of_nest(nest.size), "work": work, **numbers}
+        if found not in self.phase.buffers:
+            self.phase.buffers.append(found)
+        return self.phase.buffers.index(found)
+
     def step(
-        self, nest: TraverseOp, parameters: Parameters, body: str, workspace: int, calls: Writer
+        self,
+        nest: TraverseOp,
+        parameters: Parameters,
+        body: str,
+        calls: Writer,
+        given: Mapping[str, str],
     ) -> str:
         """The function of a nest, empty where an earlier one does the same; its call goes to
-        `calls`, and what the caller must know of it to the phase.
+        `calls`, and what the caller must know of it to the phase. `given` is what the call gives
+        for parameters that are called otherwise there.
         """
         phase = self.phase
         name = f"{phase.name}_{len(phase.kernels)}{summary(nest)}"
         known = self.functions.same(name, parameters, body)
-        calls.line(f"{known}({', '.join(given for _, given in parameters)});")
+        calls.line(f"{known}({', '.join(given.get(name, name) for _, name in parameters)});")
         calls.line(f"LAP({phase.name}, {len(phase.kernels)});")
         phase.kernels.append(name)
         phase.launches.append(describe_nest(name, nest))
-        phase.workspace = max(phase.workspace, workspace)
         head = f"static void {name}({', '.join(map(''.join, parameters))})"
-        return f"{head}\n{{\n    (void)ws;\n{body}}}\n" if known == name else ""
+        return f"{head}\n{{\n{body}}}\n" if known == name else ""
 
     def count(self, table: int) -> str:
         """The length of a table that the caller makes, given its place."""

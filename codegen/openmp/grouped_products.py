@@ -69,7 +69,8 @@ class GroupedMatmul:
 
 
 class GroupedOuter:
-    """One `intra.outer %a, %b, %sum[%i of %n]` of a kernel; `take` gives it scratch memory."""
+    """One `intra.outer %a, %b, %sum[%i of %n]` of a kernel; `take` gives it scratch memory for
+    each chunk."""
 
     def __init__(self, op: rows.OuterOp, code: ProductCode, text: Text, row: SSAValue) -> None:
         assert op.index is not None
@@ -79,11 +80,11 @@ class GroupedOuter:
         self.size = code.padded_size(op)
         self.name = ""
 
-    def prepare(self, out: Writer, take: Take, keys: CType, chunks: int) -> None:
-        """Places for the sums that chunks share, in front of the parallel region."""
+    def prepare(self, out: Writer, take: Take, keys: CType) -> None:
+        """Places for the sums that chunks share."""
         self.name = out.name("sums")
-        take(self.code.c, f"{self.name}_shared", 2 * chunks * self.size)
-        take(keys, f"{self.name}_key", 2 * chunks)
+        take(self.code.c, f"{self.name}_shared", 2 * self.size)
+        take(keys, f"{self.name}_key", 2)
 
     def declare(self, out: Writer) -> None:
         """The sum at hand of the thread; every row of the output is 0 to begin with."""

@@ -5,17 +5,18 @@ a block.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ...dialects.intra import rows
+from ...dialects.intra.bindings import OffsetsOp, root
 from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType, Vectors
 from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
+from ..common.scratch import RESERVED_CHUNKS, Chunks, Scratch
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter
 from .member_loops import gathered_at, prefetch_row
@@ -77,20 +78,10 @@ def stages_of(nest: rows.TraverseOp) -> list[Stage]:
     return found
 
 
-class Workspace:
-    """Scratch memory of one kernel: constant size, laid out as it is asked for."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-
-    def take(self, out: Writer, c: CType, name: str, count: int) -> None:
-        out.line(f"{c.name} *{name} = ({c.name} *)(ws + {self.bytes});")
-        self.bytes += -(-count * c.bytes // LINE) * LINE
-
-
 class KernelCode:
     """Prints one nest as a static function; `names` gives the C names of the buffers and sizes it
-    uses. One that `polls` does so between blocks of rows, for messages that are under way.
+    uses, `scratch` is the memory that it needs beside them. One that `polls` does so between blocks
+    of rows, for messages that are under way.
     """
 
     def __init__(
@@ -101,14 +92,17 @@ class KernelCode:
         self.stages = stages_of(nest)
         self.place: dict[SSAValue, Place] = {v: Scalar(n) for v, n in names.items()}
         self.out = Writer(1)
-        self.workspace = Workspace()
+        self.scratch: list[Scratch] = []
         self.packed: dict[rows.MatmulOp, str] = {}
         self.grouped: dict[rows.MatmulOp, GroupedMatmul] = {}
         self.sums: dict[rows.OuterOp, GroupedOuter] = {}
         self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
         self.local: dict[SSAValue, Operand] = {}
         # the group offsets that carry the rows' work: of the first segment
-        self.offsets = next((self.text(op.offsets) for op in self.segments()), None)
+        offsets = next((op.offsets for op in self.segments()), None)
+        self.offsets = None if offsets is None else self.text(offsets)
+        s = self.schedule
+        self.chunks = Chunks(table_of_groups(offsets), s.row_cost, s.grain, s.chunks)
         self.hubs: HubPlan | None = None
 
     # ------------------------------------------------------------ the kernel
@@ -118,13 +112,18 @@ class KernelCode:
         out, s = self.out, self.schedule
         out.line(f"const int64_t size = {self.text(self.nest.size)};")
         self.prepare_products()
+        segment = self.hub_segment()
+        partials = [] if segment is None else self.hub_partials(segment)
         totals = self.offsets or "NULL"
         count = f"chunk_count({totals}, size, {s.row_cost}, {s.grain}, {s.chunks})"
+        if any(room.chunks is not None for room in self.scratch):
+            count = f"min64({count}, {RESERVED_CHUNKS})"
         out.line(f"const int64_t chunks = {count};")
         for name in dict.fromkeys(self.text(op.offsets) for op in self.segments()):
             out.line(f"const int64_t {name}_total = {name}[size];")
             out.line(f"(void){name}_total;")
-        self.plan_hubs()
+        if segment is not None:
+            self.plan_hubs(segment, partials)
         out.line("#pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)")
         with out.block(""):
             out.line("ENTER_KERNEL;")
@@ -163,19 +162,24 @@ class KernelCode:
 
     # ------------------------------------------------------------ hubs
 
-    def plan_hubs(self) -> None:
-        """Find rows that span chunks, where their group may be reduced in pieces."""
-        segment = next((op for op in self.segments() if op.in_pieces is not None), None)
-        if segment is None:
-            return
-        out, s = self.out, self.schedule
-        offsets = self.text(segment.offsets)
+    def hub_segment(self) -> rows.SegmentOp | None:
+        """Where rows that span chunks may have their group reduced in pieces."""
+        return next((op for op in self.segments() if op.in_pieces is not None), None)
+
+    def hub_partials(self, segment: rows.SegmentOp) -> list[tuple[str, int]]:
+        """Memory for what pieces are reduced to, and the numbers of each."""
         partials: list[tuple[str, int]] = []
         for r in segment.results:
-            name = out.name("hub_rows")
+            name = self.out.name("hub_rows")
             # a hub's edges make whole pieces and a rest: fewer than two pieces a chunk in all
-            self.workspace.take(out, ctype_of(r), name, 2 * s.chunks * length(r))
+            self.for_each_chunk(ctype_of(r), name, 2 * length(r))
             partials.append((name, length(r)))
+        return partials
+
+    def plan_hubs(self, segment: rows.SegmentOp, partials: list[tuple[str, int]]) -> None:
+        """Find rows that span chunks."""
+        out, s = self.out, self.schedule
+        offsets = self.text(segment.offsets)
         out.line(f"hub hubs[{s.chunks}];")
         out.line(f"const int64_t piece = ({offsets}[size] + {s.row_cost} * size) / chunks + 1;")
         found = f"find_hubs({offsets}, size, {s.row_cost}, chunks, piece, hubs)"
@@ -224,14 +228,16 @@ class KernelCode:
                 else:
                     c = ctype_of(op.a)
                     self.partial[op] = name = out.name("partial")
-                    self.workspace.take(
-                        out, c, name, self.products(c).padded_size(op) * self.schedule.chunks
-                    )
+                    self.for_each_chunk(c, name, self.products(c).padded_size(op))
             for op in stage.ops:
                 if isinstance(op, rows.TotalOp):
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
-                    self.workspace.take(out, c, name, self.pitch(op) * self.schedule.chunks)
+                    self.for_each_chunk(c, name, self.pitch(op))
+
+    def for_each_chunk(self, c: CType, name: str, count: int) -> None:
+        """Scratch memory of so many numbers a chunk."""
+        self.scratch.append(Scratch(name, c, count, self.chunks))
 
     def pitch(self, op: rows.TotalOp) -> int:
         """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds
@@ -247,7 +253,7 @@ class KernelCode:
         if op.packed is None:
             return weight
         name = self.out.name("packed")
-        self.workspace.take(self.out, c, name, code.padded_size(op))
+        self.scratch.append(Scratch(name, c, code.padded_size(op)))
         code.pack(self.out, op, weight, name)
         return name
 
@@ -260,8 +266,7 @@ class KernelCode:
             self.grouped[op] = GroupedMatmul(op, code, table, weight, out.name("packed"))
             return
         self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
-        take = partial(self.workspace.take, out)
-        self.sums[op].prepare(out, take, I64, self.schedule.chunks)
+        self.sums[op].prepare(out, self.for_each_chunk, I64)
 
     def start_partials(self) -> None:
         for op, name in self.partial.items():
@@ -423,6 +428,13 @@ class KernelCode:
         for op, table in gathers:
             row = looked_up(table, code.text(table), ahead)
             prefetch_row(code, op, row, "0", length(op.result))
+
+
+def table_of_groups(offsets: SSAValue | None) -> OffsetsOp | None:
+    """What makes the table of where groups begin."""
+    op = None if offsets is None else root(offsets).owner
+    assert op is None or isinstance(op, OffsetsOp)
+    return op
 
 
 def with_makers(segment: rows.SegmentOp) -> list[Operation]:

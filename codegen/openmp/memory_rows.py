@@ -39,6 +39,19 @@ def dense(dims: Sequence[int]) -> list[int]:
     return [math.prod(dims[i + 1 :]) for i in range(len(dims))]
 
 
+def joined(dims: Sequence[int], steps: Sequence[int]) -> tuple[list[int], list[int]]:
+    """As few dimensions as visit the same numbers in the same order: C compilers unroll short loops
+    within each other, which takes them long."""
+    found: list[tuple[int, int]] = []
+    for n, step in zip(dims, steps, strict=True):
+        if n == 1:
+            continue
+        if found and found[-1][1] == step * n:
+            n *= found.pop()[0]
+        found.append((n, step))
+    return [n for n, _ in found], [step for _, step in found]
+
+
 def names(rank: int) -> list[str]:
     return [f"i{k}" for k in range(rank)]
 
@@ -147,9 +160,11 @@ def copy(
     steps: Sequence[int],
     start: int = 0,
 ) -> None:
+    """A row of the numbers of another that lie `steps` apart, from `start` on."""
     if length(x) > 1:
         code.memory(x)
     out = result(code, v)
+    dims, steps = joined(dims, steps)
     at = names(len(dims))
     with loops(code, dims, at):
         code.out.line(

@@ -75,41 +75,41 @@ class PhasePrinter:
         self.exchange = ExchangeCode(self.host, after="SKIP_LAP;")
         if self.exchanges:
             self.host.out.line(f"gnnc_comm *comm = b[{len(self.phase.buffers)}];")
-        for step in order:
+            self.phase.buffers.append(self.exchange.described)
+        for k, step in enumerate(order):
             if isinstance(step, EXCHANGE):
                 self.exchange.step(step, self.host.out)
             elif isinstance(step, rows.TraverseOp):
-                self.kernel(step)
+                self.kernel(step, k)
             else:
                 raise PassFailedException(
                     f"{step.name} in @{self.phase.name}: C with OpenMP has no such step"
                 )
-        if self.exchanges:
-            self.phase.buffers.append(self.exchange.described)
 
     def text(self) -> str:
         out = Writer()
-        name, arrays = self.phase.name, "int threads, char *ws, const int64_t *n, void *const *b"
+        name, arrays = self.phase.name, "int threads, const int64_t *n, void *const *b"
         out.line(f"LAPS({name}, {max(len(self.phase.kernels), 1)})")
         with out.block(f"void gnnc_{name}({arrays})"):
             out.line("START_LAPS;")
             out.lines += self.host.out.lines
-            out.line("(void)threads, (void)ws, (void)n, (void)b;")
+            out.line("(void)threads, (void)n, (void)b;")
         return "\n".join([*filter(None, self.kernels), out.text()])
 
-    def kernel(self, nest: rows.TraverseOp) -> None:
+    def kernel(self, nest: rows.TraverseOp, step: int) -> None:
         arguments = nest_arguments(nest)
         polls = self.exchange.polls
         code = KernelCode(nest, {v: self.names[v] for v in arguments}, polls=polls)
         self.widths.add(code.schedule.vector_bytes)
         body = code.body()
         written = {op.buffer for op in nest.walk() if isinstance(op, rows.WRITERS)}
-        parameters = [("int ", "threads"), ("char *", "ws")]
+        parameters = [("int ", "threads")]
         for v in arguments:
             const = "" if v in written else "const "
             kind = "const int64_t " if is_size(v) else f"{const}{pointer(v)}restrict "
             parameters.append((kind, self.names[v]))
         if polls:
             parameters.append(PARAMETER)
-        used = code.workspace.bytes
-        self.kernels.append(self.host.step(nest, parameters, body, used, self.host.out))
+        scratch, given = self.host.scratch(nest, code.scratch, step)
+        parameters += scratch
+        self.kernels.append(self.host.step(nest, parameters, body, self.host.out, given))

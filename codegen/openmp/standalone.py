@@ -24,10 +24,10 @@ class OnHost(OneProcess):
         return []
 
     def prototype(self, phase: str) -> str:
-        return f"void gnnc_{phase}(int threads, char *ws, const int64_t *n, void *const *b);"
+        return f"void gnnc_{phase}(int threads, const int64_t *n, void *const *b);"
 
     def call(self, phase: str, workspace: str, sizes: str, buffers: str) -> str:
-        return f"gnnc_{phase}(threads(), {workspace}, {sizes}, {buffers});"
+        return f"gnnc_{phase}(threads(), {sizes}, {buffers});"
 
     def reserved(self, size: str) -> str:
         return f"reserve({size})"

@@ -15,12 +15,12 @@ from ...dialects.intra import rows
 from ...dialects.intra.bindings import root
 from ...dialects.intra.syntax import buffer_dims, length
 from ..common.scalars import START, combined, ctype_of, looked_up, start_text
+from ..common.scratch import Scratch
 from ..common.writer import Writer
 from . import row_ops
 
 STACK_ROW = 4096
-"""Bytes of a row that lies on the stack; longer ones lie in the workspace."""
-ALIGN = 64
+"""Bytes of a row that lies on the stack; longer ones are scratch memory."""
 
 
 class NestCode:
@@ -31,7 +31,7 @@ class NestCode:
         self.out = Writer(1)
         self.text: dict[SSAValue, str] = dict(names)
         """The C name of a row, or the expression of an index."""
-        self.workspace = 0
+        self.scratch: list[Scratch] = []
         self.written = nest.writes()
 
     def body(self) -> str:
@@ -63,8 +63,7 @@ class NestCode:
         c, n = ctype_of(v), length(v)
         name = self.text[v] = self.out.name("v")
         if n * c.bytes > STACK_ROW:
-            self.out.line(f"{c.memory} *{name} = ({c.memory} *)(ws + {self.workspace});")
-            self.workspace += -(-n * c.bytes // ALIGN) * ALIGN
+            self.scratch.append(Scratch(name, c, n))
         else:
             self.out.line(f"{c.memory} {name}{'' if n == 1 else f'[{n}]'};")
 

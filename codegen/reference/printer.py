@@ -39,27 +39,28 @@ def print_phase(func: FuncOp, functions: Functions) -> tuple[str, Phase]:
     """The functions of the steps, and the one that runs them. `functions` are those printed so
     far."""
     host = PhaseHost(func, functions)
-    phase, arrays = host.phase, "int threads, char *ws, const int64_t *n, void *const *b"
+    phase, arrays = host.phase, "int threads, const int64_t *n, void *const *b"
     calls, out = Writer(1), Writer()
-    kernels = [print_step(step, host, calls) for step in steps(func)]
+    kernels = [print_step(step, k, host, calls) for k, step in enumerate(steps(func))]
     out.line(f"LAPS({phase.name}, {max(len(kernels), 1)})")
     with out.block(f"void gnnc_{phase.name}({arrays})"):
-        out.line("(void)threads, (void)ws, (void)n, (void)b;")
+        out.line("(void)threads, (void)n, (void)b;")
         out.lines += host.out.lines
         out.line("START_LAPS;")
         out.lines += calls.lines
     return "\n".join([*filter(None, kernels), out.text()]), phase
 
 
-def print_step(step: Step, host: PhaseHost, calls: Writer) -> str:
+def print_step(step: Step, number: int, host: PhaseHost, calls: Writer) -> str:
     """The function of a step, empty where an earlier one does the same; its call goes to `calls`,
     and what the caller must know of it to the phase."""
     assert isinstance(step, rows.TraverseOp), step.name  # the record has no other kind
     arguments = nest_arguments(step)
     code = NestCode(step, {v: host.names[v] for v in arguments})
     body = code.body()
-    parameters = [("char *", "ws"), *((kind(step, v), host.names[v]) for v in arguments)]
-    return host.step(step, parameters, body, code.workspace, calls)
+    scratch, given = host.scratch(step, code.scratch, number)
+    parameters = [*((kind(step, v), host.names[v]) for v in arguments), *scratch]
+    return host.step(step, parameters, body, calls, given)
 
 
 def kind(nest: rows.TraverseOp, v: SSAValue) -> str:

@@ -37,6 +37,7 @@ class PhaseCode:
         self.phase, self.names, self.tables, self.values = phase, names, tables, values
         self.made, self.placement = made, placement
         self.shares: dict[int, str] = {}
+        self.lengths: dict[int, str] = {}
         name: str = phase["name"]
         self.n, self.b, self.ws = f"n_{name}", f"b_{name}", f"ws_{name}"
         sizes = len(phase["sizes"])
@@ -58,13 +59,16 @@ class PhaseCode:
         for k, buffer in enumerate(phase["buffers"]):
             if buffer["kind"] in SHARES:
                 self._share(k, buffer)
+            elif buffer["kind"] == "chunks":
+                self.lengths[k] = self._chunks(buffer)
         for k, place in enumerate(phase["counts"]):
-            self.ready.append(f"{self.n}[{sizes + k}] = {self.shares[place]}.count;")
+            self.ready.append(f"{self.n}[{sizes + k}] = {self.lengths[place]};")
         self._temporaries()
         for k, buffer in enumerate(phase["buffers"]):
-            if buffer["kind"] != "temporary":
+            if buffer["kind"] not in ("temporary", "chunks"):
                 self._bind(k, buffer)
-        self.ready.append(f"{self.ws} = {placement.reserved(phase['workspace'])};")
+        if phase["workspace"]:
+            self.ready.append(f"{self.ws} = {placement.reserved(phase['workspace'])};")
 
     def _required(self) -> None:
         for domain, count in self.phase["required"]:
@@ -76,7 +80,14 @@ class PhaseCode:
     def _share(self, k: int, b: Mapping[str, Any]) -> None:
         variable = self.names.of("h_", f"{self.phase['name']}_{k}")
         self.shares[k] = variable
+        self.lengths[k] = f"{variable}.count"
         self.ready.append(f"const Shares {variable} = {self.tables.shares(b)};")
+
+    def _chunks(self, b: Mapping[str, Any]) -> str:
+        """How many chunks of rows there are at most (runtime/reserves.py)."""
+        rows = " + ".join([f"INT64_C({b['pieces']})", *map(self.tables.size, b["rows"])])
+        members = "INT64_C(0)" if b["work"] is None else self.tables.size(b["work"])
+        return f"most_chunks({rows}, {members}, {b['row_cost']}, {b['grain']}, {b['chunks']})"
 
     def _temporaries(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
@@ -87,7 +98,7 @@ class PhaseCode:
         uses: list[str] = []
         for _, b in buffers:
             of = b.get("rows_of")
-            count = self.tables.size(b["domain"]) if of is None else f"{self.shares[of]}.count"
+            count = self.tables.size(b["domain"]) if of is None else self.lengths[of]
             first, last = b.get("lives") or (0, "INT64_MAX")
             uses.append(f"{count} * INT64_C({math.prod(b['row']) * b['bytes']}), {first}, {last}")
         self.ready.append(f"const int64_t uses_{name}[] = {{{', '.join(uses)}}};")

@@ -2,9 +2,9 @@
 
 // One static function a nest, with the buffers and sizes that it uses, and one for the phase.
 // CHECK: #define VECTOR_BYTES 32
-// CHECK: static void forward_0_segment(int threads, char *ws, const int64_t [[N:n_N]], const int64_t *restrict [[OFFSETS:offsets_g_dst]], const int32_t *restrict [[SRC:src_of_g_by_dst]], const float *restrict [[X:in_x]], float *restrict [[Y:out_y]])
+// CHECK: static void forward_0_segment(int threads, const int64_t [[N:n_N]], const int64_t *restrict [[OFFSETS:offsets_g_dst]], const int32_t *restrict [[SRC:src_of_g_by_dst]], const float *restrict [[X:in_x]], float *restrict [[Y:out_y]], float *[[PIECES:hub_rows[0-9]+]], const int64_t reserved)
 // Chunks are a function of the sizes, so partial sums do not depend on the number of threads.
-// CHECK: const int64_t chunks = chunk_count([[OFFSETS]], size, 4, 8192, 256);
+// CHECK: const int64_t chunks = min64(chunk_count([[OFFSETS]], size, 4, 8192, 256), reserved);
 // CHECK: #pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)
 // CHECK: #pragma omp for schedule(dynamic, 1)
 // CHECK: for (int64_t c = 0; c < chunks; ++c) {
@@ -23,8 +23,9 @@
 // CHECK-NEXT: [[B]] = ([[B]] + LOAD_SOME(f32x4, 3, [[ROW]] + 8));
 // CHECK: STORE(f32x8, ([[Y]] + i * 11){{.*}}, [[A]]);
 // CHECK-NEXT: STORE_SOME(f32x4, 3, ([[Y]] + i * 11) + 8, [[B]]);
-// CHECK: void gnnc_forward(int threads, char *ws, const int64_t *n, void *const *b) {
-// CHECK: forward_0_segment(threads, ws,
+// CHECK: void gnnc_forward(int threads, const int64_t *n, void *const *b) {
+// What pieces of long rows are reduced to is a temporary: the caller knows of how many chunks.
+// CHECK: forward_0_segment(threads, n_N, offsets_g_dst, src_of_g_by_dst, in_x, out_y, b[5], n[1]);
 // CHECK-NEXT: LAP(forward, 0);
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x11xf32>

@@ -4,9 +4,9 @@
 // CHECK: static void prepare_0_segment(
 // CHECK-NOT: static void prepare_1_segment(
 // CHECK: void gnnc_prepare(
-// CHECK: prepare_0_segment(threads, ws, n_N, offsets_g_dst, src_of_g_by_dst, in_x, out_y);
+// CHECK: prepare_0_segment(threads, n_N, offsets_g_dst, src_of_g_by_dst, in_x, out_y,
 // CHECK-NEXT: LAP(prepare, 0);
-// CHECK-NEXT: prepare_0_segment(threads, ws, n_M, offsets_h_dst, src_of_h_by_dst, in_z, out_w);
+// CHECK-NEXT: prepare_0_segment(threads, n_M, offsets_h_dst, src_of_h_by_dst, in_z, out_w,
 // CHECK-NEXT: LAP(prepare, 1);
 func.func @prepare() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x4xf32>
@@ -43,9 +43,9 @@ func.func @prepare() attributes {intra.phase} {
 // CHECK: static void forward_1_segment(
 // CHECK: static void forward_2_segment(
 // CHECK: void gnnc_forward(
-// CHECK: prepare_0_segment(threads, ws, n_N
-// CHECK: forward_1_segment(threads, ws, n_N
-// CHECK: forward_2_segment(threads, ws, n_N
+// CHECK: prepare_0_segment(threads, n_N
+// CHECK: forward_1_segment(threads, n_N
+// CHECK: forward_2_segment(threads, n_N
 func.func @forward() attributes {intra.phase} {
   %a = intra.output {buffer = "a", domain = #intra.domain<N>} : memref<?x4xf32>
   %b = intra.output {buffer = "b", domain = #intra.domain<N>} : memref<?x4xf32>

@@ -2,7 +2,7 @@
 
 // A nest without a schedule: every op computes its row before the next one does. What is summed over
 // all rows begins before the loop.
-// CHECK-LABEL: static void forward_0_segment_matmul_total(char *ws,
+// CHECK-LABEL: static void forward_0_segment_matmul_total(
 // CHECK:      for (int f = 0; f < 3; ++f)
 // CHECK-NEXT:     out_t[f] = 0.0f;
 // CHECK-NEXT: for (int64_t i = 0; i < n_N; ++i) {
@@ -52,9 +52,9 @@ func.func @forward() attributes {intra.phase} {
 }
 
 // One exported function, called as that of any target.
-// CHECK: void gnnc_forward(int threads, char *ws, const int64_t *n, void *const *b) {
+// CHECK: void gnnc_forward(int threads, const int64_t *n, void *const *b) {
 // CHECK: const int64_t n_N = n[0];
-// CHECK: forward_0_segment_matmul_total(ws, n_N,
+// CHECK: forward_0_segment_matmul_total(n_N,
 
 // A row of a buffer that the nest writes is a copy. A row of one number is a variable.
 // CHECK-LABEL: static void backward_0_rows(

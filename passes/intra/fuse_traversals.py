@@ -63,7 +63,7 @@ def fuse(func: FuncOp, limits: Nests) -> None:
         while readers := inline_producers(func, limits):
             simplify(func, changed | readers)
             changed = set[TraverseOp]()
-        merged = Merger(func).run()
+        merged = Merger(func, limits).run()
         if not merged:
             return
         simplify(func, changed | merged)

@@ -105,7 +105,9 @@ class Host:
     def size(self, dom: Dom) -> SSAValue:
         """The number of stored rows."""
         at = self.storage(dom)
-        return self.once(("size", at), SizeOp.make([], [INDEX], domain=self.attribute(at)))
+        if ("size", at) not in self.tables:  # asked for each part of a union, for those before it
+            self.tables["size", at] = self.add(SizeOp.make([], [INDEX], domain=self.attribute(at)))
+        return self.tables["size", at]
 
     def index_map(self, dom: Dom, path: str) -> SSAValue:
         domain = DomainAttr.get(dom.set, dom.keys)

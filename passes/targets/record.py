@@ -58,6 +58,9 @@ class Nests:
     replayed_numbers: int
     """What a row per edge is made again from, for each who reads it, rather than stored: so many
     reads of at most so many numbers, and one heavy function of as many."""
+    merged_ops: int
+    merged_products: int
+    """So many ops and products may be those of several nests in one."""
     narrow: int
     """A row of so few numbers is read as a scalar is."""
     long_row: int

@@ -20,7 +20,7 @@ class CpuEntry:
 
     def __init__(self, library: ctypes.CDLL, data: Mapping[str, Any], profile: bool) -> None:
         self.function = getattr(library, f"gnnc_{data['name']}")
-        self.function.argtypes = [ctypes.c_int, *(ctypes.c_void_p,) * 3]
+        self.function.argtypes = [ctypes.c_int, *(ctypes.c_void_p,) * 2]
         self.function.restype = None
         self.seconds: ctypes.Array[ctypes.c_double] | None = None
         if profile:
@@ -38,7 +38,6 @@ class CpuEntry:
             pointers[messages.slot] = call.address
         self.function(
             threads.num_threads(),
-            workspace,
             ctypes.addressof(phase.sizes),
             ctypes.addressof(pointers),
         )

@@ -23,3 +23,11 @@ int64_t laid_out(int64_t count, const int64_t *uses, int64_t *offsets)
     drop(sizes, (count + 1) * (int64_t)sizeof *sizes);
     return bytes;
 }
+
+int64_t most_chunks(int64_t rows, int64_t members, int64_t row_cost, int64_t grain, int64_t most)
+{
+    int64_t found = (members + row_cost * rows) / grain;
+    if (found < 1) found = 1;
+    if (found > most) found = most;
+    return found > 1 ? found & ~(int64_t)1 : 1;
+}

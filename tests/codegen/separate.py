@@ -4,7 +4,6 @@ sees each access beside a buffer, and a wrong index cannot land in another one."
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -54,8 +53,7 @@ def call_at(phase: PhaseOnGraph, tables: Tables, addresses: Mapping[int, int]) -
     with memory() as allocate:
         for k, b in enumerate(phase.phase.buffers):
             if b["kind"] == "temporary":
-                count = tables.size(b["domain"]) if b["domain"] else 1
-                pointers[k] = allocate(count * math.prod(b["row"]) * b["bytes"])
+                pointers[k] = allocate(phase.bytes[k])
         phase.phase.entry.run(phase, allocate(phase.phase.workspace, align=64), pointers)
 
 

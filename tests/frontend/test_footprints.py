@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch_geometric.nn import RGATConv
+from torch_geometric.nn import GraphConv, RGATConv
 
 import gnnc
 from gnnc.runtime.cpu import pool
@@ -52,3 +52,16 @@ def test_what_a_call_takes_is_what_was_planned(monkeypatch: pytest.MonkeyPatch) 
 def test_no_graph_no_footprint() -> None:
     model = gnnc.compile(RGATConv(8, 4, RELATIONS))
     assert gnnc.explain(model).footprints() == []
+
+
+def test_scratch_memory_follows_the_sizes() -> None:
+    """Of few rows there are few chunks, each of which has a partial sum of the gradient."""
+    model = gnnc.compile(GraphConv(256, 64))
+    live: list[int] = []
+    for nodes in (40, 40_000):
+        ends = torch.randint(0, nodes, (2, nodes))
+        model(torch.randn(nodes, 256), ends).sum().backward()
+        (found,) = gnnc.explain(model).footprints()
+        live.append(found.live - found.bound)
+    gradient = 4 * 64 * 256
+    assert live[0] < 3 * gradient and live[1] > 20 * gradient  # two matrices

@@ -6,11 +6,16 @@ that makes one of its factors, or with another that streams the other factor. So
 most memory traffic a row goes first: rows that need not be read again, rows that need not be
 written, because nobody else reads them, and rows that loops over the same groups gather once for
 both.
+
+A merged nest has a bounded number of ops and products. Of many relations that read the same rows
+one nest would take all: the time of C compilers grows faster than a function, while nests of a few
+relations each print the same text, which is compiled once, and still read a row once for several.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -19,18 +24,30 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.intra.bindings import root
-from ....dialects.intra.rows import LoadOp, LookupOp, MatmulOp, SegmentOp, StoreOp, TraverseOp
+from ....dialects.intra.rows import (
+    LoadOp,
+    LookupOp,
+    MatmulOp,
+    OuterOp,
+    SegmentOp,
+    StoreOp,
+    TraverseOp,
+)
 from ....dialects.intra.steps import Step, sections, steps
 from ....dialects.intra.syntax import row_bytes
 from ...analysis.costs import DEGREE
+from ...targets import Nests
 from .simplify import identity
+
+Pair = tuple[TraverseOp, TraverseOp]
+"""Two nests in the order in which they are done."""
 
 
 @dataclass
 class Accesses:
     """What a step does to memory: roots of the buffers it reads and writes; of a nest also bytes a
     row by root of what it loads and stores at its own row, and by group, table and root of what it
-    gathers for the rows of its group.
+    gathers for the rows of its group; how many ops and products it has.
     """
 
     reads: set[SSAValue]
@@ -38,26 +55,22 @@ class Accesses:
     loaded: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     stored: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     gathered: dict[object, int] = field(default_factory=dict[object, int])
+    ops: int = 0
+    products: int = 0
 
     @staticmethod
     def of(step: Step) -> Accesses:
         found = Accesses(step.reads(), step.writes())
         if isinstance(step, TraverseOp):
             for op in step.walk():
+                found.ops += 1
+                found.products += isinstance(op, MatmulOp | OuterOp)
                 if isinstance(op, LoadOp) and op.row is step.row:
                     found.loaded[root(op.buffer)] = row_bytes(op.result)
                 elif isinstance(op, StoreOp) and op.row is step.row:
                     found.stored[root(op.buffer)] = row_bytes(op.value)
             found.gathered = gathers(step)
         return found
-
-    def may_change_places(self, other: Accesses) -> bool:
-        """Whether two steps do the same in either order: neither writes what the other touches."""
-        return (
-            self.writes.isdisjoint(other.reads)
-            and self.writes.isdisjoint(other.writes)
-            and self.reads.isdisjoint(other.writes)
-        )
 
 
 def gathers(nest: TraverseOp) -> dict[object, int]:
@@ -74,18 +87,28 @@ def gathers(nest: TraverseOp) -> dict[object, int]:
 
 
 class Merger:
-    """The steps of one function while pairs of nests are merged."""
+    """The steps of one function while pairs of nests are merged.
 
-    def __init__(self, func: FuncOp) -> None:
-        self.order = steps(func)
-        self.section = sections(self.order)
+    A pair that may not be merged waits until one of the steps in its way is merged itself: before
+    that nothing changes for it. `place` tells which of two steps comes first.
+    """
+
+    def __init__(self, func: FuncOp, limits: Nests) -> None:
+        order = steps(func)
+        self.limits = limits
+        self.section = sections(order)
+        self.place = {step: k for k, step in enumerate(order)}
+        self.fixed = [step for step in order if not isinstance(step, TraverseOp)]
         self.accesses: dict[Step, Accesses] = {}
         self.readers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
-        self.touching: defaultdict[SSAValue, set[TraverseOp]] = defaultdict(set)
+        self.writers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
         self.gains: dict[TraverseOp, dict[TraverseOp, int]] = {}
-        for step in self.order:
+        self.ranked: list[tuple[int, int, int, int, Pair]] = []
+        self.pushed = itertools.count()
+        self.waiting: defaultdict[Step, list[Pair]] = defaultdict(list)
+        for step in order:
             self.note(step)
-        for step in self.order:
+        for step in order:
             if isinstance(step, TraverseOp):
                 self.consider_all(step)
 
@@ -98,48 +121,56 @@ class Merger:
             merged.discard(pair[1])
         return merged
 
-    def best(self) -> tuple[TraverseOp, TraverseOp] | None:
+    def best(self) -> Pair | None:
         """The legal pair that gains most; of equal ones the first that completes, as close as
         possible.
         """
-        place = {n: k for k, n in enumerate(self.order)}
-        ranked = [
-            (-gain, place[b], -place[a])
-            for a, partners in self.gains.items()
-            for b, gain in partners.items()
-        ]
-        heapq.heapify(ranked)
-        while ranked:
-            _, j, i = heapq.heappop(ranked)
-            first, second = self.order[-i], self.order[j]
-            assert isinstance(first, TraverseOp) and isinstance(second, TraverseOp)
-            if self.meet(-i, j) and self.reads_own_rows(first, second):
+        while self.ranked:
+            *rank, _, (first, second) = heapq.heappop(self.ranked)
+            if rank != self.rank(first, second):
+                continue  # one of them has changed since
+            if (in_the_way := self.in_the_way(first, second)) is not None:
+                for step in in_the_way:
+                    self.waiting[step].append((first, second))
+            elif self.reads_own_rows(first, second):
                 return first, second
         return None
+
+    def rank(self, first: TraverseOp, second: TraverseOp) -> list[int] | None:
+        """Of pairs the least is merged first; None for one that is none any more."""
+        gain = self.gains.get(first, {}).get(second)
+        return None if gain is None else [-gain, self.place[second], -self.place[first]]
+
+    def push(self, first: TraverseOp, second: TraverseOp) -> None:
+        """Take a pair in among those that are ranked, if it still is one."""
+        if (rank := self.rank(first, second)) is not None:
+            gain, second_place, first_place = rank
+            found = gain, second_place, first_place, next(self.pushed), (first, second)
+            heapq.heappush(self.ranked, found)
 
     def note(self, step: Step) -> None:
         """Take in what a step does to memory."""
         found = self.accesses[step] = Accesses.of(step)
         for buffer in found.reads:
             self.readers[buffer].add(step)
-        if isinstance(step, TraverseOp):
-            for buffer in found.reads | found.writes:
-                self.touching[buffer].add(step)
+        for buffer in found.writes:
+            self.writers[buffer].add(step)
 
     def forget(self, nest: TraverseOp) -> None:
         found = self.accesses.pop(nest)
-        for buffer in found.reads | found.writes:
+        for buffer in found.reads:
             self.readers[buffer].discard(nest)
-            self.touching[buffer].discard(nest)
+        for buffer in found.writes:
+            self.writers[buffer].discard(nest)
 
     def consider_all(self, nest: TraverseOp) -> None:
         """Note the gains of a nest with all that it shares a buffer with."""
         own = self.accesses[nest]
-        near = {n for b in own.reads | own.writes for n in self.touching[b] if n is not nest}
-        place = {n: k for k, n in enumerate(self.order)}
-        for other in near:
-            first, second = sorted((nest, other), key=place.__getitem__)
-            self.consider(first, second)
+        touching = (self.readers[b] | self.writers[b] for b in own.reads | own.writes)
+        for other in set[Step]().union(*touching):
+            if isinstance(other, TraverseOp) and other is not nest:
+                first, second = sorted((nest, other), key=self.place.__getitem__)
+                self.consider(first, second)
 
     def consider(self, first: TraverseOp, second: TraverseOp) -> None:
         """Note what merging the two would gain, if they have anything in common."""
@@ -147,7 +178,7 @@ class Merger:
             return
         a, b = self.accesses[first], self.accesses[second]
         common = (a.writes | a.reads) & b.reads
-        if not common or b.writes & (a.reads | a.writes):
+        if not common or b.writes & (a.reads | a.writes) or self.too_long(a, b):
             return
         gain = 0
         for buffer in (a.loaded.keys() | a.stored.keys()) & b.loaded.keys():
@@ -155,23 +186,40 @@ class Merger:
             if buffer in a.stored and self.readers[buffer] <= {second}:
                 gain += a.stored[buffer]
         gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
-        self.gains.setdefault(first, {})[second] = gain
+        if self.gains.setdefault(first, {}).get(second) != gain:
+            self.gains[first][second] = gain
+            self.push(first, second)
 
-    def meet(self, i: int, j: int) -> bool:
-        """Whether one of two nests may be done next to the other."""
-        return self.goes_up(i, j) or self.passes(i, i, j)
+    def too_long(self, a: Accesses, b: Accesses) -> bool:
+        """Whether both nests together would hold more than a nest may."""
+        products, ops = a.products + b.products, a.ops + b.ops
+        return products > self.limits.merged_products or ops > self.limits.merged_ops
 
-    def goes_up(self, i: int, j: int) -> bool:
-        """Whether the second may be done next to the first. Over nests only: a message that it is
-        done before starts later, and it no longer hides how long that takes.
+    def in_the_way(self, first: TraverseOp, second: TraverseOp) -> list[Step] | None:
+        """Steps because of which neither nest may be done next to the other; None where one may."""
+        up = self.stops_going_up(first, second)
+        down = None if up is None else self.stops(first, first, second)
+        return None if up is None or down is None else [up, down]
+
+    def stops_going_up(self, first: TraverseOp, second: TraverseOp) -> Step | None:
+        """A step because of which the second may not be done next to the first. It goes up over
+        nests only: a message that it is done before starts later, and it no longer hides how long
+        that takes.
         """
-        between = self.order[i + 1 : j]
-        return all(isinstance(s, TraverseOp) for s in between) and self.passes(j, i, j)
+        other = next((s for s in self.fixed if self.is_between(s, first, second)), None)
+        return other or self.stops(second, first, second)
 
-    def passes(self, moved: int, i: int, j: int) -> bool:
-        """Whether a nest may be done before, or after, the steps between `i` and `j`."""
-        own = self.accesses[self.order[moved]]
-        return all(own.may_change_places(self.accesses[s]) for s in self.order[i + 1 : j])
+    def stops(self, moved: TraverseOp, first: TraverseOp, second: TraverseOp) -> Step | None:
+        """A step between two because of which a nest may not be done before or after all of them:
+        one that writes what it touches, or touches what it writes."""
+        own = self.accesses[moved]
+        touching = [self.writers[b] for b in own.reads | own.writes]
+        touching += [self.readers[b] for b in own.writes]
+        near = (step for found in touching for step in found)
+        return next((step for step in near if self.is_between(step, first, second)), None)
+
+    def is_between(self, step: Step, first: Step, second: Step) -> bool:
+        return self.place[first] < self.place[step] < self.place[second]
 
     def reads_own_rows(self, first: TraverseOp, second: TraverseOp) -> bool:
         """Of what `first` stores, `second` loads its own row only, through no view, and nothing it
@@ -191,21 +239,21 @@ class Merger:
 
     def merge(self, first: TraverseOp, second: TraverseOp) -> None:
         """One nest in the place of the two; the first stands for both from here on."""
-        i, j = self.order.index(first), self.order.index(second)
-        late = not self.goes_up(i, j)
+        late = self.stops_going_up(first, second) is not None
         merge(first, second, late)
-        del self.order[j]
-        if late:
-            del self.order[i]
-            self.order.insert(j - 1, first)
         self.forget(second)
         self.forget(first)
+        if late:
+            self.place[first] = self.place[second]
         self.note(first)
         for nest in (first, second):
             self.gains.pop(nest, None)
             for partners in self.gains.values():
                 partners.pop(nest, None)
         self.consider_all(first)
+        for nest in (first, second):
+            for pair in self.waiting.pop(nest, ()):
+                self.push(*pair)
 
 
 def own_stores(nest: TraverseOp) -> dict[SSAValue, SSAValue]:

@@ -41,14 +41,13 @@ class Recorder:
     def __call__(self, phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, Any]) -> None:
         """Run a phase and record the call."""
         parts = [f"gnnc_{phase.phase.name}".encode().ljust(32, b"\0")]
-        parts.append(numbers(phase.phase.workspace, len(phase.sizes), *phase.sizes))
+        parts.append(numbers(len(phase.sizes), *phase.sizes))
         parts.append(numbers(len(phase.fixed)))
         outputs = {b.slot for b in phase.phase.outputs}
         places: list[tuple[int, Any]] = []
         for k, b in enumerate(phase.phase.buffers):
             if b["kind"] == "temporary":
-                count = tables.size(b["domain"]) if b["domain"] else 1
-                content = bytes(int(count * np.prod(b["row"], dtype=int) * b["bytes"]))
+                content = bytes(phase.bytes[k])
             elif b["kind"] in ("input", "output"):
                 content = arrays[k].tobytes()
             else:

@@ -1,13 +1,13 @@
 /* Runs recorded calls of phases, each buffer in memory of its own: `replay THREADS CALLS RESULTS`.
  *
- * CALLS holds 64-bit numbers and bytes: the number of calls; of each its name (32 bytes), the bytes of workspace, the number of sizes, the
+ * CALLS holds 64-bit numbers and bytes: the number of calls; of each its name (32 bytes), the number of sizes, the
  * sizes, the number of buffers, and of each buffer its length and its bytes. RESULTS gets the bytes of all buffers after their call. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef void phase(int threads, char *workspace, const int64_t *sizes, void *const *buffers);
+typedef void phase(int threads, const int64_t *sizes, void *const *buffers);
 
 static void check(int good, const char *what) {
     if (good) return;
@@ -28,7 +28,6 @@ static void replay(FILE *in, FILE *out, int threads) {
     get(in, name, sizeof name);
     phase *f = (phase *)dlsym(RTLD_DEFAULT, name);
     check(f != NULL, name);
-    char *workspace = aligned_alloc(64, (size_t)(number(in) + 127) / 64 * 64);
     int64_t count = number(in);
     int64_t *sizes = malloc((size_t)(count + 1) * sizeof *sizes);
     get(in, sizes, (size_t)count * sizeof *sizes);
@@ -40,7 +39,7 @@ static void replay(FILE *in, FILE *out, int threads) {
         buffer[k] = malloc((size_t)length[k] + 1);
         get(in, buffer[k], (size_t)length[k]);
     }
-    f(threads, workspace, sizes, buffer);
+    f(threads, sizes, buffer);
     for (int64_t k = 0; k < buffers; k++) {
         check(fwrite(buffer[k], 1, (size_t)length[k], out) == (size_t)length[k], "no room for results");
         free(buffer[k]);
@@ -48,7 +47,6 @@ static void replay(FILE *in, FILE *out, int threads) {
     free(buffer);
     free(length);
     free(sizes);
-    free(workspace);
 }
 
 int main(int argc, char **argv) {

@@ -4,8 +4,9 @@ import pytest
 
 from gnnc.dialects.intra.bindings import AllocOp, MemberMapOp, MembersOp, OutputOp
 from gnnc.dialects.intra.loops import SegmentOp
-from gnnc.dialects.intra.rows import ApplyOp
+from gnnc.dialects.intra.rows import ApplyOp, MatmulOp
 from gnnc.dialects.meaning.check import same_meaning
+from gnnc.passes.targets.openmp import OPENMP
 
 from ..lowered import INFER, TRAIN, VANILLA, after, nests, phase, row_numbers, temporaries
 from ..programs import PROGRAMS as LAYERS
@@ -125,6 +126,24 @@ def test_sums_of_one_group_share_a_loop():
     )
     (segment,) = [op for op in phase(module).walk() if isinstance(op, SegmentOp)]
     assert [k.data for k in segment.kinds] == ["sum", "max"]
+
+
+def test_a_nest_has_few_products():
+    """Products of the same rows share nests, of which none grows with their number."""
+    limit = OPENMP.nests.merged_products
+    count = 2 * limit + 3
+    weights = "".join(f", %W{k} : !inter.rows<unit, 3x2xf64>" for k in range(count))
+    results = "; ".join(f"%y{k} : !inter.rows<N, 2xf64>" for k in range(count))
+    products = (
+        f'%y{k} = inter.contract "k,kf->f" %x, %W{k} : !inter.rows<N, 2xf64>' for k in range(count)
+    )
+    lowered = after(
+        program(f"{X}{weights}", results, "\n".join(products)), f"{INFER},lower-to-intra"
+    )
+    module = after(lowered, "fuse-traversals")
+    found = [sum(isinstance(op, MatmulOp) for op in nest.walk()) for nest in nests(module)]
+    assert sum(found) == count and max(found) <= limit and len(found) < count / 2
+    same_meaning(lowered, module, seeds=SEEDS)
 
 
 def test_look_ups_of_members_stream():

@@ -174,7 +174,12 @@ class Sizes:
     def canonical(self, expr: sympy.Expr) -> sympy.Expr:
         """`expr` with symbols of sets found equal replaced."""
         expr = expr.xreplace(self.least) if self.least and expr.has(Min) else expr
-        return expr.subs(self.aliases) if self.aliases and expr.free_symbols else expr
+        for _ in self.aliases:  # what stands for a symbol may have another one by now
+            known = {s: self.aliases[s] for s in expr.free_symbols if s in self.aliases}
+            if not known or (replaced := expr.subs(known)) == expr:
+                break
+            expr = replaced
+        return expr
 
     def set_of(self, expr: sympy.Expr) -> Set:
         """The set of that size."""
