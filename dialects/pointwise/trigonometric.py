@@ -39,7 +39,6 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         np.tan,
         slopes=(lambda s: s.d * (s.y * s.y + 1.0),),
         c=each("tan"),
-        total=False,
         heavy=True,
         zero="all",
     ),
