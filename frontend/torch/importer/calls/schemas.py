@@ -104,7 +104,6 @@ OTHER_NAMES = {
     "special_log1p": "log1p",
     "special_log_softmax": "log_softmax",
     "special_logsumexp": "logsumexp",
-    "special_round": "round",
     "special_softmax": "softmax",
     "subtract": "sub",
     "swapaxes": "transpose",

@@ -12,7 +12,7 @@ from .registry import Call, formulas, rule, rules
 
 UNARY = (
     "neg abs sign exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sigmoid relu erf erfinv "
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+    "sin cos tan asin acos atan tanh"
 )
 
 
@@ -20,6 +20,15 @@ UNARY = (
 def _unary(c: Call) -> Arr:
     if c.x.elem == "i1" and c.elem == "i1":
         raise NoRule(f"{c.op} of booleans")
+    return c.ctx.unary(c.op, c.x)
+
+
+@rule("sinh", "cosh", "asinh", "acosh", "atanh")
+def _hyperbolic(c: Call) -> Arr:
+    if c.x.elem not in FLOATS:
+        raise NoRule(f"{c.op} of integers")
+    if c.form.edits and c.op.startswith("a"):
+        raise NoRule(f"{c.op}_, which torch has no derivative of")
     return c.ctx.unary(c.op, c.x)
 
 
