@@ -9,8 +9,11 @@ from gnnc.dialects.pointwise import POINTWISE
 from .shared import program
 
 PARAMETERS = {"leaky_relu": "{slope = 0.2}", "elu": "{alpha = 0.7}"}
-POSITIVE = {"log", "log2", "log1p", "sqrt", "rsqrt", "pow"}
+POSITIVE = {"log", "log2", "log10", "log1p", "sqrt", "rsqrt", "pow"}
 """Functions that are tried on the positive operand %p."""
+OPERANDS = dict.fromkeys(("tan", "asin", "acos", "atanh"), "s") | {"acosh": "u"}
+"""Those that are tried well inside of a domain, between the numbers -0.9 and 0.9 or above 1: near
+its end, or a pole, their results change by far more than the rounding of an operand."""
 
 
 def rows(dom: str, row: str, elem: str) -> str:
@@ -32,10 +35,15 @@ def pointwise(row: str, elem: str, other: str | None = None) -> str:
         body.append(f"%{name} = {text} : {t}")
         results.append(f"%{name} : {t}")
 
+    if is_float(elem):
+        of, one = rows("N", row, elem), rows("unit", "", elem)
+        body += [f"%nine = inter.const 0.9 : {one}", f"%one = inter.const 1.0 : {one}"]
+        body += [f"%t = inter.tanh %x : {of}", f"%s = inter.mul %t, %nine : {of}"]
+        body += [f"%e = inter.exp %s : {of}", f"%u = inter.add %e, %one : {of}"]
     for name, spec in POINTWISE.items():
         if (spec.operands, is_float(elem)) in (("float", False), ("integer", True)):
             continue
-        first = "p" if name in POSITIVE else "x"
+        first = "p" if name in POSITIVE else OPERANDS.get(name, "x")
         operands = {"bool": "mk", "where": "mxy"}.get(spec.operands, f"{first}yp")[: spec.arity]
         elem_out = "i1" if "bool" in (spec.result, spec.operands) else elem
         text = ", ".join(f"%{o}" for o in operands)
