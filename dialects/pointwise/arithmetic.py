@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from . import meanings
 from .formulas import FLAT, Num, Rule, Site
-from .record import PointwiseSpec
+from .record import Array, PointwiseSpec
 from .spelling import Code, Spelling, arithmetic, each, infix
 
 
@@ -79,6 +81,20 @@ def _abs(s: Spelling) -> str:
     if s.is_integer:
         return f"({s.a} < 0 ? {s.wrapping('-', '0', s.a)} : {s.a})"
     return s.each("fabs", s.a) if s.is_scalar else s.math("abs", s.a)
+
+
+def _whole(name: str, function: Callable[..., Array], c: str) -> PointwiseSpec:
+    """One of the whole numbers beside a number; `c` is the function of C's library."""
+    return PointwiseSpec(
+        name,
+        1,
+        function,
+        slopes=(FLAT,),
+        c=each(c),
+        zero="all",
+        sign="kept",
+        idempotent=True,
+    )
 
 
 RECORDS: tuple[PointwiseSpec, ...] = (
@@ -188,37 +204,9 @@ RECORDS: tuple[PointwiseSpec, ...] = (
         sign="kept",
         idempotent=True,
     ),
-    PointwiseSpec(
-        "floor",
-        1,
-        np.floor,
-        slopes=(FLAT,),
-        c=each("floor"),
-        zero="all",
-        sign="kept",
-        idempotent=True,
-    ),
-    PointwiseSpec(
-        "trunc",
-        1,
-        np.trunc,
-        slopes=(FLAT,),
-        c=each("trunc"),
-        zero="all",
-        sign="kept",
-        idempotent=True,
-    ),
-    # to the nearest whole number, half to the even one
-    PointwiseSpec(
-        "round",
-        1,
-        np.rint,
-        slopes=(FLAT,),
-        c=each("rint"),
-        zero="all",
-        sign="kept",
-        idempotent=True,
-    ),
+    _whole("floor", np.floor, "floor"),
+    _whole("trunc", np.trunc, "trunc"),
+    _whole("round", np.rint, "rint"),  # to the nearest, half to the even one
     PointwiseSpec(
         "maximum",
         2,
