@@ -59,6 +59,9 @@ CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp, DropoutOp)
 DRAWN = (FirstOp, LoadOp, ConstOp, ReshapeOp, BroadcastOp)
 """What stands beside a dropout that nothing but the number of a row decides: its key, and ones."""
 
+PLAIN = 4
+"""Operations on each number that take no longer than to read a row from memory."""
+
 
 def inline_producers(func: FuncOp, limits: Nests) -> set[TraverseOp]:
     """Dissolve nests into the nests that read them; the nests that have changed. `limits` are those
@@ -133,7 +136,7 @@ def may_inline(nest: TraverseOp, load: LoadOp, readers: int, limits: Nests) -> b
         return False
     if all(isinstance(op, MOVES) for op in body) or expands(nest, limits):
         return True
-    if multiplies_out(nest):
+    if multiplies_out(nest) or joins_arguments(nest, load, readers, limits):
         return True
     if is_mask(body):
         return length(load.result) == 1
@@ -192,6 +195,22 @@ def expands(nest: TraverseOp, limits: Nests) -> bool:
         op.row is not nest.row or isinstance(root(op.buffer).owner, InputOp) for op in wide
     )
     return there and len(work) == 1 and isinstance(work[0], ApplyOp) and work[0].fn.data == "mul"
+
+
+def joins_arguments(nest: TraverseOp, load: LoadOp, readers: int, limits: Nests) -> bool:
+    """Whether a reader's own row is made of rows of arguments, which lie there anyway, by a few
+    plain operations, and to make it each time moves fewer rows than to store it: the one that
+    stores it reads all of them, and writes a row, which takes it from memory first.
+    """
+    body = [op for op in nest.body.block.ops if not isinstance(op, StoreOp)]
+    wide = [op for op in body if isinstance(op, LoadOp) and length(op.result) > limits.narrow]
+    work = [op for op in body if not isinstance(op, MOVES)]
+    there = bool(wide) and all(
+        op.row is nest.row and isinstance(root(op.buffer).owner, InputOp) for op in wide
+    )
+    plain = len(work) <= PLAIN and all(isinstance(op, ApplyOp) and not is_heavy(op) for op in work)
+    own = load.row is nest_of(load).row
+    return own and there and plain and len(wide) * readers < len(wide) + 2 + (readers - 1)
 
 
 def multiplies_out(nest: TraverseOp) -> bool:
