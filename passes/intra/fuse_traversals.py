@@ -28,7 +28,7 @@ from ...dialects.intra.rows import TraverseOp, nests
 from ...dialects.intra.steps import phases
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
-from .fusion.inline import inline_producers
+from .fusion.inline import Inliner
 from .fusion.merge import Merger
 from .fusion.quotients import keep_quotients
 from .fusion.simplify import simplify
@@ -58,13 +58,14 @@ def fuse(func: FuncOp, limits: Nests) -> None:
     """Inline and merge until nothing changes. Inlining goes to its end each time: a merged nest
     does too much to be inlined.
     """
+    inliner = Inliner(func, limits)
     changed = set(nests(func))
     while True:
-        while readers := inline_producers(func, limits):
-            simplify(func, changed | readers)
+        while readers := inliner.round():
+            inliner.forget(simplify(func, changed | readers))
             changed = set[TraverseOp]()
         merged = Merger(func, limits).run()
         if not merged:
             return
-        simplify(func, changed | merged)
+        inliner.forget(simplify(func, changed | merged))
         changed = set[TraverseOp]()

@@ -4,7 +4,7 @@ ops leave segments, segments over one group share their loop, and stores that no
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
@@ -37,17 +37,17 @@ from ....dialects.intra.rows import (
 )
 from ....dialects.intra.steps import Step, steps
 from ....dialects.intra.syntax import inside
-from .inline import CHEAP
+from .producers import CHEAP
 
 
-def simplify(func: FuncOp, changed: Container[TraverseOp]) -> None:
+def simplify(func: FuncOp, changed: Collection[TraverseOp]) -> set[TraverseOp]:
     """Index algebra, invariant code, shared segment loops, dead stores; `changed` are the nests
-    that have changed since the function was simplified.
+    that have changed since the function was simplified. Returns these, and those that lost a store.
     """
     for nest in nests(func):
         if nest in changed:
             region_dce(nest.body)
-    drop_dead_stores(func)
+    shrunk = drop_dead_stores(func)
     present = [nest for nest in nests(func) if nest in changed]
     for nest in present:
         skip_pairs(func, nest)
@@ -58,6 +58,7 @@ def simplify(func: FuncOp, changed: Container[TraverseOp]) -> None:
         share_lookups(nest)
         while merge_segments(nest):
             share_lookups(nest)
+    return shrunk.union(changed)
 
 
 def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
@@ -207,8 +208,11 @@ def pull_up(second: SegmentOp, first: SegmentOp) -> None:
         Rewriter.erase_op(o)
 
 
-def drop_dead_stores(func: FuncOp) -> None:
-    """Temporaries that nobody reads, and nests that then do nothing."""
+def drop_dead_stores(func: FuncOp) -> set[TraverseOp]:
+    """Temporaries that nobody reads, and nests that then do nothing. Returns the nests that have
+    stored them.
+    """
+    changed: set[TraverseOp] = set()
     others = [step for step in steps(func) if not isinstance(step, TraverseOp)]
     kept = set[SSAValue]().union(*(step.reads() for step in others))
     todo = [op for op in func.body.block.ops if isinstance(op, AllocOp) and op.result not in kept]
@@ -223,6 +227,7 @@ def drop_dead_stores(func: FuncOp) -> None:
                         assert isinstance(nest, TraverseOp)
                         dead.setdefault(nest, []).append(op)
         unread: dict[AllocOp, None] = {}
+        changed.update(dead)
         for nest, stores in dead.items():
             read = nest.reads()
             for op in [op for op in stores if op.parent is nest.body.block]:
@@ -237,6 +242,7 @@ def drop_dead_stores(func: FuncOp) -> None:
     for op in reversed(list(func.body.block.ops)):
         if isinstance(op, AllocOp | ViewOp | PartOp) and not op.results[0].uses:
             Rewriter.erase_op(op)
+    return changed
 
 
 def accesses_of(buffer: SSAValue) -> Iterator[Operation]:
