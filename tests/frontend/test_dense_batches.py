@@ -65,6 +65,18 @@ def test_sizes_that_are_given(places: int, fill: float) -> None:
     assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
 
 
+def test_sizes_that_are_given_with_the_call() -> None:
+    class Sized(Dense):
+        def forward(self, x: Tensor, batch: Tensor, size: int) -> Any:
+            self.options = {"max_num_nodes": 3, "batch_size": size}
+            return super().forward(x, batch)
+
+    for size in (GRAPHS, GRAPHS + 2):
+        report = check(Sized(), (7, WIDTH), BATCH, size)
+        assert [r for r in report.fallbacks if "dense_batch" in r]
+        assert not [r for r in report.fallbacks if "cannot trace" in r]
+
+
 @pytest.mark.parametrize("options", [{}, {"batch_size": GRAPHS}, {"max_num_nodes": 3}])
 def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
     check(Dense(**options), (7, WIDTH), BATCH)
