@@ -67,7 +67,7 @@ def train_step(
 
     It takes the arguments of `loss` and returns what that returns, as it was before the update and
     without gradients. A call does what these lines do, in one compiled program where that is
-    possible::
+    possible, and whatever is said of gradients around it (`torch.no_grad`)::
 
         optimizer.zero_grad()
         value = loss(*args)
@@ -159,7 +159,8 @@ class TrainStep:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
-            with torch.enable_grad():
+            # what lasts, as an optimizer's state, must be no tensor of inference mode
+            with torch.inference_mode(False), torch.enable_grad():
                 return self(*args, **kwargs)
         first, last = self.pending == 0, self.pending + 1 >= self.accumulate
         if first:

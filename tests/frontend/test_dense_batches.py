@@ -65,6 +65,13 @@ def test_sizes_that_are_given(places: int, fill: float) -> None:
     assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
 
 
+def test_sizes_behind_a_graph_break() -> None:
+    model = aggr.MLPAggregation(WIDTH, 2, 4, num_layers=1)  # whether `BATCH` is sorted cuts it
+    report = check(model, (7, WIDTH), BATCH)
+    assert [r for r in report.fallbacks if "dense_batch" in r]
+    assert not [r for r in report.fallbacks if "unbacked symbol" in r]
+
+
 @pytest.mark.parametrize("options", [{}, {"batch_size": GRAPHS}, {"max_num_nodes": 3}])
 def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
     check(Dense(**options), (7, WIDTH), BATCH)

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import SGD, NAdam, Rprop
+from torch.optim import SGD, Adam, Adamax, NAdam, Rprop
 from torch.optim.lr_scheduler import ExponentialLR
 from torch_geometric.nn import SAGEConv
 
@@ -269,6 +269,21 @@ def test_features_of_inference_mode_are_refused_as_in_torch() -> None:
     train_both(2, a, o, step, x, edge_index, y)
     assert_same(a, b)
     assert "made in inference mode" in fallbacks(step)
+
+
+@pytest.mark.parametrize("rule", [Adam, Adamax])  # one program, and an update of torch's
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_a_step_trains_whatever_the_mode_around_it(rule: Any, mode: Any) -> None:
+    a, o, b, p, step = twins(sage, lambda q: rule(q, lr=0.01))
+    args = data()
+    with mode():
+        for _ in range(2):
+            step(*args)
+    train_both(2, a, o, lambda *args: None, *args)
+    train_both(2, a, o, step, *args)
+    assert_same(a, b)
+    assert_same_state(o, p)
+    assert not any(v.is_inference() for s in p.state.values() for v in s.values())
 
 
 def test_arguments_of_another_type_are_refused() -> None:

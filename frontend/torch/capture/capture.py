@@ -185,8 +185,8 @@ def dynamo_compile(
 
     `fn` is a function or a module; `backend(graph_module, example_inputs)` is called once for each
     graph and each specialisation, and returns a callable over the graph's placeholders. Row counts
-    stay symbolic. PyG's EdgeIndex arguments are passed as plain tensors. `notice` receives, once
-    for each cause, why a call ran eagerly; it defaults to a warning of the logger "gnnc".
+    stay symbolic. `notice` receives, once for each cause, why a call ran eagerly; it defaults to a
+    warning of the logger "gnnc".
     `features` tells which dense arguments that are mostly zeros are taken as sparse where `fn` does
     no more with them than products. `eager_calls`: whether a call that cannot be compiled as it is
     (with tensors on another device, say) may run eagerly, which with `fullgraph` it may not if
@@ -397,7 +397,7 @@ def _elsewhere(
 
 
 def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
-    """Why an EdgeIndex cannot be passed as the plain tensor that it holds: it knows a number
+    """Why an EdgeIndex cannot be taken as the plain tensor that it holds: it knows a number
     of nodes that is none of rows."""
     module = sys.modules.get("torch_geometric.edge_index")
     if module is None or not isinstance(x, module.EdgeIndex):
@@ -410,15 +410,11 @@ def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
 
 
 def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
-    """`tree` (of these tensors) with every EdgeIndex as the plain tensor it holds (Dynamo would
-    recompile the subclass for each size), and empty indices with torch's own strides."""
+    """`tree` (of these tensors) with sparse matrices as their entries, and empty indices with
+    torch's own strides."""
     # looked for first: to map a tree takes ten times as long, at every call
     if all(type(x) is Tensor and x.layout is torch.strided and x.numel() for x in tensors):
         return tree
-    module = sys.modules.get("torch_geometric.edge_index")
-    if module is not None and any(isinstance(x, module.EdgeIndex) for x in tensors):
-        tree = pytree.tree_map_only(module.EdgeIndex, lambda e: e.as_tensor(), tree)
-        tensors = tensors_in(tree)
     if any(is_sparse(x) for x in tensors):
         tell_layouts()
         tree = pytree.tree_map(lambda x: as_matrix(x) if is_sparse(x) else x, tree)

@@ -175,8 +175,9 @@ def dense_batch(
     rows = x.new_full((places + 1, *shape), fill).index_put((slot,), x)
     mask = slot.new_zeros(places + 1, dtype=torch.bool).index_fill(0, slot, True)
     return (
-        rows[:places].view(batch_size, max_nodes, *shape),
-        mask[:places].view(batch_size, max_nodes),
+        # a slice up to a number that may be less than 0, to fake tensors, is of unknown size
+        rows.narrow(0, 0, places).view(batch_size, max_nodes, *shape),
+        mask.narrow(0, 0, places).view(batch_size, max_nodes),
     )
 
 

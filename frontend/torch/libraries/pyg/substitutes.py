@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..active import clone, is_active
 from . import (
+    edge_index,
     leaves,  # noqa: F401  (defines torch.ops.gnnc)
     matrices,
 )
@@ -48,6 +49,7 @@ def install() -> None:
         original = getattr(importlib.import_module(module), name)
         substitute = make(clone(original))
         torch._dynamo.substitute_in_graph(original, skip_signature_check=True)(substitute)
+    edge_index.install()
     _patch_methods()
     _run_message_hooks()
     _draw_eagerly()
