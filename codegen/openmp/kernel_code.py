@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.utils.exceptions import PassFailedException, VerifyException
+from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import OffsetsOp, root
-from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import F32, F64, I64, CType, Vectors
+from ..common.c_types import F32, F64, I64, CType
 from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.scratch import RESERVED_CHUNKS, Chunks, Scratch
@@ -25,6 +24,7 @@ from .member_loops import gathered_at, prefetch_row
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode
 from .row_values import Memory, Place, Scalar, combine
+from .stages import Schedule, Stage, stages_of
 
 LOOKUPS = (rows.LookupOp, rows.LoadOp)
 """What stands in a nest beside stages and products."""
@@ -35,52 +35,6 @@ SHARED_BLOCK = 48
 near caches."""
 LINE = 64
 """Bytes of a cache line, and of the longest vector."""
-
-
-class Schedule:
-    """The decisions of `schedule` for a nest, as numbers."""
-
-    def __init__(self, nest: rows.TraverseOp) -> None:
-        """Raises PassFailedException for a nest that has no schedule of threads, or is not cut."""
-        if not isinstance(nest.schedule, ScheduleAttr):
-            raise PassFailedException("a nest has no schedule: run `schedule` before printing")
-        try:
-            nest.check_cut()
-        except VerifyException as error:
-            raise PassFailedException(str(error)) from error
-        found = nest.schedule.numbers()
-        self.vector_bytes, self.block = found["vector_bytes"], found["block"]
-        self.grain, self.chunks = found["grain"], found["chunks"]
-        self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
-        self.panel, self.round = found["panel"], found["round"]
-        self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
-
-
-@dataclass
-class Stage:
-    """Row-wise ops of a nest, where there are some, then the products that follow them."""
-
-    cut: rows.StageOp | None
-    products: list[rows.MatmulOp | rows.OuterOp] = field(
-        default_factory=list[rows.MatmulOp | rows.OuterOp]
-    )
-
-    @property
-    def ops(self) -> list[Operation]:
-        """The row-wise ops."""
-        return [] if self.cut is None else list(self.cut.body.block.ops)[:-1]
-
-
-def stages_of(nest: rows.TraverseOp) -> list[Stage]:
-    """The stages of a nest that is cut, in order."""
-    found: list[Stage] = []
-    for op in nest.body.block.ops:
-        if isinstance(op, rows.StageOp):
-            found.append(Stage(op))
-        elif isinstance(op, rows.MatmulOp | rows.OuterOp):
-            found = found or [Stage(None)]
-            found[-1].products.append(op)
-    return found
 
 
 class KernelCode:
@@ -163,7 +117,9 @@ class KernelCode:
 
     def all_rounds(self) -> None:
         """Rounds of blocks; after each, threads share the columns of the sums that its rows are
-        added to. The first is there without a row too, for sums of none."""
+        added to. Who has no more of these goes on to the next round, whose rows lie elsewhere: all
+        threads wait for each other only where blocks end. The first round is there without a row
+        too, for sums of none."""
         out, s = self.out, self.schedule
         rows_of_round = s.block * s.round
         with out.block(f"for (int64_t lo = 0; lo == 0 || lo < size; lo += {rows_of_round})"):
@@ -176,7 +132,7 @@ class KernelCode:
             for op in self.shared:
                 code, a, b = self.operands(op)
                 code.outer_shared(out, op, a, b, self.text(op.buffer), SHARED_BLOCK)
-            out.line("#pragma omp barrier")
+        out.line("#pragma omp barrier")
         self.combine_partials(f"min64((size + {s.block - 1}) / {s.block}, {s.round})")
 
     @contextmanager
@@ -379,13 +335,14 @@ class KernelCode:
         return Operand(name, pitch)
 
     def declare_for_round(self, v: SSAValue) -> Operand:
-        """Rows of a round, of all threads."""
+        """Rows of two rounds, of all threads."""
         c, name = ctype_of(v), self.out.name("round")
-        pitch, count = self.numbers_of(v, self.schedule.block * self.schedule.round)
+        rows = 2 * self.schedule.block * self.schedule.round
+        pitch, count = self.numbers_of(v, rows)
         self.scratch.append(Scratch(name, c, count))
         if pitch != length(v):
             self.out.line(f"memset({name}, 0, sizeof({c.name}) * {count});")
-        return Operand(f"({name} + (i0 - lo) * {pitch})", pitch)
+        return Operand(f"({name} + i0 % {rows} * {pitch})", pitch)
 
     def numbers_of(self, v: SSAValue, count: int) -> tuple[int, int]:
         """Numbers from one row to the next, and of so many rows."""

@@ -50,6 +50,9 @@ ENOUGH = 3
 """Functions of single numbers that are."""
 ROUND = 16
 """Blocks of a round, at most: enough for several threads, and so few that their rows stay near."""
+NARROW = 128
+"""Columns of the right operand, at most: some of its rows stay in the first-level cache while
+threads add to their columns. With 256 rounds took an eighth longer than chunks do."""
 FEWEST_OF_ROUND = 4
 """Blocks of a round, at least: for as many threads."""
 
@@ -108,13 +111,14 @@ class SchedulePass(ModulePass):
     def round_blocks(self, nest: TraverseOp, target: Target) -> int:
         """The blocks of a round after which threads share the columns of sums of outer products,
         where partial sums in each chunk would leave the near caches; 0 where chunks are better. The
-        rows of a round take no more memory than the sums.
+        rows of two rounds take no more memory than the sums. An even number, for two threads.
         """
-        sums = block_sums(nest)
-        if sums <= target.caches.block or sums_by_group(nest):
+        sums, outers = block_sums(nest), [op for op in nest.walk() if isinstance(op, OuterOp)]
+        wide = any(op.sizes()["f"] > NARROW for op in outers)
+        if sums <= target.caches.block or wide or sums_by_group(nest):
             return 0
         rows = self.block_rows(nest, target) * max(self.local_bytes(nest, (OuterOp,)), 1)
-        blocks = min(sums // rows, ROUND)
+        blocks = min(sums // (2 * rows), ROUND) // 2 * 2
         return blocks if blocks >= FEWEST_OF_ROUND else 0
 
     def block_rows(self, nest: TraverseOp, target: Target, far: int = 0) -> int:
@@ -131,8 +135,8 @@ class SchedulePass(ModulePass):
         return rows
 
     def local_bytes(self, nest: TraverseOp, kinds: tuple[type, ...] = PRODUCTS) -> int:
-        """What a row takes in block-local buffers: what products of these kinds read and make, but for
-        rows that they read where they lie."""
+        """What a row takes in block-local buffers: what products of these kinds read and make, but
+        for rows that they read where they lie."""
         local: dict[SSAValue, int] = {}
         for op in nest.body.block.ops:
             if not isinstance(op, kinds):
@@ -169,8 +173,8 @@ def by_several_maps(op: SegmentOp) -> bool:
 
 
 def most_chunks(sums: int, chunks: int, target: Target) -> int:
-    """At most `chunks`, fewer where each keeps large partial sums, of so many bytes; at least 4, for
-    as many threads."""
+    """At most `chunks`, fewer where the partial sums of each, of so many bytes, are large; at least
+    4, for as many threads."""
     caches, sums = target.caches, max(sums, 1)
     near = max(target.nests.enough_chunks, caches.near_partials // sums)
     return max(4, min(chunks, near, caches.partials // sums))
