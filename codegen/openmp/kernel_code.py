@@ -126,7 +126,8 @@ class KernelCode:
             out.line(f"const int64_t hi = min64(lo + {rows_of_round}, size);")
             out.line("#pragma omp for schedule(dynamic, 1)")
             with self.blocks():
-                out.line(f"const int64_t c = (i0 - lo) / {s.block};")
+                if self.partial:
+                    out.line(f"const int64_t c = (i0 - lo) / {s.block};")
                 self.start_partials("lo == 0")
                 self.block()
             for op in self.shared:

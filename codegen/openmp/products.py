@@ -280,11 +280,11 @@ class ProductCode:
                 self.add_near(out, op, total, part)
 
     def part_columns(self, columns: int, padded: int) -> int:
-        """Columns of the left operand that are one thread's: whole slabs. There is an even number
-        of parts, for two threads."""
+        """Columns of the left operand that are one thread's: whole slabs. There are four parts or
+        more where there are as many slabs, and an even number, for two threads."""
         slab = SLAB_LINES * LINE_BYTES // self.c.bytes
-        most = max(PART_BYTES // (slab * padded * self.c.bytes), 1)
         slabs = -(-columns // slab)
+        most = max(min(PART_BYTES // (slab * padded * self.c.bytes), -(-slabs // 4)), 1)
         parts = 2 * -(-slabs // (2 * most))
         return -(-slabs // parts) * slab
 
