@@ -49,7 +49,7 @@ func.func @backward() attributes {intra.phase} {
 // A sum that leaves the near caches is kept once: after each round of blocks threads share its columns.
 // All panels of columns use a slab of a long row while it is near, and the slab that follows is fetched.
 // CHECK: static void predict_0_outer({{.*}}, float *restrict out_s)
-// CHECK: for (int64_t lo = 0; lo == 0 || lo < size; lo += 768) {
+// CHECK: for (int64_t lo = 0; lo == 0 || lo < size; lo += 576) {
 // CHECK: #pragma omp for schedule(dynamic, 1)
 // CHECK-NEXT: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
 // CHECK: #pragma omp for schedule(dynamic, 1) collapse(2) nowait

@@ -3,7 +3,8 @@
 Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
 of which each hands over; more where partial sums are large, so that they take a small part of a
-chunk's time), `chunks` bounds their number, `block` rows pass through the stages of a nest together
+chunk's time), `chunks` bounds their number; where such sums would leave the near caches, there are
+rounds of blocks instead, and one sum that all threads add to; `block` rows pass through the stages of a nest together
 so that they stay in the near caches. Operands of outer products are exchanged where that saves
 vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so one program serves
 all graphs and any number of threads.
@@ -48,7 +49,7 @@ FEWEST = 8
 """Members of a strip that are worth it."""
 ENOUGH = 3
 """Functions of single numbers that are."""
-ROUND = 16
+ROUND = 12
 """Blocks of a round, at most: enough for several threads, and so few that their rows stay near."""
 NARROW = 128
 """Columns of the right operand, at most: some of its rows stay in the first-level cache while
@@ -111,14 +112,14 @@ class SchedulePass(ModulePass):
     def round_blocks(self, nest: TraverseOp, target: Target) -> int:
         """The blocks of a round after which threads share the columns of sums of outer products,
         where partial sums in each chunk would leave the near caches; 0 where chunks are better. The
-        rows of two rounds take no more memory than the sums. An even number, for two threads.
+        rows of a round take no more memory than the sums. An even number, for two threads.
         """
         sums, outers = block_sums(nest), [op for op in nest.walk() if isinstance(op, OuterOp)]
         wide = any(op.sizes()["f"] > NARROW for op in outers)
         if sums <= target.caches.block or wide or sums_by_group(nest):
             return 0
         rows = self.block_rows(nest, target) * max(self.local_bytes(nest, (OuterOp,)), 1)
-        blocks = min(sums // (2 * rows), ROUND) // 2 * 2
+        blocks = min(sums // rows, ROUND) // 2 * 2
         return blocks if blocks >= FEWEST_OF_ROUND else 0
 
     def block_rows(self, nest: TraverseOp, target: Target, far: int = 0) -> int:

@@ -53,7 +53,7 @@ func.func @large_sums() attributes {intra.phase} {
 // Threads share the columns of a sum of 600 x 64 numbers, after rounds of rows; one of 600 x 200 is
 // too wide for that, and chunks of rows have partial sums of it.
 // CHECK: intra.outer {{.*}} {spec = "k,f->kf"}
-// CHECK-NEXT: } {schedule = {{.*}} block = 48, {{.*}} masked = 1, round = 6>}
+// CHECK-NEXT: } {schedule = {{.*}} block = 48, {{.*}} masked = 1, round = 12>}
 // CHECK: intra.outer {{.*}} {spec = "k,f->kf"}
 // CHECK-NEXT: } {schedule = {{.*}} block = 96, {{.*}} masked = 1>}
 func.func @shared_sums() attributes {intra.phase} {
