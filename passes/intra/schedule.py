@@ -4,10 +4,10 @@ Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
 of which each hands over; more where partial sums are large, so that they take a small part of a
 chunk's time), `chunks` bounds their number; where such sums would leave the near caches, there are
-rounds of blocks instead, and one sum that all threads add to; `block` rows pass through the stages of a nest together
-so that they stay in the near caches. Operands of outer products are exchanged where that saves
-vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so one program serves
-all graphs and any number of threads.
+rounds of blocks instead, and one sum that all threads add to; `block` rows pass through the stages
+of a nest together so that they stay in the near caches. Operands of outer products are exchanged
+where that saves vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so
+one program serves all graphs and any number of threads.
 """
 
 from __future__ import annotations
