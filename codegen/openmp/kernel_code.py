@@ -4,16 +4,17 @@ a block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
 
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.utils.exceptions import PassFailedException, VerifyException
+from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import OffsetsOp, root
-from ...dialects.intra.schedule import ScheduleAttr
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import F32, F64, I64, CType, Vectors
+from ..common.c_types import F32, F64, I64, CType
 from ..common.products import table_of
 from ..common.scalars import START, ctype_of, looked_up, start_text
 from ..common.scratch import RESERVED_CHUNKS, Chunks, Scratch
@@ -23,59 +24,17 @@ from .member_loops import gathered_at, prefetch_row
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode
 from .row_values import Memory, Place, Scalar, combine
+from .stages import Schedule, Stage, stages_of
 
 LOOKUPS = (rows.LookupOp, rows.LoadOp)
 """What stands in a nest beside stages and products."""
 BLOCK_BYTES = 32 * 1024
 """Rows of a block that are fetched ahead; more would push out what is in use."""
+SHARED_BLOCK = 48
+"""Rows of a round that a thread adds to its columns of a sum at a time: with these they stay in the
+near caches."""
 LINE = 64
 """Bytes of a cache line, and of the longest vector."""
-
-
-class Schedule:
-    """The decisions of `schedule` for a nest, as numbers."""
-
-    def __init__(self, nest: rows.TraverseOp) -> None:
-        """Raises PassFailedException for a nest that has no schedule of threads, or is not cut."""
-        if not isinstance(nest.schedule, ScheduleAttr):
-            raise PassFailedException("a nest has no schedule: run `schedule` before printing")
-        try:
-            nest.check_cut()
-        except VerifyException as error:
-            raise PassFailedException(str(error)) from error
-        found = nest.schedule.numbers()
-        self.vector_bytes, self.block = found["vector_bytes"], found["block"]
-        self.grain, self.chunks = found["grain"], found["chunks"]
-        self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
-        self.panel = found["panel"]
-        self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
-
-
-@dataclass
-class Stage:
-    """Row-wise ops of a nest, where there are some, then the products that follow them."""
-
-    cut: rows.StageOp | None
-    products: list[rows.MatmulOp | rows.OuterOp] = field(
-        default_factory=list[rows.MatmulOp | rows.OuterOp]
-    )
-
-    @property
-    def ops(self) -> list[Operation]:
-        """The row-wise ops."""
-        return [] if self.cut is None else list(self.cut.body.block.ops)[:-1]
-
-
-def stages_of(nest: rows.TraverseOp) -> list[Stage]:
-    """The stages of a nest that is cut, in order."""
-    found: list[Stage] = []
-    for op in nest.body.block.ops:
-        if isinstance(op, rows.StageOp):
-            found.append(Stage(op))
-        elif isinstance(op, rows.MatmulOp | rows.OuterOp):
-            found = found or [Stage(None)]
-            found[-1].products.append(op)
-    return found
 
 
 class KernelCode:
@@ -97,6 +56,8 @@ class KernelCode:
         self.grouped: dict[rows.MatmulOp, GroupedMatmul] = {}
         self.sums: dict[rows.OuterOp, GroupedOuter] = {}
         self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
+        self.shared: list[rows.OuterOp] = []
+        """Products whose sums threads share by columns, after each round."""
         self.local: dict[SSAValue, Operand] = {}
         # the group offsets that carry the rows' work: of the first segment
         offsets = next((op.offsets for op in self.segments()), None)
@@ -129,26 +90,66 @@ class KernelCode:
             out.line("ENTER_KERNEL;")
             self.declare_locals()
             self.reduce_hub_pieces()
-            out.line("#pragma omp for schedule(dynamic, 1)")
-            with out.block("for (int64_t c = 0; c < chunks; ++c)"):
-                out.line(f"const int64_t lo = cut({totals}, size, {s.row_cost}, c, chunks);")
-                out.line(f"const int64_t hi = cut({totals}, size, {s.row_cost}, c + 1, chunks);")
-                self.start_partials()
-                for sums in self.sums.values():
-                    sums.start(out)
-                with out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {s.block})"):
-                    out.line(f"const int rows = (int)min64({s.block}, hi - i0);")
-                    for stage in self.stages:
-                        self.stage(stage)
-                    if self.polls:
-                        out.line("poll_comm(comm);")
-                for sums in self.sums.values():
-                    sums.finish(out)
-            self.combine_partials()
-            for sums in self.sums.values():
-                sums.combine(out)
+            if s.round:
+                self.all_rounds()
+            else:
+                self.all_chunks(totals)
             out.line("LEAVE_KERNEL;")
         return out.text()
+
+    def all_chunks(self, offsets: str) -> None:
+        """Chunks of rows, each with partial sums of its own, which are added up in the end."""
+        out, cost = self.out, self.schedule.row_cost
+        out.line("#pragma omp for schedule(dynamic, 1)")
+        with out.block("for (int64_t c = 0; c < chunks; ++c)"):
+            out.line(f"const int64_t lo = cut({offsets}, size, {cost}, c, chunks);")
+            out.line(f"const int64_t hi = cut({offsets}, size, {cost}, c + 1, chunks);")
+            self.start_partials()
+            for sums in self.sums.values():
+                sums.start(out)
+            with self.blocks():
+                self.block()
+            for sums in self.sums.values():
+                sums.finish(out)
+        self.combine_partials("chunks")
+        for sums in self.sums.values():
+            sums.combine(out)
+
+    def all_rounds(self) -> None:
+        """Rounds of blocks; after each, threads share the columns of the sums that its rows are
+        added to. Who has no more of these goes on to the next round, whose rows lie elsewhere: all
+        threads wait for each other only where blocks end. The first round is there without a row
+        too, for sums of none."""
+        out, s = self.out, self.schedule
+        rows_of_round = s.block * s.round
+        with out.block(f"for (int64_t lo = 0; lo == 0 || lo < size; lo += {rows_of_round})"):
+            out.line(f"const int64_t hi = min64(lo + {rows_of_round}, size);")
+            out.line("#pragma omp for schedule(dynamic, 1)")
+            with self.blocks():
+                if self.partial:
+                    out.line(f"const int64_t c = (i0 - lo) / {s.block};")
+                self.start_partials("lo == 0")
+                self.block()
+            for op in self.shared:
+                code, a, b = self.operands(op)
+                code.outer_shared(out, op, a, b, self.text(op.buffer), SHARED_BLOCK)
+        out.line("#pragma omp barrier")
+        self.combine_partials(f"min64((size + {s.block - 1}) / {s.block}, {s.round})")
+
+    @contextmanager
+    def blocks(self) -> Generator[None]:
+        """A loop over the blocks of the rows from `lo` to `hi`."""
+        block = self.schedule.block
+        with self.out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {block})"):
+            self.out.line(f"const int rows = (int)min64({block}, hi - i0);")
+            yield
+
+    def block(self) -> None:
+        """The stages of one block."""
+        for stage in self.stages:
+            self.stage(stage)
+        if self.polls:
+            self.out.line("poll_comm(comm);")
 
     def text(self, v: SSAValue) -> str:
         p = self.place[v]
@@ -225,6 +226,8 @@ class KernelCode:
                     self.prepare_grouped(op)
                 elif isinstance(op, rows.MatmulOp):
                     self.packed[op] = self.pack(op)
+                elif self.schedule.round:
+                    self.shared.append(op)
                 else:
                     c = ctype_of(op.a)
                     self.partial[op] = name = out.name("partial")
@@ -233,7 +236,17 @@ class KernelCode:
                 if isinstance(op, rows.TotalOp):
                     c = ctype_of(op.value)
                     self.partial[op] = name = out.name("partial")
-                    self.for_each_chunk(c, name, self.pitch(op))
+                    self.for_each_part(c, name, self.pitch(op))
+        for v in dict.fromkeys(v for op in self.shared for v in (op.a, op.b)):
+            if self.made_by_stages(v):
+                self.local[v] = self.declare_for_round(v)
+
+    def for_each_part(self, c: CType, name: str, count: int) -> None:
+        """Scratch memory of so many numbers a chunk, or a block of a round."""
+        if self.schedule.round:
+            self.scratch.append(Scratch(name, c, count * self.schedule.round))
+        else:
+            self.for_each_chunk(c, name, count)
 
     def for_each_chunk(self, c: CType, name: str, count: int) -> None:
         """Scratch memory of so many numbers a chunk."""
@@ -268,7 +281,9 @@ class KernelCode:
         self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
         self.sums[op].prepare(out, self.for_each_chunk, I64)
 
-    def start_partials(self) -> None:
+    def start_partials(self, condition: str = "") -> None:
+        """Nothing yet in the partial sums of part `c`, where the condition holds."""
+        where = f"if ({condition}) " if condition else ""
         for op, name in self.partial.items():
             if isinstance(op, rows.OuterOp):
                 c = ctype_of(op.a)
@@ -279,14 +294,14 @@ class KernelCode:
                 c, n = ctype_of(op.value), length(op.value)
                 start = start_text(START[op.kind.data], c)
                 self.out.line(f"{c.name} *{name}_c = {name} + c * {self.pitch(op)};")
-                self.out.line(f"for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
+                self.out.line(f"{where}for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
                 self.place[op.buffer] = Scalar(f"{name}_c")
 
-    def combine_partials(self) -> None:
+    def combine_partials(self, parts: str) -> None:
         for op, name in self.partial.items():
             if isinstance(op, rows.OuterOp):
                 self.products(ctype_of(op.a)).sum_partials(
-                    self.out, op, name, self.text(op.buffer), "chunks"
+                    self.out, op, name, self.text(op.buffer), parts
                 )
                 continue
             c, n = ctype_of(op.value), length(op.value)
@@ -295,7 +310,7 @@ class KernelCode:
             with self.out.block(f"for (int f = 0; f < {n}; ++f)"):
                 self.out.line(f"{c.name} sum = {start};")
                 step = combine(op.kind.data, "sum", f"{name}[k * {self.pitch(op)} + f]", c)
-                self.out.line(f"for (int64_t k = 0; k < chunks; ++k) sum = {step};")
+                self.out.line(f"for (int64_t k = 0; k < {parts}; ++k) sum = {step};")
                 guard = "size ? sum : 0" if op.kind.data in ("max", "min") else "sum"
                 self.out.line(f"{self.outputs[op]}[f] = {guard};")
 
@@ -308,21 +323,40 @@ class KernelCode:
         for stage in self.stages:
             for op in (stage.cut, *stage.products):
                 for v in op.results if op is not None else ():
-                    if self.direct_output(v) is None:
+                    if v not in self.local and self.direct_output(v) is None:
                         self.local[v] = self.declare_local(v)
 
     def declare_local(self, v: SSAValue) -> Operand:
+        """Rows of a block, of one thread."""
+        c, name = ctype_of(v), self.out.name("local")
+        pitch, count = self.numbers_of(v, self.schedule.block)
+        self.out.line(f"{c.memory} {name}[{count}] __attribute__((aligned(64)));")
+        if pitch != length(v):
+            self.out.line(f"memset({name}, 0, sizeof({name}));")
+        return Operand(name, pitch)
+
+    def declare_for_round(self, v: SSAValue) -> Operand:
+        """Rows of two rounds, of all threads."""
+        c, name = ctype_of(v), self.out.name("round")
+        rows = 2 * self.schedule.block * self.schedule.round
+        pitch, count = self.numbers_of(v, rows)
+        self.scratch.append(Scratch(name, c, count))
+        if pitch != length(v):
+            self.out.line(f"memset({name}, 0, sizeof({c.name}) * {count});")
+        return Operand(f"({name} + i0 % {rows} * {pitch})", pitch)
+
+    def numbers_of(self, v: SSAValue, count: int) -> tuple[int, int]:
+        """Numbers from one row to the next, and of so many rows."""
         c, n = ctype_of(v), length(v)
         lanes = self.schedule.vector_bytes // max(c.bytes, 1)
         padded = len(row_dims(v.type)) == 1 and c in (F32, F64) and n > 1
         pitch = -(-n // lanes) * lanes if padded else n
-        name = self.out.name("local")
         # one vector more than the rows need: the last load of an outer product may run past the row
-        count = self.schedule.block * pitch + lanes
-        self.out.line(f"{c.memory} {name}[{count}] __attribute__((aligned(64)));")
-        if pitch != n:
-            self.out.line(f"memset({name}, 0, sizeof({name}));")
-        return Operand(name, pitch)
+        return pitch, count * pitch + lanes
+
+    def made_by_stages(self, v: SSAValue) -> bool:
+        """Whether a stage or a product has made it, and nothing but the block holds it."""
+        return isinstance(v.owner, rows.StageOp | rows.MatmulOp) and self.direct_output(v) is None
 
     def in_place(self, v: SSAValue) -> Operand | None:
         """The nest's own rows, which lie in a buffer ready for a product."""
@@ -370,19 +404,25 @@ class KernelCode:
                     self.grouped[op].run(self.out, self.operand(op.x), y, stream)
                     continue
                 code.matmul(self.out, op, self.operand(op.x), y, self.packed[op], "rows", stream)
-            else:
-                code = self.products(ctype_of(op.a))
-                a, b = self.operand(op.a), self.operand(op.b, padded=True)
+            elif op not in self.shared:
+                code, a, b = self.operands(op)
                 stream = op.a not in self.local and not self.fetched(a, op.a)
                 if op in self.sums:
                     self.sums[op].run(self.out, a, b, stream)
                     continue
                 code.outer(self.out, op, a, b, f"{self.partial[op]}_c", "rows", stream)
 
+    def operands(self, op: rows.OuterOp) -> tuple[ProductCode, Operand, Operand]:
+        """How a sum of outer products is printed, and of what rows."""
+        code = self.products(ctype_of(op.a))
+        return code, self.operand(op.a), self.operand(op.b, padded=True)
+
     def streamed(self, stage: Stage) -> list[tuple[Operand, int]]:
         """Rows that the stage's products read straight from a buffer, with their bytes."""
         found: dict[str, tuple[Operand, int]] = {}
         for op in stage.products:
+            if op in self.shared:  # a round later, and in another order
+                continue
             for v in (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b):
                 if v in self.local or (at := self.in_place(v)) is None:
                     continue

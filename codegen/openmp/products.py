@@ -30,6 +30,10 @@ SLAB_LINES = 2
 """Lines of each row in a slab of the left operand: with the right one and the sums it stays in the
 first-level cache while all panels use it.
 """
+PART_BYTES = 64 * 1024
+"""Sums that a thread adds up in one go, where threads share them: they stay in the second-level
+cache.
+"""
 STREAM_BYTES = 8 * 1024
 """Rows fetched ahead must not push out what is in use; longer rows the hardware fetches by
 itself.
@@ -232,6 +236,72 @@ class ProductCode:
                     for run in panels.runs():
                         with out.block(run.loop(self.lanes)):
                             self.outer_tiles(out, run, slab, pointers, f"{where}, {fetch}")
+
+    def outer_shared(
+        self, out: Writer, op: rows.OuterOp, a: Operand, b: Operand, total: str, block: int
+    ) -> None:
+        """`total += a[r] (x) b[r]` over the rows from `lo` to `hi`, which threads share by the
+        columns of `a`; they do not wait for each other.
+
+        A thread sums the rows up near by, `block` at a time, and adds that to the output, whatever
+        the order of its letters: where `lo` is 0, there was nothing before. The slab that follows
+        is fetched meanwhile.
+        """
+        n, c = op.sizes(), self.c.name
+        lead, batch = n["l"], n["b"]
+        assert lead == 1 or (a.pitch == lead * batch * n["k"] and b.pitch == lead * batch * n["f"])
+        lda, ldb = (a.pitch, b.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
+        panels, line = self.panels(n["f"]), LINE_BYTES // self.c.bytes
+        pointers = (
+            f"const {c} *A = {a.address} + b * {n['k']} + k;",
+            f"const {c} *B = {b.address} + b * {n['f']} + f;",
+            f"{c} *C = near + (k - p) * {panels.padded} + f;",
+        )
+        where = f"(int64_t)rows * {lead}, A, {lda}, B, {ldb}, C, {panels.padded}"
+        fetch = f"f == 0 && (k - s) % {line} == 0, next"
+        for begin, end, part in tiles(n["k"], self.part_columns(n["k"], panels.padded)):
+            out.line("#pragma omp for schedule(dynamic, 1) collapse(2) nowait")
+            with (
+                out.block(f"for (int b = 0; b < {batch}; ++b)"),
+                out.block(f"for (int p = {begin}; p < {end}; p += {part})"),
+            ):
+                out.line(f"{c} near[{part * panels.padded}] __attribute__((aligned(64)));")
+                out.line("memset(near, 0, sizeof(near));")
+                with out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {block})"):
+                    out.line(f"const int rows = (int)min64({block}, hi - i0);")
+                    for start, stop, slab in tiles(part, SLAB_LINES * line):
+                        with out.block(f"for (int s = p + {start}; s < p + {stop}; s += {slab})"):
+                            first = f"(int64_t)rows * {lead} * {lda} - (s - p)"
+                            ahead = f"s + {slab} < p + {part} ? {slab} : {first}"
+                            out.line(f"const int64_t next = {ahead};")
+                            for run in panels.runs():
+                                with out.block(run.loop(self.lanes)):
+                                    self.outer_tiles(out, run, slab, pointers, f"{where}, {fetch}")
+                self.add_near(out, op, total, part)
+
+    def part_columns(self, columns: int, padded: int) -> int:
+        """Columns of the left operand that are one thread's: whole slabs. There are four parts or
+        more where there are as many slabs, and an even number, for two threads."""
+        slab = SLAB_LINES * LINE_BYTES // self.c.bytes
+        slabs = -(-columns // slab)
+        most = max(min(PART_BYTES // (slab * padded * self.c.bytes), -(-slabs // 4)), 1)
+        parts = 2 * -(-slabs // (2 * most))
+        return -(-slabs // parts) * slab
+
+    def add_near(self, out: Writer, op: rows.OuterOp, total: str, part: int) -> None:
+        """Add the sums of a part to the output; numbers that follow each other there one after the
+        other."""
+        n, step = op.sizes(), letter_steps(op.spec.data.split("->")[1], op.buffer)
+        loops = {
+            "k": f"for (int k = 0; k < {part}; ++k)",
+            "f": f"for (int f = 0; f < {n['f']}; ++f)",
+        }
+        outer, inner = ("k", "f") if step["f"] == 1 else ("f", "k")
+        at = f"b * {step.get('b', 0)} + (p + k) * {step['k']} + f * {step['f']}"
+        with out.block(loops[outer]), out.block(loops[inner]):
+            out.line(f"{self.c.name} *into = {total} + {at};")
+            padded = self.panels(n["f"]).padded
+            out.line(f"*into = (lo > 0 ? *into : 0) + near[k * {padded} + f];")
 
     def outer_tiles(
         self, out: Writer, run: Run, slab: int, pointers: Sequence[str], arguments: str

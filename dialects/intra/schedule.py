@@ -86,12 +86,18 @@ class ScheduleAttr(Decisions):
     `row_cost`); `block` rows go through the stages together; a panel of a matrix has at most
     `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before. Where
     vectors can be `masked` (1), the rest of a row is read and written as a part of one.
+
+    With a `round` of some blocks there are no chunks but of pieces of long rows: threads share the
+    blocks of a round, then the columns of its sums of outer products, of which each is kept once.
     """
 
     name = "intra.schedule"
-    KEYS = ("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked")
-    MAY_BE_0 = ("row_cost", "prefetch", "masked")
-    MAY_BE_LEFT_OUT = ("masked",)
+    KEYS = (
+        *("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked"),
+        "round",
+    )
+    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round")
+    MAY_BE_LEFT_OUT = ("masked", "round")
 
     vector_bytes: IntAttr
     block: IntAttr
@@ -101,6 +107,7 @@ class ScheduleAttr(Decisions):
     prefetch: IntAttr
     panel: IntAttr
     masked: IntAttr
+    round: IntAttr
 
     def verify(self) -> None:
         if self.masked.data not in (0, 1):

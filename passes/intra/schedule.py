@@ -3,10 +3,11 @@
 Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
 of which each hands over; more where partial sums are large, so that they take a small part of a
-chunk's time), `chunks` bounds their number, `block` rows pass through the stages of a nest together
-so that they stay in the near caches. Operands of outer products are exchanged where that saves
-vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so one program serves
-all graphs and any number of threads.
+chunk's time), `chunks` bounds their number; where such sums would leave the near caches, there are
+rounds of blocks instead, and one sum that all threads add to; `block` rows pass through the stages
+of a nest together so that they stay in the near caches. Operands of outer products are exchanged
+where that saves vectors (turn_outer.py). The numbers depend on widths only, never on a graph, so
+one program serves all graphs and any number of threads.
 """
 
 from __future__ import annotations
@@ -40,12 +41,21 @@ from ..targets import DEFAULT, Target, target_of
 from .cut_stages import uncut
 from .turn_outer import turn_outer_products
 
+PRODUCTS = (MatmulOp, OuterOp)
+
 GRAIN = 8192
 """Units of work of a chunk, as a rule."""
 FEWEST = 8
 """Members of a strip that are worth it."""
 ENOUGH = 3
 """Functions of single numbers that are."""
+ROUND = 12
+"""Blocks of a round, at most: enough for several threads, and so few that their rows stay near."""
+NARROW = 128
+"""Columns of the right operand, at most: some of its rows stay in the first-level cache while
+threads add to their columns. With 256 rounds took an eighth longer than chunks do."""
+FEWEST_OF_ROUND = 4
+"""Blocks of a round, at least: for as many threads."""
 
 
 @dataclass(frozen=True)
@@ -85,35 +95,53 @@ class SchedulePass(ModulePass):
 
     def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:
         """The schedule of one nest."""
+        blocks = self.round_blocks(nest, target)
+        sums = 0 if blocks else partial_bytes(nest)
         return ScheduleAttr.of(
             vector_bytes=self.vector_bytes,
-            block=self.block_rows(nest, target),
-            grain=int(self.grain * work_of_chunk(nest, target)),
-            chunks=most_chunks(nest, self.chunks, target),
+            block=self.block_rows(nest, target, far=0 if blocks else block_sums(nest)),
+            grain=int(self.grain * work_of_chunk(nest, sums, target)),
+            chunks=most_chunks(sums, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
             panel=target.nests.panels[self.vector_bytes],
             masked=int(self.vector_bytes in target.nests.masked),
+            round=blocks,
         )
 
-    def block_rows(self, nest: TraverseOp, target: Target) -> int:
+    def round_blocks(self, nest: TraverseOp, target: Target) -> int:
+        """The blocks of a round after which threads share the columns of sums of outer products,
+        where partial sums in each chunk would leave the near caches; 0 where chunks are better. The
+        rows of a round take no more memory than the sums. An even number, for two threads.
+        """
+        sums, outers = block_sums(nest), [op for op in nest.walk() if isinstance(op, OuterOp)]
+        wide = any(op.sizes()["f"] > NARROW for op in outers)
+        if sums <= target.caches.block or wide or sums_by_group(nest):
+            return 0
+        rows = self.block_rows(nest, target) * max(self.local_bytes(nest, (OuterOp,)), 1)
+        blocks = min(sums // rows, ROUND) // 2 * 2
+        return blocks if blocks >= FEWEST_OF_ROUND else 0
+
+    def block_rows(self, nest: TraverseOp, target: Target, far: int = 0) -> int:
         """As many rows as the cache holds, at most `block`; halved, so that tiles divide it. Twice
-        `block` where sums of outer products leave the near caches between two blocks: each block
-        loads and stores all of them.
+        `block` where sums of outer products, of `far` bytes, leave the near caches between two
+        blocks: each block loads and stores all of them.
         """
         per_row = self.local_bytes(nest)
-        rows = self.block * (2 if block_sums(nest) > target.caches.block else 1)
+        rows = self.block * (2 if far > target.caches.block else 1)
         while rows > 6 and rows * per_row > target.caches.block:
             rows //= 2
         while rows > 1 and rows * per_row > target.caches.stack:
             rows //= 2
         return rows
 
-    def local_bytes(self, nest: TraverseOp) -> int:
-        """What a row takes in block-local buffers: what products read and make, but for rows that
-        they read where they lie."""
+    def local_bytes(self, nest: TraverseOp, kinds: tuple[type, ...] = PRODUCTS) -> int:
+        """What a row takes in block-local buffers: what products of these kinds read and make, but
+        for rows that they read where they lie."""
         local: dict[SSAValue, int] = {}
         for op in nest.body.block.ops:
+            if not isinstance(op, kinds):
+                continue
             if isinstance(op, MatmulOp):
                 values = (op.x, op.result)
             elif isinstance(op, OuterOp):
@@ -145,17 +173,18 @@ def by_several_maps(op: SegmentOp) -> bool:
     return isinstance(offsets, OffsetsOp) and len(offsets.along) > 1
 
 
-def most_chunks(nest: TraverseOp, chunks: int, target: Target) -> int:
-    """At most `chunks`, fewer where each keeps a large partial sum; at least 4, for as many
-    threads."""
-    caches, sums = target.caches, max(partial_bytes(nest), 1)
+def most_chunks(sums: int, chunks: int, target: Target) -> int:
+    """At most `chunks`, fewer where the partial sums of each, of so many bytes, are large; at least
+    4, for as many threads."""
+    caches, sums = target.caches, max(sums, 1)
     near = max(target.nests.enough_chunks, caches.near_partials // sums)
     return max(4, min(chunks, near, caches.partials // sums))
 
 
-def work_of_chunk(nest: TraverseOp, target: Target) -> float:
-    """How many grains a chunk has, so that its partial sums take a small part of its time."""
-    times = partial_bytes(nest) / (GRAIN * target.caches.partials_a_unit)
+def work_of_chunk(nest: TraverseOp, sums: int, target: Target) -> float:
+    """How many grains a chunk has, so that its partial sums, of so many bytes, take a small part of
+    its time."""
+    times = sums / (GRAIN * target.caches.partials_a_unit)
     return max(2 if sums_by_group(nest) else 1, times)
 
 

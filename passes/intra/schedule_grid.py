@@ -27,7 +27,7 @@ from ...dialects.intra.syntax import length, row_bytes
 from ..targets import Target, target_of
 from .cut_stages import uncut
 from .registers import FILE, MOST, estimate
-from .schedule import most_chunks, products
+from .schedule import most_chunks, partial_bytes, products
 
 WIDE = 128
 """Numbers of a row that are as much work as an edge of another."""
@@ -86,7 +86,7 @@ class ScheduleGridPass(ModulePass):
             lanes=lanes,
             rows=self.tile_rows(nest, threads // lanes, target),
             grain=self.grain,
-            chunks=most_chunks(nest, self.chunks, target),
+            chunks=most_chunks(partial_bytes(nest), self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + longest_row(nest) // WIDE,
             piece=self.piece,
             edges=self.edges if needed <= MOST else 1,

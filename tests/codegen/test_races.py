@@ -15,6 +15,8 @@ from .generate import reductions
 from .races import FOLDER, Recorder, build, replay, report
 from .random_rows import random_program
 from .shared import LAYERS, SMALL
+from .test_shared_sums import PHASES, SHAPES
+from .test_shared_sums import text as layer
 
 pytestmark = [pytest.mark.sanitize, pytest.mark.usefixtures("openmp")]
 
@@ -23,8 +25,9 @@ PROGRAMS = {
     **{name: (text, TRAIN) for name, text in LAYERS.items()},
     **{name: (text, INFER if "key" in text else TRAIN) for name, text in SMALL.items()},
     "reductions": (reductions("3", "f32"), SPLIT),
+    "sums of rounds": (layer(*SHAPES["tall"], "f64"), PHASES),
 }
-QUICK = ("gcn", "rgat", "stack and part")
+QUICK = ("gcn", "rgat", "stack and part", "sums of rounds")
 SIZES = {"N": 40, "g": 300, "g0": 300}
 """Cut into several chunks, with rows that are longer than a chunk."""
 LOOP = re.compile(r"#pragma omp for schedule\(\w+(?:, 1)?\)")

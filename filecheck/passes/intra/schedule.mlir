@@ -50,6 +50,35 @@ func.func @large_sums() attributes {intra.phase} {
 
 // -----
 
+// Threads share the columns of a sum of 600 x 64 numbers, after rounds of rows; one of 600 x 200 is
+// too wide for that, and chunks of rows have partial sums of it.
+// CHECK: intra.outer {{.*}} {spec = "k,f->kf"}
+// CHECK-NEXT: } {schedule = {{.*}} block = 48, {{.*}} masked = 1, round = 12>}
+// CHECK: intra.outer {{.*}} {spec = "k,f->kf"}
+// CHECK-NEXT: } {schedule = {{.*}} block = 96, {{.*}} masked = 1>}
+func.func @shared_sums() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x600x64xf32>
+  %t = intra.output {buffer = "t"} : memref<?x600x200xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x600xf32>
+  %y = intra.input {buffer = "y", domain = #intra.domain<N>} : memref<?x64xf32>
+  %z = intra.input {buffer = "z", domain = #intra.domain<N>} : memref<?x200xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<600xf32>
+    %b = intra.load %y[%i] : vector<64xf32>
+    %c = intra.apply %b {fn = "relu"} : vector<64xf32>
+    intra.outer %a, %c, %s {spec = "k,f->kf"}
+  }
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<600xf32>
+    %b = intra.load %z[%i] : vector<200xf32>
+    intra.outer %a, %b, %t {spec = "k,f->kf"}
+  }
+  func.return
+}
+
+// -----
+
 // Of a sum of 64 by 7 the 64 are read in vectors: 7 times 8 or 4 of them instead of 64.
 // CHECK: intra.outer %d, %a, %s {spec = "lbk,lbf->fbk"}
 // OTHER: intra.outer %d, %a, %s {spec = "lbk,lbf->fbk"}

@@ -1,0 +1,101 @@
+"""Sums of outer products that would leave the near caches: kept once, and shared among threads by
+their columns after each round of rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnnc.runtime.cpu import threads
+
+from .compiled import COARSE, FINE, Case
+from .test_pointwise import FORMATS
+
+PHASES = "unify-sets,autodiff,canonicalize,cse,dce,split-phases"
+
+
+def text(weight: str, spec: str, row: str, out: str, elem: str) -> str:
+    """Rows through a matrix, summed by destination, with a bias and a tanh: the gradient of the
+    matrix is added up where that of its rows is summed over a group and multiplied.
+    """
+    return f"""
+func.func @main(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
+    %x : !inter.rows<N, {row}x{elem}> {{inter.needs_grad}},
+    %W : !inter.rows<unit, {weight}x{elem}> {{inter.needs_grad}},
+    %b : !inter.rows<unit, {out}x{elem}> {{inter.needs_grad}}) -> !inter.rows<N, {out}x{elem}> {{
+  %h = inter.contract "{spec}" %x, %W : !inter.rows<N, {out}x{elem}>
+  %hs = inter.at %g[src], %h : !inter.rows<g[src], {out}x{elem}>
+  %s = inter.reduce sum %hs over %g along dst : !inter.rows<N, {out}x{elem}>
+  %c = inter.add %s, %b : !inter.rows<N, {out}x{elem}>
+  %o = inter.tanh %c : !inter.rows<N, {out}x{elem}>
+  func.return %o : !inter.rows<N, {out}x{elem}>
+}}
+"""
+
+
+SHAPES = {
+    "plain": ("300x90", "k,kf->f", "300", "90"),
+    "transposed": ("110x300", "k,fk->f", "300", "110"),
+    "heads": ("3x140x70", "bk,bkf->bf", "3x140", "3x70"),
+    "rows": ("260x110", "lk,kf->lf", "2x260", "2x110"),
+    "tall": ("600x64", "k,kf->f", "600", "64"),
+}
+"""Sums of several parts and a rest, in both orders."""
+GRAPHS = (
+    {"N": 0, "g": 0},
+    {"N": 1, "g": 3},
+    {"N": 80, "g": 400},  # one round of blocks of 5 rows, then more of them
+    {"N": 81, "g": 400},
+    {"N": 400, "g": 900},
+)
+
+
+def rounds(case: Case) -> bool:
+    """Whether threads of some nest share the columns of sums."""
+    return "nowait" in case.program.source
+
+
+@pytest.mark.parametrize("shape", list(SHAPES)[:-1])
+def test_values_and_gradients(shape: str) -> None:
+    case = Case.of(text(*SHAPES[shape], "f64"), PHASES)
+    assert rounds(case)
+    for seed, sizes in enumerate(GRAPHS):
+        case.check(case.values(seed, sizes), tolerance=1e-9)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_formats(format_: str) -> None:
+    vector_bytes, march = FORMATS[format_]
+    program = text(*SHAPES["transposed"], "f32")
+    case = Case.of(program, PHASES, vector_bytes=vector_bytes, march=march)
+    for seed, sizes in enumerate(GRAPHS):
+        case.check(case.values(seed, sizes), tolerance=2e-3)
+
+
+@pytest.mark.parametrize("schedule", (FINE, COARSE), ids=("fine", "coarse"))
+def test_numbers_do_not_depend_on_the_number_of_threads(schedule: str) -> None:
+    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES, schedule=schedule)
+    assert rounds(case)
+    values = case.values(0, {"N": 2000, "g": 9000})
+    found: list[dict[str, np.ndarray]] = []
+    try:
+        for count in (1, 2, 4):
+            threads.set_num_threads(count)
+            found.append(case.run(values))
+    finally:
+        threads.set_num_threads(None)
+    for name, x in found[0].items():
+        for other in found[1:]:
+            np.testing.assert_array_equal(x, other[name], err_msg=name)
+
+
+def test_scratch_memory_does_not_grow_with_the_rows() -> None:
+    """Of each sum there is the output alone, and no more of the rows of a round than of these."""
+    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES, schedule=COARSE)
+    assert rounds(case)
+    buffers = case.program.data["phases"]["backward"]["buffers"]
+    scratch = [b for b in buffers if b.get("scratch")]
+    sizes = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" not in b]
+    parts = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" in b]
+    assert max(parts, default=0) < 600 and 0 < max(sizes) < 600 * (64 + 16) * 4
