@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256},cut-stages" -t openmp | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256 shared=98304},cut-stages" -t openmp | filecheck %s
 
 // The matrix is packed once a call into panels of whole vectors, whatever the order of its letters.
 // CHECK: static void forward_0_matmul({{.*}}, float *[[PACKED:packed[0-9]+]])
@@ -46,7 +46,7 @@ func.func @backward() attributes {intra.phase} {
   func.return
 }
 
-// A sum that leaves the near caches is kept once: after each round of blocks threads share its columns.
+// A large sum is kept once: after each round of blocks threads share its columns.
 // All panels of columns use a slab of a long row while it is near, and the slab that follows is fetched.
 // CHECK: static void predict_0_outer({{.*}}, float *restrict out_s)
 // CHECK: for (int64_t lo = 0; lo == 0 || lo < size; lo += 576) {

@@ -9,9 +9,10 @@ import pytest
 
 from gnnc.runtime.cpu import threads
 
-from .compiled import COARSE, FINE, Case
+from .compiled import FINE, Case
 from .test_pointwise import FORMATS
 
+COARSE = "schedule{{target=openmp vector-bytes={bytes} shared=98304}}"
 PHASES = "unify-sets,autodiff,canonicalize,cse,dce,split-phases"
 
 

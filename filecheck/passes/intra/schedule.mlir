@@ -1,5 +1,5 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 grain=1000 chunks=256 row-cost=4 prefetch=16}" --split-input-file | filecheck %s
-// RUN: gnn-opt %s -p "schedule{vector-bytes=64 block=24 grain=8192 chunks=100 row-cost=4 prefetch=0}" --split-input-file | filecheck %s --check-prefix=OTHER
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 grain=1000 chunks=256 row-cost=4 prefetch=16 shared=98304}" --split-input-file | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=64 block=24 grain=8192 chunks=100 row-cost=4 prefetch=0 shared=98304}" --split-input-file | filecheck %s --check-prefix=OTHER
 
 // A nest without products runs over whole blocks; what the options say is written down.
 // CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 1000, chunks = 256, row_cost = 4, prefetch = 16, panel = 3, masked = 1>}
