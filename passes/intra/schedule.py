@@ -56,8 +56,7 @@ once a block; rounds read rows in parts, which takes longer where these come fro
 ROUND = 12
 """Blocks of a round, at most: enough for several threads, and so few that their rows stay near."""
 NARROW = 128
-"""Columns of the right operand, at most: some of its rows stay in the first-level cache while
-threads add to their columns. With 256 rounds took an eighth longer than chunks do."""
+"""Columns of the right operand, at most: with 256 rounds took an eighth longer than chunks do."""
 FEWEST_OF_ROUND = 4
 """Blocks of a round, at least: for as many threads."""
 

@@ -113,7 +113,10 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("elem", SPECIAL)
-@pytest.mark.parametrize(("row", "other"), [("", ""), ("9", "9"), ("2x3", "2x1")])
+@pytest.mark.parametrize(
+    ("row", "other"),
+    [("", ""), ("9", "9"), ("2x3", "2x1"), pytest.param("20", "20", marks=pytest.mark.long)],
+)
 def test_special_numbers(row, other, elem):
     """nan goes through, infinities and signed zeros count, integers divided by zero give 0."""
     case = Case.of(pointwise(row, elem, other), PHASES)

@@ -1,5 +1,5 @@
-"""Sums of outer products that would leave the near caches: kept once, and shared among threads by
-their columns after each round of rows.
+"""Large sums of outer products: kept once, and shared among threads by their columns after each
+round of rows.
 """
 
 from __future__ import annotations
