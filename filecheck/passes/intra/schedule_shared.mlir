@@ -1,0 +1,27 @@
+// RUN: gnn-opt %s -p schedule | filecheck %s
+
+// A sum of 1500 x 64 numbers would leave the second-level cache: threads share it, after rounds of
+// rows. Chunks have one of 900 x 64 each.
+// CHECK: intra.outer
+// CHECK-NEXT: } {schedule = {{.*}} round = 12>}
+// CHECK: intra.outer
+// CHECK-NEXT: } {schedule = {{.*}} masked = 1>}
+func.func @main() attributes {intra.phase} {
+  %s = intra.output {buffer = "s"} : memref<?x1500x64xf32>
+  %t = intra.output {buffer = "t"} : memref<?x900x64xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x1500xf32>
+  %z = intra.input {buffer = "z", domain = #intra.domain<N>} : memref<?x900xf32>
+  %y = intra.input {buffer = "y", domain = #intra.domain<N>} : memref<?x64xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<1500xf32>
+    %b = intra.load %y[%i] : vector<64xf32>
+    intra.outer %a, %b, %s {spec = "k,f->kf"}
+  }
+  intra.traverse %i in %n {
+    %a = intra.load %z[%i] : vector<900xf32>
+    %b = intra.load %y[%i] : vector<64xf32>
+    intra.outer %a, %b, %t {spec = "k,f->kf"}
+  }
+  func.return
+}
