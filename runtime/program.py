@@ -169,6 +169,7 @@ class PhaseOnGraph:
         layout = phase.layout
         counts = layout.counts(tables)
         self.counts = counts
+        self.rows_in_all = sum(counts)
         self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
         lengths |= {k: reserve.chunks(counts) for k, reserve in layout.reserves}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..comm import Call
 from . import threads, toolchain
+from .crew import Crews
 from .memory import HOST, HostMemory
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 
 
 class CpuEntry:
-    """A C function with the threads of the process."""
+    """A C function with the threads of the process, or with one where that is faster."""
 
     def __init__(self, library: ctypes.CDLL, data: Mapping[str, Any], profile: bool) -> None:
         self.function = getattr(library, f"gnnc_{data['name']}")
         self.function.argtypes = [ctypes.c_int, *(ctypes.c_void_p,) * 2]
         self.function.restype = None
+        self.crews = Crews()
         self.seconds: ctypes.Array[ctypes.c_double] | None = None
         if profile:
             laps = ctypes.c_double * max(len(data["kernels"]), 1)
@@ -31,18 +33,19 @@ class CpuEntry:
         self, phase: PhaseOnGraph, workspace: int, pointers: ctypes.Array[ctypes.c_void_p]
     ) -> None:
         """Call it. Raises what the carrier raised meanwhile."""
-        call = None
+        sizes, places = ctypes.addressof(phase.sizes), ctypes.addressof(pointers)
         if (messages := phase.messages) is not None:
             assert phase.carrier is not None  # PhaseOnGraph asks for one
             call = phase.calls or Call(phase.phase.name, messages, phase.carrier)
             pointers[messages.slot] = call.address
-        self.function(
-            threads.num_threads(),
-            ctypes.addressof(phase.sizes),
-            ctypes.addressof(pointers),
-        )
-        if call is not None:
+            # its time tells what others do, too
+            self.function(threads.num_threads(), sizes, places)
             call.end()
+        elif self.seconds is not None:  # its own times are to be those of all threads
+            self.function(threads.num_threads(), sizes, places)
+        else:
+            run = self.function
+            self.crews.run("", phase.rows_in_all, lambda count: run(count, sizes, places))
 
 
 class CpuProgram:

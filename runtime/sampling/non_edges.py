@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cpu.threads import num_threads
+from ..cpu.crew import crews
 from ..sets import kernels as sets
 from ..sets.kernels import Int32s
 from . import kernels
@@ -113,7 +113,8 @@ class NonEdges:
         if count and not self.count:
             raise ValueError("every pair of nodes has an edge")
         made = np.empty((2, count), np.int32)
-        kernels.library().gnnc_free_pairs(
+        call = kernels.library().gnnc_free_pairs
+        arguments = (
             ctypes.addressof(self._structure),
             count,
             first,
@@ -122,8 +123,8 @@ class NonEdges:
             key.step,
             made[0].ctypes.data,
             made[1].ctypes.data,
-            num_threads() if threads is None else threads,
         )
+        crews.run("pairs", count, lambda many: call(*arguments, many), threads)
         return made
 
     def sources_for(
@@ -145,7 +146,8 @@ class NonEdges:
         _check_numbers(each, first)
         given = sets.narrow(np.asarray(targets), self.targets, what="targets")
         made = np.empty((given.size, each), np.int32)
-        kernels.library().gnnc_free_sources(
+        call = kernels.library().gnnc_free_sources
+        arguments = (
             ctypes.addressof(self._structure),
             given.ctypes.data,
             given.size,
@@ -155,8 +157,8 @@ class NonEdges:
             key.epoch,
             key.step,
             made.ctypes.data,
-            num_threads() if threads is None else threads,
         )
+        crews.run("sources", made.size, lambda many: call(*arguments, many), threads)
         return made
 
 

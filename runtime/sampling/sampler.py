@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cpu import pool
-from ..cpu.threads import num_threads
+from ..cpu.crew import Crews
 from ..sets import kernels as sets
 from ..sets.kernels import Int32s, Int64s
 from . import kernels
@@ -158,9 +158,10 @@ class NeighborSampler:
         self._relations = _structures(self.graph)
         self._lock = threading.Lock()
         self._idle: list[_State] = []
+        self._crews = Crews()
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_relations", "_lock", "_idle")
+        own = ("_relations", "_lock", "_idle", "_crews")
         return {k: v for k, v in self.__dict__.items() if k not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,9 +213,10 @@ class NeighborSampler:
         memory = pool.take(room) if room >= pool.SMALL else None  # memory that was used before
         made = sizes.structure(memory, room)
         state = self._take()
-        count = num_threads() if threads is None else threads
-        call = kernels.library().gnnc_sample
-        status = call(state.address, ctypes.addressof(request), ctypes.addressof(made), count)
+        given_to = state.address, ctypes.addressof(request), ctypes.addressof(made)
+        status = self._crews.run(
+            "", start.size, lambda count: kernels.library().gnnc_sample(*given_to, count), threads
+        )
         self._give(state)
         if status == kernels.TOO_LARGE:
             raise MemoryError("a batch may have more than 2**31 - 1 nodes; take smaller fan-outs")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cpu.threads import num_threads
+from ..cpu.crew import crews
 from ..sets import kernels as sets
 from ..sets.kernels import Int32s
 from . import kernels
@@ -87,7 +87,7 @@ def walk(
         nodes.ctypes.data,
         ids.ctypes.data,
     )
-    count = num_threads() if threads is None else threads
+    given = ctypes.addressof(request), key.seed, key.epoch, key.step
     call = kernels.library().gnnc_walk
-    call(ctypes.addressof(request), key.seed, key.epoch, key.step, count)
+    crews.run("walk", ids.size, lambda count: call(*given, count), threads)
     return Walks(nodes, ids)

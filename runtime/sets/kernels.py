@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import mapped
 from ..cpu import toolchain
-from ..cpu.threads import num_threads
+from ..cpu.crew import crews
 
 Int32s: TypeAlias = NDArray[np.int32]
 Int64s: TypeAlias = NDArray[np.int64]
@@ -83,7 +83,9 @@ def bind(path: Path) -> ctypes.CDLL:
 def _call(name: str, *arguments: Any) -> int:
     """Calls a kernel with the number of threads as its last argument; arrays go by address."""
     given = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments]
-    return getattr(_library(), name)(*given, num_threads())
+    function = getattr(_library(), name)
+    size = sum(a.size for a in arguments if isinstance(a, np.ndarray))
+    return crews.run(name, size, lambda threads: function(*given, threads))
 
 
 def check_rows(count: int, what: str) -> int:
@@ -199,7 +201,9 @@ def arrange(
     that leads to no row, and then nothing that was written is valid.
     """
     records = struct.pack(f"{len(numbers)}q", *numbers)
-    found = _library().gnnc_arrange(records, maps, orders, rows, threads or num_threads())
+    given = records, maps, orders, rows
+    call, name = _library().gnnc_arrange, f"arrange {maps} {orders}"
+    found: int = crews.run(name, rows, lambda count: call(*given, count), threads)
     return None if found == _OK else found
 
 

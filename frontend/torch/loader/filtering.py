@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....runtime.cpu.threads import num_threads
+from ....runtime.cpu.crew import crews
 from ....runtime.sampling.batch import Batch, counts
 from ....runtime.sampling.rows import gather
 from ....runtime.tensors import CPU, TORCH, empty
@@ -82,6 +82,6 @@ def at_rows(value: Any, ids: Tensor, dimension: int = 0, threads: int | None = 1
         return value.index_select(dimension, ids.to(value.device))
     made = _empty((ids.numel(), *value.shape[1:]), value.dtype)
     row = value[:1].numel() * value.element_size()
-    count = num_threads() if threads is None else threads
-    gather(value.data_ptr(), value.size(0), row, ids.numpy(), made.data_ptr(), threads=count)
+    given = value.data_ptr(), value.size(0), row, ids.numpy(), made.data_ptr()
+    crews.run("rows", row * ids.numel(), lambda count: gather(*given, threads=count), threads)
     return made
