@@ -1,8 +1,7 @@
 """Fixtures of a whole session, for the conftest files of folders that compile programs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -32,9 +31,3 @@ def one_thread() -> Iterator[None]:
 def openmp(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what openmp alone prints or does: they test it whatever ``GNNC_TARGET`` says."""
     monkeypatch.setenv(TARGET_VARIABLE, "openmp")
-
-
-def one_in(count: int, values: Iterable[Any]) -> list[Any]:
-    """Values of a parameter of which one in `count` is for the quick tests, the others for all."""
-    long = pytest.mark.long
-    return [pytest.param(x, marks=[long] if k % count else []) for k, x in enumerate(values)]

@@ -59,6 +59,7 @@ WALK = (
 """Imports every module of a package."""
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "statement",
     [

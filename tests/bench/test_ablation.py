@@ -80,6 +80,7 @@ def same(task: Task, passes: str) -> None:
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PASSES)
 def test_same_model_without(name: str):
     drawn = power_law("small", 40, 200, 8, 3)
@@ -88,6 +89,7 @@ def test_same_model_without(name: str):
     same(task, without(pipeline(True, OPENMP.on(toolchain.vector_bytes())), name))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", ["rgat", pytest.param("hgt-typed", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", HECTOR)
 def test_same_relational_model(name: str, model: str):

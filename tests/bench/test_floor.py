@@ -45,6 +45,7 @@ def task(widths: Sequence[int], nodes: int, edges: int) -> tuple[Tensor, Tensor,
     return x, edge_index, y
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize(
     "widths, nodes, edges",
@@ -79,6 +80,7 @@ def test_rgcn_equals_pyg(widths: list[int], nodes: int, edges: int, relations: i
     compare("rgcn", TypedNet("rgcn", widths, relations, 1), (x, edge_index, types), y)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize("width", [16, 32])
 def test_narrower_vectors(kind: str, width: int, monkeypatch: pytest.MonkeyPatch):

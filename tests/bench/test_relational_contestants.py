@@ -41,6 +41,7 @@ LONG = (("gnnc-step", "hgt"), ("gnnc-step", "hgt-typed"))
 """These compile for long, and differ from `gnnc` in where the loss is alone."""
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "name, kind",
     [

@@ -38,6 +38,7 @@ def test_sizes(size):
     agree(Case.of(contractions(SIZES[size], "f32", edges=False), INFER), "f32")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_formats(format_):
     vector_bytes, march = FORMATS[format_]
@@ -51,6 +52,7 @@ def test_whole_weights(elem):
     agree(Case.of(whole_weights(elem), INFER), elem)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [SMALL, TALL, SLABS], ids=["small", "tall", "slabs"])
 def test_gradients(size):
     """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
@@ -75,6 +77,7 @@ def test_all_gradients(size, format_, schedule):
     agree(case, "f32")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("elem", ["f32", "f64", "i64"])
 @pytest.mark.parametrize(("heads", "width"), [(2, 3), (1, 1), (4, 33)])
 def test_layouts(heads, width, elem):

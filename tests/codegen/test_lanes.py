@@ -79,6 +79,7 @@ def of_heads(heads, width, elem):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_numbers_of_heads(shape, format_):

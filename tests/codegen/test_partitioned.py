@@ -40,6 +40,7 @@ def by_name(func: FuncOp, values: Any) -> dict[str, Any]:
     return dict(zip([n for n, _, _ in arguments(func)], values, strict=True))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("lower", [pytest.param(IN_TURN, marks=pytest.mark.long), OVERLAPPED])
 @pytest.mark.parametrize("name", NAMES)
 def test_programs(name: str, lower: str) -> None:

@@ -36,6 +36,7 @@ def ordinary(case: Case, seed: int):
     return values
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("elem", ["f32", "f64"])
 @pytest.mark.parametrize(
     "row",
@@ -67,6 +68,7 @@ def test_integers(row, elem):
         agree(case, values, elem)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("elem", ["f32", "f64", "i64"])
 @pytest.mark.parametrize(
     ("row", "other"),
@@ -112,6 +114,7 @@ SPECIAL = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("elem", SPECIAL)
 @pytest.mark.parametrize(
     ("row", "other"),

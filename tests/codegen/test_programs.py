@@ -23,6 +23,7 @@ GRAPHS = (
 one of loops only, and one that is cut into chunks."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", SMALL)
 def test_small_programs(name):
     case = Case.of(SMALL[name], INFER if "key" in SMALL[name] else TRAIN)
@@ -30,6 +31,7 @@ def test_small_programs(name):
         case.check(case.values(seed, sizes))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", [*FILES, *(n for n in LAYERS if n not in FILES)])
 def test_layers(name):
     case = Case.of(FILES.get(name) or LAYERS[name])
@@ -37,6 +39,7 @@ def test_layers(name):
         case.check(case.values(seed, sizes))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["gcn", "sage_gin"])
 def test_large_graphs_have_hubs(name):
     """Rows with thousands of edges, with the schedule that the pipeline takes."""

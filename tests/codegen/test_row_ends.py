@@ -133,6 +133,7 @@ def layer(width: int, elem: str) -> str:
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("elem", ["f32", "f64"])
 @pytest.mark.parametrize(
     "width", [w if w in QUICK else pytest.param(w, marks=pytest.mark.long) for w in WIDTHS]

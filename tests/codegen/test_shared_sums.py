@@ -57,6 +57,7 @@ def rounds(case: Case) -> bool:
     return "nowait" in case.program.source
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shape", list(SHAPES)[:-1])
 def test_values_and_gradients(shape: str) -> None:
     case = Case.of(text(*SHAPES[shape], "f64"), PHASES)
@@ -65,6 +66,7 @@ def test_values_and_gradients(shape: str) -> None:
         case.check(case.values(seed, sizes), tolerance=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_formats(format_: str) -> None:
     vector_bytes, march = FORMATS[format_]

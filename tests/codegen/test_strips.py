@@ -73,6 +73,7 @@ def has_strips(text, vector_bytes, phases=TRAIN):
     return any(isinstance(op, SegmentOp) and op.in_strips is not None for op in module.walk())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("all_in_strips")
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize(

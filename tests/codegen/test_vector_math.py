@@ -247,6 +247,7 @@ MODEL = program(
 """Rows of 19 numbers are pieces of every width."""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("openmp")
 @pytest.mark.parametrize("variable", [False, True])
 def test_a_generated_program(march: str, variable: bool, monkeypatch: pytest.MonkeyPatch):

@@ -60,6 +60,7 @@ def run(code: ctypes.CDLL, width: int, *, kernel: bool) -> np.ndarray:
     return z
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kernel", [False, True])
 def test_errors(march: str, kernel: bool):
     code = library(march)

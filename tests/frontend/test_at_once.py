@@ -80,6 +80,7 @@ def assert_same(a: PhaseOnGraph, b: PhaseOnGraph) -> None:
         np.testing.assert_array_equal(x.array, y.array, strict=True)  # type: ignore[attr-defined]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("form", ["int64", "int32", "rows apart", "one edge", "no edge"])
 def test_at_once_or_set_by_set(name: str, form: str, made: Made):

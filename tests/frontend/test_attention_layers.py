@@ -150,6 +150,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("layer", parameters(GAT))
 def test_gat(layer: Layer) -> None:
     check(layer)

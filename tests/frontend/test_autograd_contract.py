@@ -163,6 +163,7 @@ def twice(h: Tensor, z: Tensor, y: Tensor) -> Any:
     return h.grad
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "look", [plain, retained, hooked, asked_for, only_for_leaves, of_second_order, twice]
 )

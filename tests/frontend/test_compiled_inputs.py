@@ -14,6 +14,7 @@ import gnnc
 from .models import EDGES, NODES, WIDTH, Net, close, graph, pair
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "make", [Net, lambda: SAGEConv(WIDTH, 4), lambda: GINConv(nn.Linear(8, 3))]
 )
@@ -70,6 +71,7 @@ def test_an_edit_in_place_of_the_graph_is_seen() -> None:
         model(x, edge_index)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -128,6 +130,7 @@ def test_autocast_runs_in_torch() -> None:
     assert close(model(x, edge_index), eager(x, edge_index))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "change",
     [

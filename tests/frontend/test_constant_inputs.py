@@ -171,6 +171,7 @@ def test_inputs_that_the_model_writes_to() -> None:
     torch.testing.assert_close(*memories)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("conv", CONVS)
 def test_steps_of_training(conv: str) -> None:
     """Losses are eager's while inputs stay, where they change between steps, and afterwards."""

@@ -102,6 +102,7 @@ class Readout(nn.Module):
 EDGES = torch.tensor([[0, 1, 3, 4, 5, 2], [1, 0, 4, 5, 6, 2]])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", AGGREGATIONS)
 def test_aggregations(name: str) -> None:
     make, width = AGGREGATIONS[name]

@@ -79,6 +79,7 @@ class Embedded(Chosen):
         return self.lin(self.table(i)).relu()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", [Chosen, Selected, Embedded])
 @pytest.mark.parametrize("index", [[-1, 0, 3], [1, 0, NODES], [-NODES - 1, 2, 0]])
 def test_indices_from_the_end_and_out_of_range(kind: type[nn.Module], index: list[int]) -> None:

@@ -89,6 +89,7 @@ def whole(compiled: Callable[..., Any], programs: int = 1) -> None:
     assert len(report.programs) == programs
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("as_buffer", [False, True], ids=["attribute", "buffer"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_module_keeps_a_matrix(layout: str, as_buffer: bool) -> None:

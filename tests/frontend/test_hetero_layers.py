@@ -229,6 +229,7 @@ LAYERS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore:There exist node types:UserWarning")
 @pytest.mark.parametrize("layer", parameters(LAYERS))
 def test_equal_to_pyg(layer: Layer) -> None:

@@ -89,6 +89,7 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", zoo.ZOO)
 def test_zoo(name: str):
     r = record(*zoo.ZOO[name])
@@ -117,6 +118,7 @@ def test_user_functions(name: str):
         assert len(r.programs) == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_mode(name: str):
     r = record(*zoo.ZOO[name], train=True)

@@ -344,6 +344,7 @@ def test_errors_of_the_backend_are_not_hidden():
         dynamo_compile(user.gram, backend)(*zoo.with_matrix(9, 20))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sizes", ((5, 0), (5, 1), (1, 3), (1, 1)))
 @pytest.mark.parametrize("name", ("GCNConv_ew", "GAT_edge_loops", "SAGE_max", "RGCN", "GATv2"))
 def test_tiny_graphs(name: str, sizes: tuple[int, int]):
@@ -404,6 +405,7 @@ def test_a_weight_with_a_gradient_reads_every_old_loop():
     assert "inter.reduce last" not in constant and "{remaining}" in constant
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "edges",
     [[[0, 0, 1], [0, 0, 0]], [[0, 0, 1, 2, 2, 2, 1], [0, 0, 0, 2, 1, 2, 0]], [[0, 1], [1, 0]]],

@@ -88,6 +88,7 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients(name: str):
     make, arguments = {**zoo.ZOO, **zoo.MORE}[name]

@@ -207,6 +207,7 @@ def test_rows_that_their_own_numbers_index() -> None:
 # ---------------------------------------------------------------- reads
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("k", [0, 2, WIDTH])
 def test_one_number_as_the_index_of_all_rows(k: int) -> None:
     """It is checked like one a row, and not where there is no row."""

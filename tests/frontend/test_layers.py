@@ -47,6 +47,7 @@ def legal(case: Case, g: Edges) -> bool:
     return case.evaluate or not normalised or g.sources > 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("case", "a", "b", "dtype"), spread())
 def test_equal_to_pyg(case: Case, a: int, b: int, dtype: torch.dtype) -> None:
     eager = case.model(a, b, dtype)

@@ -81,6 +81,7 @@ def test_rgat(dtype):
     same(loops.rgat(g, x, *given), conv(x, g.edge_index, g.edge_type), [x, *parameters])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_hgt(dtype):
     g, width = loops.random_graph(), loops.WIDTH
@@ -234,6 +235,7 @@ def test_layer_in_a_whole_step():
     assert gnnc.explain(step).fallbacks == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["listing", "folds", "scaled"])
 def test_within_a_compiled_function(name):
     """What a program is to Dynamo has the numbers of what it is by itself."""

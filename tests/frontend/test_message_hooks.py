@@ -13,7 +13,6 @@ from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
 from torch_geometric.nn import FastRGCNConv, GATConv, RGCNConv, SAGEConv
 
 import gnnc
-from gnnc.tests.session import one_in
 
 from .models import CLASSES, EDGES, WIDTH, close, graph
 
@@ -61,7 +60,8 @@ def equal(found: list[Tensor], wanted: list[Tensor]) -> bool:
     return all(close(a, b) for a, b in zip(found, wanted, strict=True))
 
 
-@pytest.mark.parametrize("name", one_in(2, LAYERS))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", LAYERS)
 def test_hooks_act_while_they_are_there(name: str) -> None:
     torch.manual_seed(1)
     eager = LAYERS[name]()

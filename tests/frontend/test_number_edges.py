@@ -212,6 +212,7 @@ def test_functions_of_rows(dtype):
     compare(ROWS, rows(dtype))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "numbers",
     [

@@ -81,6 +81,7 @@ def made(make: Callable[[], nn.Module]) -> tuple[nn.Module, nn.Module]:
     return eager, gnnc.compile(copy.deepcopy(eager), target=TARGET)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_are_interchangeable(name: str) -> None:
     make, arguments = MODELS[name]

@@ -178,6 +178,7 @@ def check(seed: int, dtype: torch.dtype = torch.float64) -> None:
     assert gnnc.explain(compiled).fallbacks == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_program(seed: int) -> None:
     check(seed)

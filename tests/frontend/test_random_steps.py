@@ -71,6 +71,7 @@ def check(seed: int) -> None:
 SEEDS = [*range(4), *(pytest.param(k, marks=pytest.mark.long) for k in range(4, 60))]
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "kept"])
 def test_random_steps(seed: int, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,7 @@ RGCN = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("layer", parameters(RGCN))
 def test_rgcn(layer: Layer) -> None:
     check(layer)
@@ -296,6 +297,7 @@ LOOPS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("layer", parameters(LOOPS))
 def test_loop(layer: Layer) -> None:
     check(layer)

@@ -14,7 +14,6 @@ import gnnc
 from gnnc.frontend.torch import compile as compiling
 from gnnc.frontend.torch.loader import NeighborLoader
 from gnnc.passes.driver import pipelines
-from gnnc.tests.session import one_in
 
 N, E, WIDTH, CLASSES = 300, 700, 6, 4
 
@@ -135,7 +134,8 @@ def cases(*quick):
     return [pytest.param(*c, marks=() if c in quick else pytest.mark.long) for c in every]
 
 
-@pytest.mark.parametrize("depth", one_in(2, [2, 3]))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("depth", [2, 3])
 @pytest.mark.parametrize(
     ("name", "how"),
     cases(("gcn", "mask"), ("sage", "index"), ("sage-max", "mask"), ("gat", "prefix")),
@@ -159,6 +159,7 @@ def test_losses(name, depth, how, restricted):
     assert restricted[0] > 5
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "how"), cases(("gcn", "index"), ("gat", "mask")))
 def test_dropout_draws_as_without(name, how, restricted, monkeypatch):
     def gradients():
@@ -180,6 +181,7 @@ def test_dropout_draws_as_without(name, how, restricted, monkeypatch):
     torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "how"),
     cases(("gcn", "prefix"), ("sage", "mask"), ("sage-max", "index"), ("gat", "mask")),
@@ -280,7 +282,8 @@ def test_inference(restricted):
     assert restricted[0] > 5
 
 
-@pytest.mark.parametrize("form", one_in(2, FORMS))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("form", FORMS)
 def test_forms(form, restricted):
     """Values and gradients, of a mask that later keeps more, fewer and all."""
     torch.manual_seed(0)

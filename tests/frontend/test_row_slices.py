@@ -141,6 +141,7 @@ def _turned(x: Tensor, k: int) -> Tensor:
     return y.t() + z.flatten(1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("edit", [_halves, _columns, _in_place, _nothing, _turned])
 def test_edits_of_some_rows(edit: Callable[[Tensor, int], Tensor]) -> None:
     compared(edit, [(drawn(n, 4).detach(), k) for n, k in ((9, 2), (12, 5))])

@@ -57,6 +57,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_equal_to_torch(function: Callable[..., Any]) -> None:
     compiled = gnnc.compile(function)

@@ -26,7 +26,6 @@ from gnnc.frontend.torch.capture.capture import (  # noqa: E402
     asked_sizes,  # noqa: E402
     dynamo_compile,  # noqa: E402
 )
-from gnnc.tests.session import one_in  # noqa: E402
 
 # eager's warning of a variance of one number; under pytest it would be raised
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")
@@ -236,13 +235,15 @@ def check(f: Callable[..., Any], compiled: Callable[..., Any], order: Sequence[i
             assert_alike(outcome(compiled, args), outcome(f, args), (n, m))
 
 
-@pytest.mark.parametrize("order", one_in(2, ORDERS), ids=lambda o: f"{o[0]}-first")
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("order", ORDERS, ids=lambda o: f"{o[0]}-first")
 @pytest.mark.parametrize("f", [*ASKING, *FREE, *IN_TORCH.values()])
 def test_captured(f: Callable[..., Any], order: Sequence[int]) -> None:
     """What is traced is right for the sizes that its guards let through."""
     check(f, dynamo_compile(f, lambda gm, _: gm.forward, notice=lambda _: None), order)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("f", ASKING)
 def test_one_program_for_each_answer(f: Callable[..., Any]) -> None:
     compiled = gnnc.compile(f)
@@ -250,6 +251,7 @@ def test_one_program_for_each_answer(f: Callable[..., Any]) -> None:
     assert gnnc.explain(compiled).graphs <= ASKING[f]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("f", FREE)
 def test_one_program_for_all(f: Callable[..., Any]) -> None:
     compiled = gnnc.compile(f)

@@ -75,6 +75,7 @@ def check(model: nn.Module, *args: Any, whole: bool = True) -> None:
             torch.testing.assert_close(b.grad, a.grad, equal_nan=True)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CONVS)
 def test_layers(name: str, taken: list[bool]) -> None:
     torch.manual_seed(0)
@@ -132,6 +133,7 @@ def test_a_row_that_is_divided_by_zero(taken: list[bool]) -> None:
     assert taken == [True]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NARROW)
 def test_programs(name: str, taken: list[bool]) -> None:
     torch.manual_seed(0)
@@ -200,6 +202,7 @@ WIDE: dict[str, Callable[..., Tensor]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WIDE)
 def test_what_needs_all_numbers_stays_dense(name: str, taken: list[bool]) -> None:
     torch.manual_seed(0)
@@ -244,6 +247,7 @@ class Dropped(nn.Module):
         return self.conv(x, e)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("conv", [GCNConv, SAGEConv])
 def test_dropout_is_that_of_dense_features(

@@ -18,7 +18,6 @@ from torch_geometric import nn as pyg
 from torch_geometric.utils import add_self_loops, to_edge_index
 
 import gnnc
-from gnnc.tests.session import one_in
 
 from .layouts import LAYOUTS, quiet  # noqa: F401
 
@@ -85,8 +84,9 @@ FUNCTIONS: dict[str, Callable[[Any, Tensor], Tensor]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", one_in(2, FUNCTIONS))
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str, layout: str) -> None:
     compared(
         FUNCTIONS[name],
@@ -281,8 +281,9 @@ def adjacency(n: int, layout: str) -> Tensor:
     return LAYOUTS[layout](dense(n, n, n).abs())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("layout", ["csr", "coo"])
-@pytest.mark.parametrize("name", one_in(2, ADJACENCY))
+@pytest.mark.parametrize("name", ADJACENCY)
 def test_adjacency(name: str, layout: str) -> None:
     torch.manual_seed(0)
     model = ADJACENCY[name]().double()
@@ -310,8 +311,9 @@ FEATURES: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("layout", [*LAYOUTS, "scipy", "twice"])
-@pytest.mark.parametrize("name", one_in(2, FEATURES))
+@pytest.mark.parametrize("name", FEATURES)
 def test_features(name: str, layout: str) -> None:
     torch.manual_seed(0)
     model = FEATURES[name]().double()

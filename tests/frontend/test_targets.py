@@ -23,6 +23,7 @@ class Model(nn.Module):
         return self.second(nn.functional.gelu(self.first(x, edges)), edges)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", RUN_HERE)
 def test_a_model_on_every_target(target: str) -> None:
     torch.manual_seed(0)

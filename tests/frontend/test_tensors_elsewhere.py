@@ -293,6 +293,7 @@ def test_steps_of_a_model_that_is_elsewhere() -> None:
     assert "with x on the device meta" in fallbacks(step)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("make", "name"),
     [

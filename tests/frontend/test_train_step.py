@@ -37,6 +37,7 @@ LONG = (
 """Options that others have as well, or test_train_step_optimizers has in double precision."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.long] if n in LONG else []) for n in OPTIMIZERS]
 )
@@ -53,6 +54,7 @@ def test_steps_are_those_of_torch(name: str) -> None:
     assert in_one_program(step)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("make", "edge_types"),
     [

@@ -13,7 +13,6 @@ from torch.optim import SGD, Adam, NAdam, Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
 
 import gnnc
-from gnnc.tests.session import one_in
 
 from .train_steps import (
     OPTIMIZERS,
@@ -65,7 +64,8 @@ def accumulate_both(
     return a, b, step
 
 
-@pytest.mark.parametrize("name", one_in(3, ["adam-decay", "momentum", "rmsprop-all"]))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", ["adam-decay", "momentum", "rmsprop-all"])
 def test_every_third_call_updates(name: str) -> None:
     *_, step = accumulate_both(OPTIMIZERS[name])
     assert gnnc.explain(step).graphs == 2  # one keeps the sums, one uses them

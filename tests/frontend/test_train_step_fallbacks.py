@@ -87,6 +87,7 @@ class Tied(nn.Module):
         return second(first(x[:, :4], edge_index).relu(), edge_index)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("behind", "apart"), [(0, False), (8, False), (16, True)])
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_parameters_in_shared_memory(behind: int, apart: bool, accumulate: int) -> None:
@@ -296,6 +297,7 @@ def test_arguments_of_another_type_are_refused() -> None:
         gnnc.train_step(loss_of(model), SGD(model.parameters(), lr=0.1), no_such_option=1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("loss", "words"),
     [

@@ -42,6 +42,7 @@ def assert_equal(a: nn.Module, o: Optimizer, b: nn.Module, p: Optimizer) -> None
     assert_same_state(o, p, 1e-10)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "make",
     [pytest.param(m, id=n, marks=[] if n in QUICK else pytest.mark.long) for n, m in ALL.items()],
@@ -61,6 +62,7 @@ def test_torch_and_gnnc_take_turns(make: MakeOptimizer) -> None:
     assert in_one_program(step)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["adagrad", "rmsprop-all"])
 def test_checkpoints_are_torchs(name: str) -> None:
     a, o, b, p, step = twins(double, OPTIMIZERS[name])

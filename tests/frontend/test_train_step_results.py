@@ -85,6 +85,7 @@ def assert_alike(got: Any, want: Any) -> None:
         assert got == want
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("make", [with_logits, loss_is_an_item, named, arguments])
 @pytest.mark.parametrize("optimizer", [lambda p: Adam(p, lr=0.1), lambda p: NAdam(p, lr=0.1)])
 def test_the_same_structure_comes_back(

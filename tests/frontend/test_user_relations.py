@@ -291,6 +291,7 @@ LAYERS = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("layer", parameters(LAYERS))
 def test_equal_to_torch(layer: Layer) -> None:
     check(layer)

@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore:This overload of add:UserWarning")
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_arguments(name: str) -> None:
@@ -155,6 +156,7 @@ NUMBERS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers(name: str) -> None:
     def function(x: Tensor, e: Tensor) -> Any:

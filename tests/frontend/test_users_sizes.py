@@ -69,6 +69,7 @@ ASKED: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("order", [(6, 0, 1, 2), (0, 6, 1), (1, 0, 6)], ids=str)
 @pytest.mark.parametrize("function", ASKED, ids=lambda f: f.__name__)
 def test_sizes_that_the_program_asks_about(function: Any, order: tuple[int, ...]) -> None:

@@ -27,6 +27,7 @@ def before_the_split(text: str, target: Target, training: bool) -> str:
     return str(after(text, shared))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "inference"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_equal_costs_give_equal_programs(

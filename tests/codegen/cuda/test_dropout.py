@@ -13,6 +13,7 @@ from ..test_dropout import WIDTHS, program
 CUDA = "cuda-emulated"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("elem", ["f32", "f64"])
 @pytest.mark.parametrize("lanes", [1, 4, 0])
 def test_every_width_drops_the_same_numbers(lanes, elem):

@@ -59,6 +59,7 @@ def kernels(case: Case) -> str:
 FINE = "schedule-grid{{{{threads=64 lanes={lanes} grain=16 chunks=5 piece=3}}}}"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("heads", "width"), [(4, 16), (2, 40), (5, 6)])
 @pytest.mark.parametrize("lanes", [0, 4])
 @pytest.mark.parametrize("text", [SCORES, ATTENTION])

@@ -32,6 +32,7 @@ def with_hubs(case: Case, seed: int) -> dict[str, Any]:
     return values
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_layers(name: str) -> None:
     case = emulated(PROGRAMS[name])
@@ -72,6 +73,7 @@ def test_any_number_of_threads(threads: int) -> None:
     check_orders(case, with_hubs(case, 7))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "seed", [pytest.param(s, marks=[] if s < 40 or s == 143 else [LONG]) for s in range(500)]
 )

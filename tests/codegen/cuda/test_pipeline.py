@@ -97,6 +97,7 @@ def test_a_pipeline_of_both_groups_and_one_of_the_way_back() -> None:
 SHAPES = list(itertools.product((1, 3), (1, 2), (1, 2), (1, 2), (2, 3)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("local", "remote", "pairs", "warps", "depth"),
     [SHAPES[k] for k in (0, 5, 11, 18, 24, 31)] + [(32, 32, 16, 16, 2), (16, 1, 1, 1, 16)],

@@ -37,6 +37,7 @@ def some(quick: set[tuple[str, ...]], *columns: tuple[str, ...]) -> list[object]
 # ---------------------------------------------------------------- pointwise
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("elem", "row"),
     some(
@@ -94,6 +95,7 @@ def test_flags() -> None:
 # ---------------------------------------------------------------- reductions
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("elem", "row"),
     some(

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 import gnnc
 import gnnc.dgl
-from gnnc.tests.session import one_in
 
 from ..train_steps import in_one_program, train_any
 from .compiled import batch, block, check, dgl, eager, graph, relations, run
@@ -49,7 +48,8 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, LAYERS))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", LAYERS)
 def test_layers(name: str) -> None:
     check(LAYERS[name](), lambda n, m, e: (graph(n, e), torch.randn(n, 8)))
 
@@ -64,7 +64,8 @@ OF_EDGES: dict[str, tuple[Callable[[], nn.Module], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, OF_EDGES))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", OF_EDGES)
 def test_layers_with_features_of_edges(name: str) -> None:
     make, width = OF_EDGES[name]
 
@@ -99,7 +100,8 @@ TYPED: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, TYPED))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", TYPED)
 def test_relations_as_numbers(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         g = graph(n, e)
@@ -134,7 +136,8 @@ HETERO: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, HETERO))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", HETERO)
 def test_heterographs(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         return relations(n, m, e), {"user": torch.randn(n, 8), "game": torch.randn(m, 8)}
@@ -214,7 +217,8 @@ ON_BLOCKS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, ON_BLOCKS))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", ON_BLOCKS)
 def test_layers_that_find_the_targets_among_the_sources(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
         src, dst = torch.randint(n, (e,)), torch.arange(e) % m
@@ -265,6 +269,7 @@ class Pooled(nn.Module):
             return self.out(self.pool(g, "h"))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["sum_nodes", "mean_nodes", "max_nodes"])
 def test_readouts_of_a_batch(name: str) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:
@@ -274,7 +279,8 @@ def test_readouts_of_a_batch(name: str) -> None:
     check(Pooled(getattr(dgl, name)), args)
 
 
-@pytest.mark.parametrize("asked", one_in(2, [False, True]))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("asked", [False, True])
 def test_layers_that_run_over_the_graphs_of_a_batch(asked: bool) -> None:
     """Of a graph that is no batch they get its number of nodes, whether DGL was asked for it or
     not."""

@@ -126,6 +126,7 @@ def hypergraph_attention(model: Model, H: Any, X: Tensor) -> Tensor:
 ON_GRAPHS = [gcn, sgc, appnp, gat, twirls, transformer, weighted]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("function", ON_GRAPHS)
 def test_graphs(function: Callable[..., Tensor]) -> None:
     def args(n: int, m: int, e: int) -> tuple[Any, ...]:

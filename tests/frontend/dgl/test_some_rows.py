@@ -55,6 +55,7 @@ def some(n: int, m: int, e: int) -> tuple[Any, ...]:
     return graph(n, e), torch.randn(n, 4), torch.randperm(n)[: n // 2]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", ["send_and_recv", "pull", "push"])
 def test_some_edges(method: str, way: str) -> None:

@@ -23,6 +23,7 @@ importlib.import_module("dgl.nn.pytorch")
 QUICK = {"gcn", "sage-pool", "gat", "rgcn-hetero", "hgt", "attention-graphs", "links", "blocks"}
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in FAMILIES]
 )

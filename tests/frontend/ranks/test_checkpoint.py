@@ -15,7 +15,6 @@ from torch.optim import SGD, Adagrad, Adam, AdamW, RMSprop
 
 import gnnc
 from gnnc.runtime.ranks import virtual
-from gnnc.tests.session import one_in
 
 from .checkpointed import AT, STEPS, Training, assert_close, on, own_generators, resumed, stopped
 from .cut_models import adam, graph, net
@@ -69,7 +68,8 @@ OPTIMIZERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(3, OPTIMIZERS))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_compiled_steps_take_what_is_restored(tmp_path: Path, name: str) -> None:
     """Those that have gone on, and new ones; by torch's own generator."""
     data, path = graph(24, 90), tmp_path / "run.pt"

@@ -31,6 +31,7 @@ def sgd(parameters: Any) -> SGD:
     return SGD(parameters, lr=0.1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in QUICK else LONG) for n in LAYERS]
 )

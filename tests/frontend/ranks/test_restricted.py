@@ -55,6 +55,7 @@ def restricted(monkeypatch: Any, tmp_path: Any) -> list[int]:
     return counts
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [

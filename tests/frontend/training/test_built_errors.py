@@ -136,6 +136,7 @@ REPORTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("report", list(REPORTS))
 def test_a_report_without_form(report: str, tmp_path: Path):
     """Python can do it, a program without Python cannot."""

@@ -115,6 +115,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_what_ranks_cannot_divide(name: str, tmp_path: Path) -> None:
     training, message = REFUSED[name]

@@ -22,7 +22,6 @@ from gnnc.passes.inter.partition import PartitionPass
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.exchanges import Exchanges
-from gnnc.tests.session import one_in
 
 from ..meaning import changed
 from ..programs import PROGRAMS
@@ -127,7 +126,8 @@ def test_programs(name: str) -> None:
     check(parse_module(ALL[name]), 0)
 
 
-@pytest.mark.parametrize("name", one_in(3, names()))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", names())
 def test_rows_cross_in_chunks(name: str) -> None:
     plain = parse_module(ALL[name])
     cut, whole = changed(plain, *IN_CHUNKS), changed(plain, AutodiffPass())
@@ -305,6 +305,7 @@ def lookup(op: str = "") -> str:
     }}"""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_that_nodes_read_by_an_index(seed: int) -> None:
     check(parse_module(lookup()), seed)

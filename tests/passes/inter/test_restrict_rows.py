@@ -64,6 +64,7 @@ def test_meaning(name):
     unchanged(PROGRAMS[name], ALWAYS)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("subset", SUBSETS)
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name, subset):

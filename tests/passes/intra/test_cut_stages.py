@@ -13,6 +13,7 @@ from ..small_programs import PROGRAMS as SMALL
 LOWERED = "lower-to-intra,fuse-traversals,split-long-rows,update-in-place"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("width", (16, 64))
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_meaning_stays(name, width):

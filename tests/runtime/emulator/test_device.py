@@ -94,6 +94,7 @@ def test_device_is_well_after_threads_were_left_waiting(order):
     np.testing.assert_array_equal(y, x[::-1])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "sizes, text",
     [

@@ -237,6 +237,7 @@ def test_degrees_are_as_tensors():
             assert torch.equal(got, wanted)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "asked",
     [

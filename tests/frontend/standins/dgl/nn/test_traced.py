@@ -38,6 +38,7 @@ def forgotten() -> None:
     torch._dynamo.reset()
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("case", TRACED, ids=str)
 def test_layer_is_one_program(case: Case):
     layer = _layer(case)
