@@ -21,6 +21,7 @@ from .reduce import CountOp, DropoutOp, ReduceOp
 from .rewrite import Rewrite, Rule, constant, producer
 from .sets import SetEnv
 from .shapes import BroadcastOp, ConcatOp, ReshapeOp, RowReduceOp, SliceOp, TransposeOp
+from .slices import SLICE_RULES
 from .structure import RangeOp
 from .syntax import ints
 from .types import ONE, is_bool, is_float, is_integer, rows, set_type
@@ -317,7 +318,7 @@ _RULES: dict[type[Operation], tuple[Rule, ...]] = {
     ReshapeOp: (_same_shape, _const_view, _nested, _meets),
     BroadcastOp: (_same_shape, _const_view, _nested),
     TransposeOp: (_transpose, _const_view),
-    SliceOp: (_same_shape, _const_view),
+    SliceOp: (_same_shape, _const_view, *SLICE_RULES),
     ConcatOp: (_single,),
     RowReduceOp: (_thin,),
     CastOp: (_same_shape, _cast_const),

@@ -1,5 +1,7 @@
 """Canonicalization keeps the meaning on programs that use every rule, least and vanilla."""
 
+import random
+
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f64, i64
@@ -9,7 +11,7 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from gnnc.dialects.inter.base import InterOp
 from gnnc.dialects.inter.builder import Builder
 from gnnc.dialects.inter.sets import SetEnv
-from gnnc.dialects.inter.types import ONE, Dom, RowsType, SetType
+from gnnc.dialects.inter.types import ONE, Dom, RowsType, SetType, rows
 from gnnc.dialects.meaning.check import same_meaning
 from gnnc.passes.inter.verify_sets import verify_sets
 
@@ -120,3 +122,35 @@ def test_last_of_a_read_keeps_the_derivative_of_every_row(every: bool):
     module = ModuleOp([func])
     CanonicalizePass().apply(Context(), module)
     assert ("inter.reduce" in str(module)) == every
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slices_of_what_was_put_together(seed: int):
+    """Random slices of slices, of concatenations along each dimension and of what is repeated."""
+    chance = random.Random(seed)
+    types = [SetType.get("N"), *(RowsType.get(Dom("N"), (3, n), f64) for n in (4, 5))]
+    func = FuncOp("f", (types, []))
+    _, x, y = func.body.block.args
+    b = Builder(SetEnv.of(func), func.body.block)
+    one = b.reshape(b.row_reduce("sum", x, (0,)), (1, 4))
+    wide = b.broadcast(one, (3, 4))
+    values = [
+        b.concat([x, wide, y], 1),
+        b.concat([x, wide, b.mul(x, x)], 0),
+        b.broadcast(x, (2, 3, 4)),
+    ]
+    for _ in range(8):
+        v = chance.choice(values)
+        dim = chance.randrange(len(rows(v).dims))
+        lo, hi = sorted(chance.sample(range(rows(v).dims[dim] + 1), 2))
+        values.append(b.slice(v, dim, lo, hi, chance.choice((1, 1, 2))))
+    func.body.block.add_op(ReturnOp(*values[3 if chance.random() < 0.7 else 0 :]))
+    func.update_function_type()
+    before = ModuleOp([func])
+    after = before.clone()
+    CanonicalizePass().apply(Context(), after)
+    after.verify()
+    same_meaning(before, after, seeds=range(3))
+    once = str(after)
+    CanonicalizePass().apply(Context(), after)
+    assert str(after) == once
