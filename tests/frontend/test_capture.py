@@ -177,8 +177,8 @@ def test_modules_that_run_eagerly_beside_a_call_stay_as_they_are():
 
 def test_every_leaf_has_a_rule():
     """The importer knows no library: whoever imports the leaves has entered their rules. The mark
-    of a step's loss is taken out of the graph before, edges are dropped before a program or in torch
-    (which of them there are is drawn), and what is required is looked at beside it."""
+    of a step's loss is taken out of the graph before, edges are dropped before a program or in
+    torch (which of them there are is drawn), and what is required is looked at beside it."""
     from gnnc.frontend.torch import returned  # noqa: F401
     from gnnc.frontend.torch.importer.rules import RULES
     from gnnc.frontend.torch.libraries.pyg import leaves  # noqa: F401
