@@ -424,3 +424,7 @@ def _as_torch(
         for k, (shape, dtype) in zip(signature.zeros, ctx.flat, strict=True):
             if signature.sources[k] & given:
                 gradients[k] = torch.zeros(shape, dtype=dtype, device=CPU)
+
+
+NODES: tuple[type[torch.autograd.Function], ...] = (CompiledCall, _Entry, _Exit)
+"""The nodes of autograd that calls are."""

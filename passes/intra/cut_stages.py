@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from ...dialects.intra.bindings import root
 from ...dialects.intra.loops import StageOp, YieldOp, is_remade, outer_inputs
 from ...dialects.intra.remote import is_remote
 from ...dialects.intra.rows import (
@@ -42,6 +43,7 @@ from ...dialects.intra.rows import (
 )
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import element, element_bytes, length, row_bytes, row_dims
+from .own_rows import users
 
 Product = MatmulOp | OuterOp
 
@@ -105,6 +107,7 @@ def split_stages(nest: TraverseOp) -> list[Stage]:
     for op in block.ops:
         level[op] = max((_ready(x, level, ends) for x in outer_inputs(op)), default=0)
     wait(list(block.ops), level)
+    store_behind_reads(list(block.ops), level)
     stages = [Stage() for _ in range(max(level.values(), default=0) + 1)]
     for op in block.ops:
         if isinstance(op, Product):
@@ -161,6 +164,18 @@ def wait(ops: list[Operation], level: dict[Operation, int]) -> None:
             level[op] = max(level[op], min(users))
 
 
+def store_behind_reads(ops: list[Operation], level: dict[Operation, int]) -> None:
+    """Moves what is stored over a row of the nest to the last stage that reads the old one: a
+    look-up is made again in each."""
+    loads = [op for op in ops if isinstance(op, LoadOp)]
+    for store in ops:
+        if isinstance(store, StoreOp):
+            old = (op for op in loads if root(op.buffer) is root(store.buffer))
+            tops = (_top(user) for op in old for user in users(op))
+            last = max((level[top] for top in tops if top in level), default=0)
+            level[store] = max(level[store], last)
+
+
 def with_lookups(ops: list[Operation]) -> list[Operation]:
     """The ops with the look-ups that they read in front of them."""
     out: dict[Operation, None] = {}
@@ -200,6 +215,7 @@ class Cutter:
         self.block.args[0].name_hint = nest.row.name_hint
         self.here: dict[SSAValue, SSAValue] = {nest.row: self.block.args[0]}
         self.lying: dict[SSAValue, SSAValue] = {}
+        self.read_here = {root(op.buffer) for op in nest.body.block.ops if isinstance(op, LoadOp)}
         self.copied = {
             v
             for stage in self.stages
@@ -299,7 +315,9 @@ class Cutter:
     def only_store(self, v: SSAValue) -> StoreOp | None:
         """The store of a product's result at the nest's row, where nothing else reads it."""
         store = v.get_user_of_unique_use()
-        return store if isinstance(store, StoreOp) and store.row is self.nest.row else None
+        if not isinstance(store, StoreOp) or store.row is not self.nest.row:
+            return None
+        return None if root(store.buffer) in self.read_here else store
 
     def is_written_by_product(self, op: Operation) -> bool:
         if not isinstance(op, StoreOp) or not isinstance(op.value.owner, MatmulOp):

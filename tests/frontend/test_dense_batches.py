@@ -1,5 +1,5 @@
-"""`to_dense_batch` in a compiled model: one part in torch where its sizes are given, the numbers of
-eager in all forms; and aggregations that are made of it.
+"""`to_dense_batch` in a compiled model: compiled where its sizes are given, with eager's numbers in
+all forms; and aggregations that are made of it, or of pointers.
 """
 
 from __future__ import annotations
@@ -60,21 +60,74 @@ def check(model: nn.Module, *args: Any) -> Any:
 def test_sizes_that_are_given(places: int, fill: float) -> None:
     model = Dense(max_num_nodes=places, batch_size=GRAPHS, fill_value=fill)
     report = check(model, (7, WIDTH), BATCH)
-    assert report.graphs >= 1
-    assert [r for r in report.fallbacks if "dense_batch" in r]
-    assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
+    assert report.graphs == 1 and report.fallbacks == []
 
 
-def test_sizes_behind_a_graph_break() -> None:
-    model = aggr.MLPAggregation(WIDTH, 2, 4, num_layers=1)  # whether `BATCH` is sorted cuts it
-    report = check(model, (7, WIDTH), BATCH)
-    assert [r for r in report.fallbacks if "dense_batch" in r]
-    assert not [r for r in report.fallbacks if "unbacked symbol" in r]
+@pytest.mark.parametrize("rows", [0, 1, 12])
+def test_other_numbers_of_rows(rows: int) -> None:
+    model = Dense(max_num_nodes=3, batch_size=GRAPHS)
+    eager, compiled = copy.deepcopy(model), gnnc.compile(model)
+    for batch in (BATCH, torch.arange(rows) // 3):
+        x = torch.randn(len(batch), WIDTH)
+        torch.testing.assert_close(compiled(x, batch), eager(x, batch))
+    assert gnnc.explain(compiled).fallbacks == []
+
+
+def test_rows_that_are_not_finite_stay_at_their_places() -> None:
+    def dense(x: Tensor, batch: Tensor, weight: Tensor) -> Tensor:
+        return to_dense_batch(x @ weight, batch, 0.5, 3, GRAPHS)[0]
+
+    x = torch.randn(7, WIDTH)
+    x[1] = torch.inf
+    args = x, BATCH, torch.eye(WIDTH)
+    torch.testing.assert_close(gnnc.compile(dense)(*args), dense(*args), equal_nan=True)
+
+
+def test_groups_that_are_not_in_order() -> None:
+    compiled = gnnc.compile(Dense(max_num_nodes=4, batch_size=GRAPHS))
+    compiled(torch.randn(7, WIDTH), BATCH)
+    with pytest.raises(ValueError, match="not in the order of their groups"):
+        compiled(torch.randn(7, WIDTH), BATCH.flip(0))
+
+
+def test_whether_an_index_is_sorted_cuts_nothing() -> None:
+    model = Readout(aggr.MLPAggregation(WIDTH, 2, 4, num_layers=1), 2).eval()
+    eager, batch = copy.deepcopy(model), BATCH.clamp(max=2)
+    report = check(model, (7, WIDTH), EDGES, batch)
+    assert report.graphs == 1 and report.fallbacks == []
+    for m in (eager, model):
+        with pytest.raises(ValueError, match="the 'index' tensor is not sorted. Specifically"):
+            m(torch.randn(7, WIDTH), EDGES, batch.flip(0))
 
 
 @pytest.mark.parametrize("options", [{}, {"batch_size": GRAPHS}, {"max_num_nodes": 3}])
 def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
-    check(Dense(**options), (7, WIDTH), BATCH)
+    report = check(Dense(**options), (7, WIDTH), BATCH)
+    if "max_num_nodes" not in options:
+        assert [r for r in report.fallbacks if "to_dense_batch without max_num_nodes" in r]
+    assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
+
+
+class ByPointer(nn.Module):
+    """A layer, and an aggregation of the rows between pointers."""
+
+    def __init__(self, aggregation: nn.Module) -> None:
+        super().__init__()
+        self.conv, self.aggregation = GCNConv(WIDTH, WIDTH), aggregation
+        self.out = nn.Linear(WIDTH, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, ptr: Tensor) -> Tensor:
+        h = self.conv(x, edge_index).relu()
+        return self.out(self.aggregation(h, ptr=ptr))
+
+
+@pytest.mark.parametrize("make", [aggr.SumAggregation, aggr.SoftmaxAggregation])
+def test_what_torch_makes_of_arguments_alone_comes_first(make: type[nn.Module]) -> None:
+    """The groups that pointers tell: the layer before is in one graph with what is behind."""
+    model = ByPointer(make())
+    report = check(model, (7, WIDTH), EDGES, torch.tensor([0, 2, 3, 3, 7]))
+    assert report.graphs == 1
+    assert len(report.fallbacks) == 1 and "index_of_pointer" in report.fallbacks[0]
 
 
 AGGREGATIONS = {
@@ -108,6 +161,7 @@ def test_aggregations(name: str) -> None:
     make, width = AGGREGATIONS[name]
     report = check(Readout(make(), width).eval(), (7, WIDTH), EDGES, BATCH.clamp(max=2))
     assert report.graphs >= 2  # what stands before and behind it
+    assert not [r for r in report.fallbacks if "assert_sorted_index" in r]
 
 
 def test_global_attention() -> None:

@@ -143,6 +143,26 @@ def test_gather_and_one_hot_want_numbers_of_columns() -> None:
             compiled(x, y)
 
 
+# ---------------------------------------------------------------- several places a row
+
+
+def test_classes_of_several_places() -> None:
+    def losses(x: Tensor, y: Tensor, z: Tensor, p: Tensor, w: Tensor) -> list[Tensor]:
+        x, y = (2 * x).view(-1, CLASSES, 3), torch.stack([y, z, y], 1)
+        out = [F.cross_entropy(x, p.view(-1, CLASSES, 3), w)]
+        for r in REDUCTIONS:
+            out += [F.cross_entropy(x, y, w, ignore_index=2, reduction=r, label_smoothing=0.1)]
+            out += [F.nll_loss(x.log_softmax(1), y, reduction=r)]
+        return out
+
+    y, z = classes(), classes(2)
+    args = shares(ROWS, 3 * CLASSES), shares(CLASSES).detach()
+    check(losses, drawn(ROWS, 3 * CLASSES), y, z, *args)
+    z[4] = CLASSES
+    with pytest.raises(IndexError, match=f"is {CLASSES}, but it must be between 0 and 4"):
+        gnnc.compile(losses)(drawn(ROWS, 3 * CLASSES), y, z, *args)
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -221,8 +241,8 @@ def test_two_classes_by_probability() -> None:
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
-        (lambda x, y: F.cross_entropy(x.view(1, -1, CLASSES).mT, y.view(1, -1)), "not over rows"),
-        (lambda x, y: F.mse_loss(x, 2 * x.detach(), weight=x.detach()), "the argument weight="),
+        (lambda x, y: F.cross_entropy(x.mT, y[:CLASSES] % ROWS), "not over rows"),
+        (lambda x, y: F.multi_margin_loss(x, y), "no rule"),
     ],
 )
 def test_other_losses_run_in_torch(loss: Callable[..., Tensor], words: str) -> None:
@@ -231,3 +251,66 @@ def test_other_losses_run_in_torch(loss: Callable[..., Tensor], words: str) -> N
     x, y = drawn(ROWS, CLASSES), classes()
     assert torch.allclose(compiled(x, y), f(x, y))
     assert any(words in message for message in gnnc.explain(compiled).fallbacks)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss])
+def test_differences_with_weights(loss: Callable[..., Tensor]) -> None:
+    check(
+        lambda x, t, w: [loss(2 * x, t, weight=w, reduction=r) for r in REDUCTIONS],
+        drawn(ROWS, 3),
+        drawn(ROWS, 3, seed=4),
+        shares(ROWS, 3),
+    )
+
+
+# ---------------------------------------------------------------- signs and distances
+
+
+def signs(*shape: int) -> Tensor:
+    return drawn(*shape, seed=5).detach().sign()
+
+
+def test_signs() -> None:
+    def losses(x: Tensor, t: Tensor) -> list[Tensor]:
+        out = []
+        for r in REDUCTIONS:
+            out.append(F.soft_margin_loss(2 * x, t, reduction=r))
+            out += [F.hinge_embedding_loss(2 * x, t, margin=m, reduction=r) for m in (1.0, 0.3)]
+            out.append(F.multilabel_soft_margin_loss(2 * x, (t + 1) / 2, reduction=r))
+        return out
+
+    x, t = drawn(ROWS, CLASSES), signs(ROWS, CLASSES)
+    with torch.no_grad():
+        x[0], x[1], t[2] = 0.5, 0.15, 0.0  # at both margins, and a sign that is none
+    check(losses, x, t)
+
+
+def test_distances() -> None:
+    def losses(a: Tensor, b: Tensor, o: Tensor, t: Tensor) -> list[Tensor]:
+        out = []
+        for r in REDUCTIONS:
+            out.append(F.cosine_embedding_loss(2 * a, b, t, margin=0.1, reduction=r))
+            for p in (1.0, 2.0, 3.0):
+                out.append(F.triplet_margin_loss(2 * a, b, o, p=p, reduction=r))
+            out.append(F.triplet_margin_loss(2 * a, b, o, margin=0.5, swap=True, reduction=r))
+        out += [F.pairwise_distance(2 * a, b, p=p, keepdim=p > 1) for p in (1.0, 2.5, torch.inf)]
+        return out
+
+    a, b, o = (drawn(ROWS, CLASSES, seed=k) for k in range(3))
+    with torch.no_grad():
+        b[0], o[0] = 2 * a[0], 2 * a[0]
+    check(losses, a, b, o, signs(ROWS))
+
+
+def test_distributions() -> None:
+    def losses(x: Tensor, t: Tensor) -> list[Tensor]:
+        out = []
+        for r in REDUCTIONS:
+            out += [F.poisson_nll_loss(2 * x, t, full=f, reduction=r) for f in (False, True)]
+            out.append(F.poisson_nll_loss(x.exp(), t, log_input=False, reduction=r))
+        return out
+
+    t = 3 * shares(ROWS, CLASSES)
+    with torch.no_grad():
+        t[0] = 1.0
+    check(losses, drawn(ROWS, CLASSES), t)

@@ -29,6 +29,37 @@ def energy(pos: Tensor, e: Tensor, w: Tensor) -> Tensor:
     return scatter((-d).exp() @ w if d.dim() > 1 else (-d).exp() * w, e[1], 0, pos.size(0))
 
 
+class Forces(nn.Module):
+    """An energy and its negative gradient, which is taken between two graphs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(1, 8), nn.Linear(8, 1)
+
+    def forward(self, pos: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        d = (pos[e[0]] - pos[e[1]]).pow(2).sum(-1, keepdim=True)
+        out = scatter(self.second(self.first(d).tanh()), e[1], 0, pos.size(0)).sum()
+        return out, -torch.autograd.grad(out, pos, create_graph=True)[0]
+
+
+def test_a_forward_that_differentiates_is_no_trace_of_ours() -> None:
+    """The backward of a compiled call runs in a frame that Dynamo watches."""
+    torch.manual_seed(0)
+    eager = Forces()
+    compiled = gnnc.compile(Forces())
+    compiled.load_state_dict(eager.state_dict())
+    found: list[list[Tensor]] = []
+    for model in (eager, compiled):
+        torch._dynamo.reset()
+        out, forces = model(drawn(4, 3), E)
+        (out + forces.pow(2).sum()).backward()
+        found.append([out, forces, *(p.grad for p in model.parameters() if p.grad is not None)])
+    torch.testing.assert_close(found[1], found[0])
+    report = gnnc.explain(compiled)
+    assert report.graphs >= 1
+    assert not [r for r in report.fallbacks if "gnnc/" in r and "tests" not in r], report.fallbacks
+
+
 def test_forces_in_a_loss() -> None:
     def loss(f: Callable[..., Tensor], pos: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
         out = f(pos, E, w)

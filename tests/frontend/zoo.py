@@ -335,7 +335,7 @@ MORE: dict[str, tuple[Make, Arguments]] = {
 MORE["GCN2_pairnorm"] = (lambda: TwoGCN("pairnorm"), plain)
 
 EAGER = {
-    "SAGE_lstm": "out=",
+    "SAGE_lstm": "max_num_nodes",
     "dense_attention": "rows of two sets",
     "sorted_by_end": "argsort",
     "top_rows": "topk",

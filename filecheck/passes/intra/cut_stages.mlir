@@ -163,3 +163,37 @@ func.func @long() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// A row is stored over another behind all that read the old one, also in a later stage.
+// CHECK: intra.traverse %i in %n {
+// CHECK-NEXT: %a, %b = intra.stage {
+// CHECK-NEXT: %x_row = intra.load %x[%i] : vector<5xf32>
+// CHECK-NEXT: %a_1 = intra.fold %x_row {kind = "sum", dims = [0]} : f32
+// CHECK-NEXT: %b_1 = intra.apply %x_row {fn = "neg"} : vector<5xf32>
+// CHECK-NEXT: intra.yield %a_1, %b_1
+// CHECK-NEXT: } : f32, vector<5xf32>
+// CHECK-NEXT: intra.stage {
+// CHECK-NEXT: %old = intra.load %w[%i] : vector<5xf32>
+// CHECK-NEXT: %c = intra.apply %old, %a {fn = "mul"} : vector<5xf32>
+// CHECK-NEXT: intra.store %c, %y[%i]
+// CHECK-NEXT: intra.store %b, %w[%i]
+// CHECK-NEXT: intra.yield
+// CHECK-NEXT: }
+func.func @over_a_row_that_is_read() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x5xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x5xf32>
+  %w = intra.input {buffer = "w", domain = #intra.domain<N>, gives = "new_w"} : memref<?x5xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %x_row = intra.load %x[%i] : vector<5xf32>
+    %a = intra.fold %x_row {kind = "sum", dims = [0]} : f32
+    %old = intra.load %w[%i] : vector<5xf32>
+    %c = intra.apply %old, %a {fn = "mul"} : vector<5xf32>
+    intra.store %c, %y[%i]
+    %b = intra.apply %x_row {fn = "neg"} : vector<5xf32>
+    intra.store %b, %w[%i]
+  }
+  func.return
+}

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Variable
 
-from ....runtime.autograd import Origin, Signature, differentiated, keeps_graph
+from ....runtime.autograd import NODES, Origin, Signature, differentiated, keeps_graph
 from ....runtime.program import OnGraph, Program
+from ..capture.untraced import leave
 from ..importer.binding import DropoutKey, FromTensor, RowsBinding
 from ..importer.emit.arguments import argument_name
 from .replay import Replay
@@ -244,3 +245,6 @@ def _is_looked_at(tensors: Sequence[Tensor]) -> bool:
     if not torch._C._will_engine_execute_node(torch.autograd.graph.get_gradient_edge(_PROBE).node):
         return True
     return any(x.retains_grad or x._backward_hooks for x in tensors)
+
+
+leave(LinkedResult.backward, *(node.backward for node in NODES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -189,7 +190,8 @@ class Walk:
         if not isinstance(condition, Arr) or condition.home is not None:
             raise NoRule("an assertion of more than one number")
         message = node.args[1] if len(node.args) > 1 else node.kwargs.get("assert_msg", "")
-        self.context.assertions.append(Held(condition, str(message)))
+        raised = getattr(builtins, str(node.args[2])) if len(node.args) > 2 else AssertionError
+        self.context.assertions.append(Held(condition, str(message), raised))
 
     def scalar(self, node: fx.Node, name: str, value: Any) -> Any:
         """Arithmetic on sizes, which Dynamo has done; items of tensors give it new symbols."""

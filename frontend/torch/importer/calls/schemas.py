@@ -98,6 +98,7 @@ OTHER_NAMES = {
     "not_equal": "ne",
     "special_erf": "erf",
     "special_erfinv": "erfinv",
+    "sgn": "sign",
     "special_exp2": "exp2",
     "special_expit": "sigmoid",
     "special_expm1": "expm1",

@@ -28,6 +28,11 @@ ENTRIES_DROPOUT = "gnnc.sparse_dropout"
 EDGE_DROPOUT = "gnnc.dropout_edge"
 """The leaf that drops edges (pyg/leaves.py)."""
 
+REQUIRE = "gnnc.require"
+"""The leaf that raises where a tensor does not hold (pyg/leaves.py)."""
+
+_ASSERTIONS = {"_assert_async", "assert_holds", REQUIRE}
+
 RANDOM = {
     "alpha_dropout", "bernoulli", "cauchy", "dropout", "dropout1d", "dropout2d", "dropout3d",
     "exponential", "feature_alpha_dropout", "feature_dropout", "geometric", "gumbel_softmax",
@@ -104,4 +109,4 @@ def draws(node: fx.Node) -> bool:
 
 def is_assertion(node: fx.Node) -> bool:
     """Whether a node says that a tensor has to hold. (Those on sizes are guards of Dynamo's.)"""
-    return node.op == "call_function" and node_name(node) in ("_assert_async", "assert_holds")
+    return node.op == "call_function" and node_name(node) in _ASSERTIONS

@@ -185,7 +185,7 @@ def _by_level(
     graph: fx.Graph, refused: Refused, earlier: Mapping[fx.Node, Sequence[fx.Node]]
 ) -> dict[fx.Node, int]:
     """As few parts as the data flow, and the order of edits, allow: supported nodes on even levels,
-    others on odd ones."""
+    others on odd ones. What torch makes of arguments alone comes first, so that it cuts nothing."""
     numbers: dict[fx.Node, int] = {}
     for node in graph.nodes:
         if node.op in ("placeholder", "output"):
@@ -195,8 +195,8 @@ def _by_level(
             numbers[node] = numbers[source]
             continue
         first = [*node.all_input_nodes, *earlier.get(node, ())]
-        before = max((numbers[i] for i in first if i in numbers), default=0)
         odd = node in refused
+        before = max((numbers[i] for i in first if i in numbers), default=1 if odd else 2)
         stays = before % 2 == odd or (_is_scalar(node) and not odd)
         numbers[node] = before if stays else before + 1
     return numbers

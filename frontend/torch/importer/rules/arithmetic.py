@@ -45,12 +45,21 @@ formulas(
     floor=lambda f, x: _whole(f, "floor", x),
     trunc=lambda f, x: _whole(f, "trunc", x),
     frac=lambda f, x: f.binary("sub", x, _whole(f, "trunc", x)),
+    positive=lambda f, x: x,
+    deg2rad=lambda f, x: _turned(f, x, math.pi / 180),
+    rad2deg=lambda f, x: _turned(f, x, 180 / math.pi),
 )
 
 
 def _whole(f: Any, name: str, x: Arr) -> Arr:
     """One of the whole numbers beside x."""
     return f.unary(name, x) if x.elem in FLOATS else x
+
+
+def _turned(f: Any, x: Arr, factor: float) -> Arr:
+    if x.elem not in FLOATS:
+        raise NoRule("angles that are integers")
+    return f.binary("mul", x, factor)
 
 
 @rule("round")
@@ -165,6 +174,29 @@ def _ceil(c: Call) -> Arr:
     if c.x.elem not in FLOATS:
         return c.x
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
+
+
+@rule("logaddexp", "logaddexp2")
+def _logaddexp(c: Call) -> Arr:
+    """The greater number and what the other adds to it; equal infinities are the result."""
+    ctx, a, b = c.ctx, c.x, c.tensor("other")
+    if c.elem not in FLOATS or a.elem != b.elem:
+        raise NoRule(f"{c.op} of integers, or of two types")
+    log, power = ("log1p", "exp") if c.op == "logaddexp" else ("log2", "exp2")
+    apart = ctx.where(ctx.compare("eq", a, b), 0.0, ctx.binary("sub", a, b), elem=a.elem)
+    more = ctx.unary(power, ctx.unary("neg", ctx.unary("abs", apart)))
+    more = more if log == "log1p" else ctx.binary("add", more, 1.0)
+    return ctx.binary("add", ctx.binary("maximum", a, b), ctx.unary(log, more))
+
+
+@rule("addcdiv")
+def _addcdiv(c: Call) -> Arr:
+    """x + value * (a / b), the product first as in torch."""
+    a, b, value = c.tensor("tensor1"), c.tensor("tensor2"), c.arg("value")
+    if c.ctx.promote(a, b) not in FLOATS:
+        raise NoRule("a division of integers")
+    a = a if value == 1 else c.ctx.binary("mul", a, value)
+    return c.ctx.binary("add", c.x, c.ctx.binary("div", a, b))
 
 
 @rule("addcmul")

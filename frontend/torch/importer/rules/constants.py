@@ -1,6 +1,9 @@
 """Rules of tensors made from nothing."""
 
+import math
 from typing import Any
+
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from ..errors import NoRule
 from ..values.nodes import Set
@@ -53,6 +56,24 @@ def _has_symbols(data: Any) -> bool:
 
 def _frozen(data: Any) -> Any:
     return tuple(_frozen(d) for d in data) if isinstance(data, tuple | list) else data
+
+
+@rule("linspace", "logspace", "eye", "tril_indices", "triu_indices")
+def _known_now(c: Call) -> Arr:
+    """What torch makes of constants alone, while the program is made."""
+    node, shape = c.node, c.out.shape
+    if node.all_input_nodes or not all(type(d) is int for d in shape):
+        raise NoRule(f"{c.op} of numbers that are no constants")
+    if not 0 < math.prod(shape) <= _WRITTEN_OUT or not callable(node.target):
+        raise NoRule(f"{c.op} of {math.prod(shape)} numbers")
+    c.seen_in_result(*c.arguments)
+    with unset_fake_temporarily():
+        data = node.target(*node.args, **node.kwargs).tolist()
+    return Arr(list(shape), c.ctx.values.literal(_frozen(data), tuple(shape), c.elem))
+
+
+_WRITTEN_OUT = 4096
+"""So many numbers are written out in a program."""
 
 
 @rule("arange")

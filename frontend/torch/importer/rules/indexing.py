@@ -52,12 +52,27 @@ def getitem(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
 def _paired(c: Call, x: Arr, index: tuple[Any, ...]) -> Arr:
     """`x[i, j]`: two index tensors, which choose one number of two dimensions for each row."""
     tensors = [(dim, i) for dim, i in enumerate(index) if isinstance(i, Arr)]
+    if all(i.v.op == "table" and i.rank == 1 for _, i in tensors) and len(tensors) == 2:
+        return _picked(c, x, index, tensors)
     if len(tensors) != 2 or not all(isinstance(i, Arr | slice) for i in index):
         raise NoRule("two index tensors beside other indices than slices, or more than two")
     for dim, i in enumerate(index):
         if isinstance(i, slice):
             x = _slice(c, x, dim, i)
     return pick(c.ctx, x, *tensors)
+
+
+def _picked(c: Call, x: Arr, index: tuple[Any, ...], tensors: list[tuple[int, Arr]]) -> Arr:
+    """`x[:, [0, 1], [2, 0]]`: columns at places that are known now."""
+    (p, i), (q, j) = tensors
+    places = list(zip(*(t.v.attrs["data"] for t in (i, j)), strict=False))
+    whole = all(isinstance(k, Arr) or k == slice(None) for k in index)
+    if not whole or q != p + 1 or not places or i.dims != j.dims:
+        raise NoRule("two index tensors of constant size that are not beside each other")
+    if not (isinstance(x.dims[p], int) and isinstance(x.dims[q], int)):
+        raise NoRule("rows of a set at constant places")
+    found = [c.ctx.select(c.ctx.select(x, p, a), p, b) for a, b in places]
+    return c.ctx.concat([c.ctx.unsqueeze(y, p) for y in found], p)
 
 
 def _by_tensor(c: Call, x: Arr, dim: int, i: Arr) -> Arr:
@@ -130,13 +145,43 @@ def _embedding(c: Call) -> Arr:
     return c.ctx.where(pad, still, out)
 
 
-@rule("gather")
+@rule("gather", "take_along_dim")
 def _gather(c: Call) -> Arr:
-    """`x.gather(dim, i)` with one index a row: a sum of the columns chosen by comparison."""
-    dim, i = c.dim(), c.tensor("index")
-    columns = column_numbers(c.ctx, c.x, dim, i)
-    c.ctx.require_below(i, c.x.dims[dim])
+    """`x.gather(dim, i)`: for each number of a row that the index has along the dimension, a sum of
+    the columns chosen by comparison."""
+    dim, i = c.arg("dim"), c.tensor("indices" if c.op == "take_along_dim" else "index")
+    if dim is None:
+        raise NoRule("numbers of a tensor made flat")
+    dim = c.x.wrap(dim)
+    if c.op == "take_along_dim" and _sizes_beside(i, dim) != _sizes_beside(c.x, dim):
+        raise NoRule("take_along_dim of tensors that are broadcast")
     if c.x.elem == "i1":
         raise NoRule("booleans chosen by column")
-    chosen = c.ctx.where(c.ctx.compare("eq", i, columns), c.x, 0, elem=c.x.elem)
-    return c.ctx.total("sum", chosen, dim, True)
+    found = []
+    for one in one_by_one(c, i, dim):
+        columns = column_numbers(c.ctx, c.x, dim, one)
+        if c.op == "gather":
+            c.ctx.require_below(one, c.x.dims[dim])
+        else:  # which begins anew behind the last, and in front of the first
+            one = c.ctx.raw("mod", [one, c.ctx.lift(c.x.dims[dim], one.elem)], one.elem)
+        chosen = c.ctx.where(c.ctx.compare("eq", one, columns), c.x, 0, elem=c.x.elem)
+        found.append(c.ctx.total("sum", chosen, dim, True))
+    return c.ctx.concat(found, dim)
+
+
+def _sizes_beside(x: Arr, dim: int) -> list[Any]:
+    return [d if isinstance(d, int) else None for k, d in enumerate(x.dims) if k != dim]
+
+
+_ONE_BY_ONE = 16
+"""So many numbers of an index are compared with columns, one after the other."""
+
+
+def one_by_one(c: Call, i: Arr, dim: int) -> list[Arr]:
+    """An index of several columns for each row, as indices of one."""
+    count = i.dims[dim] if i.rank == c.x.rank else 1
+    if not isinstance(count, int) or count == 1:
+        return [i]
+    if not 0 < count <= _ONE_BY_ONE:
+        raise NoRule(f"{count} columns chosen for each row")
+    return [c.ctx.narrow(i, dim, k, k + 1) for k in range(count)]

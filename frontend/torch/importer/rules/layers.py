@@ -1,4 +1,4 @@
-"""Rules of dense layers: products, normalisations, dropout and recurrent cells."""
+"""Rules of dense layers: products, dropout and recurrent cells."""
 
 import string
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import NoRule
 from ..values.products import einsum, linear, matmul
+from ..values.softmaxes import softmax
 from ..values.tensors import Arr
 from .registry import Call, rule, rules
 
@@ -18,10 +19,22 @@ rules(
 )
 
 
-@rule("addmm")
+_PRODUCTS = {
+    "addmm": ("mat1", "mat2"),
+    "addmv": ("mat", "vec"),
+    "addr": ("vec1", "vec2"),
+    "baddbmm": ("batch1", "batch2"),
+    "addbmm": ("batch1", "batch2"),
+}
+
+
+@rule(*_PRODUCTS)
 def _addmm(c: Call) -> Arr:
     """`beta * x + alpha * (mat1 @ mat2)`; a beta of 0 keeps what is not finite in x out."""
-    y = matmul(c.ctx, c.tensor("mat1"), c.tensor("mat2"))
+    a, b = (c.tensor(name) for name in _PRODUCTS[c.op])
+    y = einsum(c.ctx, "a,b->ab", a, b) if c.op == "addr" else matmul(c.ctx, a, b)
+    if c.op == "addbmm":
+        y = c.ctx.total("sum", y, 0)
     alpha, beta = c.arg("alpha"), c.arg("beta")
     if alpha != 1:
         y = c.ctx.binary("mul", y, alpha)
@@ -29,6 +42,51 @@ def _addmm(c: Call) -> Arr:
         c.seen_in_result("input")
         return y
     return c.ctx.binary("add", c.x if beta == 1 else c.ctx.binary("mul", c.x, beta), y)
+
+
+@rule("inner")
+def _inner(c: Call) -> Arr:
+    """The products of the last dimensions, of each with each."""
+    a, b = c.x, c.tensor("other")
+    if not a.rank or not b.rank:
+        return c.ctx.binary("mul", a, b)
+    letters = string.ascii_lowercase
+    left, right = letters[: a.rank - 1], letters[a.rank - 1 : a.rank + b.rank - 2]
+    return einsum(c.ctx, f"{left}z,{right}z->{left}{right}", a, b)
+
+
+@rule("tensordot")
+def _tensordot(c: Call) -> Arr:
+    """The last dimensions of one times the first of the other, or those that are listed."""
+    a, b, dims = c.tensor("a"), c.tensor("b"), c.arg("dims")
+    if isinstance(dims, int):
+        dims = (range(a.rank - dims, a.rank), range(dims))
+    mine, theirs = ([dims_of] if isinstance(dims_of, int) else dims_of for dims_of in dims)
+    p = list(string.ascii_lowercase[: a.rank])
+    q = list(string.ascii_lowercase[a.rank : a.rank + b.rank])
+    for i, j in zip(mine, theirs, strict=True):
+        q[b.wrap(j)] = p[a.wrap(i)]
+    out = "".join(x for x in p + q if (x in p) != (x in q))
+    return einsum(c.ctx, f"{''.join(p)},{''.join(q)}->{out}", a, b)
+
+
+@rule("scaled_dot_product_attention")
+def _attention(c: Call) -> Arr:
+    """softmax(q k^T / sqrt(width) + mask) v, within each row of a set."""
+    q, k, v, mask = c.tensor("query"), c.tensor("key"), c.tensor("value"), c.optional("attn_mask")
+    ctx, width, scale = c.ctx, q.dims[-1], c.arg("scale")
+    if c.number("dropout_p") or c.arg("is_causal") or c.arg("enable_gqa", False):
+        raise NoRule("attention with dropout, or of another form than softmax(q k + mask) v")
+    if not isinstance(width, int) or q.rank < 3:
+        raise NoRule("attention of a set's rows to each other (a product of two sets)")
+    swapped = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
+    scores = matmul(ctx, q, ctx.permute(k, swapped))
+    scores = ctx.binary("mul", scores, width**-0.5 if scale is None else scale)
+    if mask is not None and mask.elem == "i1":
+        raise NoRule("attention with a mask of booleans (whose rows may allow nothing)")
+    if mask is not None:
+        scores = ctx.binary("add", scores, mask)
+    return matmul(ctx, softmax(ctx, scores, scores.rank - 1), v)
 
 
 @rule("einsum")
@@ -88,62 +146,6 @@ def dropout(c: Call, x: Arr, p: float, place: Sequence[Arr] = ()) -> Arr:
         "dropout", operands, over, x.v.shape, x.elem, p=p, site=c.new_site(), over=over
     )
     return Arr(x.dims, v)
-
-
-@rule("layer_norm")
-def _layer_norm(c: Call) -> Arr:
-    x, dims, ctx = c.x, _last(c), c.ctx
-    centred = ctx.binary("sub", x, ctx.mean(x, dims, True))
-    var = ctx.mean(ctx.binary("mul", centred, centred), dims, True)
-    return _scaled(c, centred, var, c.number("eps"))
-
-
-def _last(c: Call) -> list[int]:
-    """The dimensions that normalized_shape names: torch sees to it that they have that size."""
-    return list(range(-len(c.arg("normalized_shape")), 0))
-
-
-@rule("rms_norm")
-def _rms_norm(c: Call) -> Arr:
-    x, eps = c.x, c.arg("eps")
-    if eps is None:
-        eps = 2.0**-52 if x.elem == "f64" else 2.0**-23
-    return _scaled(c, x, c.ctx.mean(c.ctx.binary("mul", x, x), _last(c), True), eps)
-
-
-def _scaled(c: Call, x: Arr, power: Arr, eps: float) -> Arr:
-    """x of unit power, with the weight and the bias of the call."""
-    w, b, ctx = c.optional("weight"), c.optional("bias"), c.ctx
-    y = ctx.binary("mul", x, ctx.unary("rsqrt", ctx.binary("add", power, float(eps))))
-    y = y if w is None else ctx.binary("mul", y, w)
-    return y if b is None else ctx.binary("add", y, b)
-
-
-@rule("batch_norm")
-def _batch_norm(c: Call) -> Arr:
-    x, ctx = c.x, c.ctx
-    mean, var = c.optional("running_mean"), c.optional("running_var")
-    training, momentum, eps = c.arg("training"), c.number("momentum"), c.number("eps")
-    if x.rank != 2 or (x.axis not in (0, None)):
-        raise NoRule("batch_norm of a tensor that is not rows x columns")
-    if not training:
-        if mean is None or var is None:
-            raise NoRule("batch_norm without statistics")
-        return _scaled(c, ctx.binary("sub", x, mean), var, eps)
-    batch_mean = ctx.mean(x, 0)
-    centred = ctx.binary("sub", x, batch_mean)
-    batch_var = ctx.mean(ctx.binary("mul", centred, centred), 0)
-    if mean is not None and var is not None:
-        n = ctx.count(x, 0)
-        some = ctx.compare("gt", n, 0.0)
-        unbiased = ctx.binary("div", ctx.binary("mul", batch_var, n), ctx.binary("sub", n, 1.0))
-        for name, old, new in (("running_mean", mean, batch_mean), ("running_var", var, unbiased)):
-            still = ctx.flat(new)
-            kept = ctx.binary("mul", old, 1.0 - momentum)
-            updated = ctx.binary("add", kept, ctx.binary("mul", still, momentum))
-            updated = ctx.where(some, updated, old)  # no rows tell nothing
-            c.edits.append((c.form.arguments[name], updated))
-    return _scaled(c, centred, batch_var, eps)
 
 
 def _weights(c: Call) -> tuple[Arr, Arr, Arr | None, Arr | None]:

@@ -33,6 +33,27 @@ def _logical(c: Call) -> Arr:
     return c.ctx.raw(f"logical_{name}", operands, "i1")
 
 
+@rule("logical_xor")
+def _xor(c: Call) -> Arr:
+    """Whether one of two is true, and not the other."""
+    a, b = (x if x.elem == "i1" else c.ctx.compare("ne", x, 0) for x in (c.x, c.tensor("other")))
+    return c.ctx.compare("ne", a, b)
+
+
+@rule("isclose")
+def _isclose(c: Call) -> Arr:
+    """Whether |a - b| is at most atol + rtol |b|; equal infinities are close."""
+    ctx, a, b = c.ctx, c.x, c.tensor("other")
+    if a.elem not in FLOATS or a.elem != b.elem or c.arg("equal_nan"):
+        raise NoRule("isclose of integers, or with equal_nan")
+    bound = ctx.binary("mul", ctx.unary("abs", b), float(c.number("rtol")))
+    bound = ctx.binary("add", bound, float(c.number("atol")))
+    apart = ctx.unary("abs", ctx.binary("sub", a, b))
+    finite = ctx.compare("lt", apart, math.inf)
+    near = ctx.raw("logical_and", [ctx.compare("le", apart, bound), finite], "i1")
+    return ctx.raw("logical_or", [near, ctx.compare("eq", a, b)], "i1")
+
+
 @rule("where")
 def _where(c: Call) -> Any:
     condition = c.tensor("condition")

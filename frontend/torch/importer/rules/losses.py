@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,11 +12,11 @@ from ..values.context import Context
 from ..values.elements import FLOATS
 from ..values.pieces import limited
 from ..values.softmaxes import log_softmax
-from ..values.tensors import Arr
+from ..values.tensors import Arr, numbers
 from .registry import Call, rule
 
 
-def _reduction(c: Call) -> str:
+def reduction_of(c: Call) -> str:
     """The argument `reduction`, which ATen's own functions take as a number."""
     reduction = c.arg("reduction")
     if not isinstance(reduction, str):
@@ -25,8 +26,8 @@ def _reduction(c: Call) -> str:
     return reduction
 
 
-def _reduced(c: Call, each: Arr) -> Arr:
-    reduction = _reduction(c)
+def reduced(c: Call, each: Arr) -> Arr:
+    reduction = reduction_of(c)
     if reduction == "none":
         return each
     return c.ctx.mean(each) if reduction == "mean" else c.ctx.total("sum", each)
@@ -39,22 +40,46 @@ def _weighted(ctx: Context, x: Arr, weight: Arr | None) -> Arr:
 # ---------------------------------------------------------------- classes
 
 
-@rule("cross_entropy", "nll_loss", "nll_loss_nd")
+@rule("cross_entropy", "nll_loss", "nll_loss_nd", "nll_loss2d")
 def _class_loss(c: Call) -> Arr:
-    """Cross entropy of rows x classes, by class number or by probabilities; nll_loss is the same on
-    log probabilities."""
+    """Cross entropy of rows x classes x places, by class number or by probabilities; nll_loss is
+    the same on log probabilities."""
     x, target, weight = c.x, c.tensor("target"), c.optional("weight")
-    if x.rank != 2 or not isinstance(x.dims[1], int):
+    if x.rank < 2 or not isinstance(x.dims[1], int) or x.merged:
         raise NoRule("a loss that is not over rows x classes")
+    x = _classes_last(c.ctx, x)
     if c.op == "cross_entropy":
-        x = log_softmax(c.ctx, x, 1)
+        x = log_softmax(c.ctx, x, x.rank - 1)
     if weight is not None:
         weight = c.ctx.unsqueeze(weight, 0)
     if target.elem in FLOATS and c.op == "cross_entropy" and c.arg("ignore_index") < 0:
-        return _reduced(c, _of_probabilities(c, x, weight))
-    if target.elem != "i64" or target.rank != 1:
+        return reduced(c, _of_probabilities(c, x, weight))
+    if target.elem != "i64" or target.rank != x.rank - 1:
         raise NoRule(f"a loss whose target is {target.rank}-dimensional, of {target.elem}")
     return _of_classes(c, x, weight)
+
+
+def _classes_last(ctx: Context, x: Arr) -> Arr:
+    """x with its second dimension as the last."""
+    return x if x.rank == 2 else ctx.permute(x, [0, *range(2, x.rank), 1])
+
+
+def _require_classes(c: Call, target: Arr, classes: int) -> None:
+    """The numbers of a target, one or several a row, are those of classes."""
+    several = numbers(target.dims)
+    if target.home is None or several == []:
+        c.ctx.require_below(target, classes)
+        return
+    count = math.prod(several)
+    if count > _PLACES:
+        raise NoRule(f"a loss of {count} places a row")
+    flat = Arr([target.rows, count], c.ctx.values.reshape(target.v, (count,)))
+    for k in range(count):
+        c.ctx.require_below(c.ctx.select(flat, 1, k), classes)
+
+
+_PLACES = 64
+"""So many classes of each row are looked at one by one."""
 
 
 def _smoothing(c: Call) -> float:
@@ -64,41 +89,43 @@ def _smoothing(c: Call) -> float:
 def _of_probabilities(c: Call, logs: Arr, weight: Arr | None) -> Arr:
     """- sum over classes of weight x probability x log, a row; the mean is over all rows."""
     ctx, target, smoothing = c.ctx, c.tensor("target"), _smoothing(c)
-    if target.rank != 2:
+    if target.rank != logs.rank:
         raise NoRule("probabilities that are not rows x classes")
+    target = _classes_last(ctx, target)
     if smoothing:
-        share = smoothing / logs.dims[1]
+        share = smoothing / logs.dims[-1]
         target = ctx.binary("add", ctx.binary("mul", target, 1.0 - smoothing), share)
     each = ctx.binary("mul", target, _weighted(ctx, logs, weight))
-    return ctx.unary("neg", ctx.total("sum", each, 1))
+    return ctx.unary("neg", ctx.total("sum", each, each.rank - 1))
 
 
 def _of_classes(c: Call, logs: Arr, weight: Arr | None) -> Arr:
     """- weight[y] log[y] a row. Rows of an ignored class give 0; the mean is by the weights of the
     others. Smoothing mixes in the weighted sum of all logs."""
-    ctx, target, classes, smoothing = c.ctx, c.tensor("target"), logs.dims[1], _smoothing(c)
+    ctx, target, classes, smoothing = c.ctx, c.tensor("target"), logs.dims[-1], _smoothing(c)
+    last = target.rank
     counted = ctx.compare("ne", target, c.arg("ignore_index"))
-    ctx.require_below(ctx.where(counted, target, 0, elem=target.elem), classes)
+    _require_classes(c, ctx.where(counted, target, 0, elem=target.elem), classes)
     # compared as floats, which vectors of logs are selected by; these are exact below 2**24
     elem = logs.elem if classes < 2**24 else target.elem
-    numbers = Arr([classes], ctx.values.count_up(classes, elem))
-    hit = ctx.compare("eq", ctx.unsqueeze(ctx.cast(target, elem), 1), numbers)
+    each_class = Arr([classes], ctx.values.count_up(classes, elem))
+    hit = ctx.compare("eq", ctx.unsqueeze(ctx.cast(target, elem), last), each_class)
 
     def of_class(x: Arr) -> Arr:
-        return ctx.total("sum", ctx.where(hit, x, 0.0, elem=x.elem), 1)
+        return ctx.total("sum", ctx.where(hit, x, 0.0, elem=x.elem), last)
 
     scale = None if weight is None else of_class(weight)
     gain = _weighted(ctx, of_class(logs), scale)
     if smoothing:
-        all_classes = ctx.total("sum", _weighted(ctx, logs, weight), 1)
+        all_classes = ctx.total("sum", _weighted(ctx, logs, weight), last)
         gain = ctx.binary(
             "add",
             ctx.binary("mul", gain, 1.0 - smoothing),
             ctx.binary("mul", all_classes, smoothing / classes),
         )
     each = ctx.where(counted, ctx.unary("neg", gain), 0.0, elem=gain.elem)
-    if _reduction(c) != "mean":
-        return _reduced(c, each)
+    if reduction_of(c) != "mean":
+        return reduced(c, each)
     total = ctx.total("sum", each)
     if scale is not None:
         return ctx.binary("div", total, ctx.total("sum", ctx.where(counted, scale, 0.0)))
@@ -135,7 +162,13 @@ _OF_DIFFERENCE: dict[str, Callable[[Call, Arr], Arr]] = {
 @rule(*_OF_DIFFERENCE)
 def _difference_loss(c: Call) -> Arr:
     d = c.ctx.binary("sub", c.x, c.tensor("target"))
-    return _reduced(c, _OF_DIFFERENCE[c.op](c, d))
+    each, weight = _OF_DIFFERENCE[c.op](c, d), c.optional("weight")
+    if weight is None:
+        return reduced(c, each)
+    each = c.ctx.binary("mul", each, weight)
+    if reduction_of(c) != "mean":
+        return reduced(c, each)
+    return c.ctx.binary("div", c.ctx.total("sum", each), c.ctx.total("sum", weight))
 
 
 @rule("margin_ranking_loss")
@@ -145,7 +178,7 @@ def _margin_ranking_loss(c: Call) -> Arr:
     gap = ctx.binary("sub", c.tensor("input2"), c.tensor("input1"))
     each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.number("margin")))
     each = ctx.where(ctx.compare("lt", each, 0), 0.0, each, elem=each.elem)
-    return _reduced(c, each)
+    return reduced(c, each)
 
 
 @rule("kl_div")
@@ -160,7 +193,7 @@ def _kl_div(c: Call) -> Arr:
         each = ctx.binary("mul", target, ctx.binary("sub", log, x))
     if c.arg("reduction") == "batchmean":
         return ctx.binary("div", ctx.total("sum", each), ctx.count(x, 0))
-    return _reduced(c, each)
+    return reduced(c, each)
 
 
 # ---------------------------------------------------------------- two classes
@@ -180,7 +213,7 @@ def _binary_loss_of_logits(c: Call) -> Arr:
         other = ctx.binary("mul", ctx.binary("sub", 1.0, target), x)
         soft = ctx.unary("softplus", ctx.unary("neg", x))
         each = ctx.binary("add", other, ctx.binary("mul", scale, soft))
-    return _reduced(c, _weighted(ctx, each, weight))
+    return reduced(c, _weighted(ctx, each, weight))
 
 
 _LEAST_SPREAD = float(np.float32(1e-12))
@@ -204,4 +237,4 @@ def _binary_loss(c: Call) -> Arr:
     by_x = ctx.binary("mul", ctx.binary("sub", x, p), slope)
     by_target = ctx.binary("mul", ctx.binary("sub", target, t), ctx.binary("sub", no, yes))
     each = ctx.binary("add", ctx.binary("add", value, by_x), by_target)
-    return _reduced(c, _weighted(ctx, each, weight))
+    return reduced(c, _weighted(ctx, each, weight))

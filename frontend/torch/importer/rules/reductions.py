@@ -14,7 +14,7 @@ from ..values.tensors import Arr
 from .registry import Call, rule
 
 
-def _which(c: Call) -> tuple[Any, bool]:
+def which_dims(c: Call) -> tuple[Any, bool]:
     """Which dimensions a call reduces (None: all, as those of a tensor without any), and whether
     they stay, of size 1."""
     dim, keep = c.arg("dim", None), bool(c.arg("keepdim", False))
@@ -27,7 +27,7 @@ def _which(c: Call) -> tuple[Any, bool]:
 
 @rule("sum")
 def _sum(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = which_dims(c)
     if c.elem == "i1":
         raise NoRule("a sum as a boolean")
     return c.ctx.total("sum", c.ctx.cast(c.x, c.elem), dim, keep)
@@ -35,14 +35,14 @@ def _sum(c: Call) -> Arr:
 
 @rule("mean")
 def _mean(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = which_dims(c)
     return c.ctx.mean(c.ctx.cast(c.x, c.elem), dim, keep)
 
 
 @rule("amax", "amin")
 def _extremum(c: Call) -> Arr:
-    dim, keep = _which(c)
-    _require_rows(c, dim)
+    dim, keep = which_dims(c)
+    require_rows(c, dim)
     reduce = pieces.extremum if c.out.requires_grad else Context.total
     return reduce(c.ctx, c.op[1:], _ordered(c.x), dim, keep)
 
@@ -53,7 +53,7 @@ def _ordered(x: Arr) -> Arr:
     return x
 
 
-def _require_rows(c: Call, dim: Any, refused: type[Exception] = IndexError) -> None:
+def require_rows(c: Call, dim: Any, refused: type[Exception] = IndexError) -> None:
     """torch has no extremum of no rows: a RuntimeError over everything, `refused` over some."""
     axis = c.x.axis
     if axis is None or axis not in c.ctx.which(c.x, dim):
@@ -69,7 +69,7 @@ def _max(c: Call) -> Any:
     if "other" in c.arguments:
         return c.ctx.binary(f"{c.op}imum", c.x, c.tensor("other"))
     if "dim" not in c.arguments:
-        _require_rows(c, None)
+        require_rows(c, None)
         reduce = pieces.greatest if c.out.requires_grad else Context.total
         return reduce(c.ctx, c.op, _ordered(c.x))
     return _with_position(c, c.op, c.dim(), bool(c.arg("keepdim")))
@@ -92,7 +92,7 @@ def _argmax(c: Call) -> Arr:
 
 @rule("any", "all")
 def _any(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = which_dims(c)
     flags = c.x if c.x.elem == "i1" else c.ctx.compare("ne", c.x, 0)
     counted = c.ctx.cast(flags, "i64")
     if c.op == "any":
@@ -103,7 +103,7 @@ def _any(c: Call) -> Arr:
 
 @rule("var", "std")
 def _var(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = which_dims(c)
     correction = c.arg("correction", None)
     if correction is None:
         correction = 1 if c.arg("unbiased", True) else 0
@@ -112,48 +112,31 @@ def _var(c: Call) -> Arr:
     if correction < 0:
         raise NoRule("a correction below 0, with which no numbers have NaN all the same")
     y = c.ctx.variance(c.x, dim, keep, float(correction))
-    return y if c.op == "var" else pieces.root(c.ctx, y)
+    return y if c.op.startswith("var") else pieces.root(c.ctx, y)
 
 
-@rule("norm", "linalg_vector_norm")
-def _norm(c: Call) -> Arr:
-    dim, keep = _which(c)
-    p = c.arg("p" if c.op == "norm" else "ord")
-    return norm(c, c.ctx.cast(c.x, c.elem), p, dim, keep)
+@rule("var_mean", "std_mean")
+def _var_mean(c: Call) -> tuple[Arr, Arr]:
+    dim, keep = which_dims(c)
+    return _var(c), c.ctx.mean(c.x, dim, keep)
 
 
-def norm(c: Call, x: Arr, p: Any, dim: Any, keep: bool) -> Arr:
-    ctx = c.ctx
-    if p in (2, 2.0, "fro", None):
-        return pieces.root(ctx, ctx.total("sum", ctx.binary("mul", x, x), dim, keep))
-    if p in (1, 1.0):
-        return ctx.total("sum", ctx.unary("abs", x), dim, keep)
-    if p == float("inf"):
-        _require_rows(c, dim, RuntimeError)
-        reduce = pieces.greatest if c.out.requires_grad else Context.total
-        return reduce(ctx, "max", ctx.unary("abs", x), dim, keep)
-    raise NoRule(f"the norm of order {p}")
+@rule("nansum")
+def _nansum(c: Call) -> Arr:
+    dim, keep = which_dims(c)
+    x = c.ctx.cast(c.x, c.elem)
+    if x.elem in FLOATS:
+        x = c.ctx.where(c.ctx.compare("ne", x, x), 0.0, x, elem=x.elem)
+    return c.ctx.total("sum", x, dim, keep)
 
 
-@rule("normalize")
-def _normalize(c: Call) -> Arr:
-    p, dim, eps = c.arg("p"), c.dim(), c.number("eps")
-    length = pieces.limited(c.ctx, norm(c, c.x, p, dim, True), float(eps))
-    return c.ctx.binary("div", c.x, length)
+@rule("count_nonzero")
+def _count_nonzero(c: Call) -> Arr:
+    dim, _ = which_dims(c)
+    return c.ctx.total("sum", c.ctx.cast(c.ctx.compare("ne", c.x, 0), "i64"), dim)
 
 
-@rule("cosine_similarity")
-def _cosine(c: Call) -> Arr:
-    a, b, ctx = c.tensor("x1"), c.tensor("x2"), c.ctx
-    dim, eps = a.wrap(c.arg("dim")), float(c.number("eps"))
-    if a.rank != b.rank or (a.dims[dim] == 1) != (b.dims[dim] == 1):
-        raise NoRule("cosine_similarity of tensors that are broadcast along the dimension")
-    dot = ctx.total("sum", ctx.binary("mul", a, b), dim, False)
-    lengths = (pieces.limited(ctx, norm(c, x, 2, dim, False), eps) for x in (a, b))
-    return ctx.binary("div", dot, ctx.binary("mul", *lengths))
-
-
-@rule("softmax", "log_softmax")
+@rule("softmax", "softmin", "log_softmax")
 def _softmax(c: Call) -> Arr:
     dim = c.arg("dim")
     if dim is None:
@@ -161,12 +144,14 @@ def _softmax(c: Call) -> Arr:
     x = c.ctx.cast(c.x, c.elem)
     if x.elem not in FLOATS:
         raise NoRule(f"{c.op} of integers")
-    return softmax(c.ctx, x, dim) if c.op == "softmax" else log_softmax(c.ctx, x, dim)
+    if c.op == "softmin":
+        x = c.ctx.unary("neg", x)
+    return log_softmax(c.ctx, x, dim) if c.op == "log_softmax" else softmax(c.ctx, x, dim)
 
 
 @rule("logsumexp")
 def _logsumexp(c: Call) -> Arr:
-    dim, keep = _which(c)
+    dim, keep = which_dims(c)
     ctx, x = c.ctx, c.ctx.cast(c.x, c.elem)
     top = ctx.total("max", x, dim, True)
     endless = ctx.compare("eq", ctx.unary("abs", top), math.inf)  # inf - inf would be nan

@@ -7,19 +7,25 @@ from ..values.elements import FLOATS
 from ..values.indexed_columns import column_numbers
 from ..values.sizes import expression
 from ..values.tensors import DTYPES, Arr, elem_of, numbers
+from .indexing import one_by_one
 from .registry import Call, rule, size_expr
 
 
 @rule("scatter")
 def _scatter(c: Call) -> Arr:
-    """`x.scatter(dim, i, value)` of one column a row, as one-hot code does."""
+    """`x.scatter(dim, i, value)` of one column a row, as one-hot code does, or of one number."""
     dim, i = c.dim(), c.tensor("index")
     value = c.arg("src") if "src" in c.arguments else c.arg("value")
     if isinstance(value, Arr) and value.rank and numbers(value.dims) != numbers(i.dims):
         raise NoRule("numbers of another shape than the index that places them")
-    columns = column_numbers(c.ctx, c.x, dim, i)
-    c.ctx.require_below(i, c.x.dims[dim])
-    return c.ctx.where(c.ctx.compare("eq", i, columns), value, c.x, elem=c.x.elem)
+    x, places = c.x, one_by_one(c, i, dim)
+    if len(places) > 1 and isinstance(value, Arr):
+        raise NoRule("several numbers placed in each row (which of two at one place is undefined)")
+    for one in places:
+        columns = column_numbers(c.ctx, x, dim, one)
+        c.ctx.require_below(one, x.dims[dim])
+        x = c.ctx.where(c.ctx.compare("eq", one, columns), value, x, elem=x.elem)
+    return x
 
 
 @rule("index_add", "scatter_add")

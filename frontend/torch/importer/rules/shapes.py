@@ -1,4 +1,4 @@
-"""Rules that only move numbers: views, permutations, joins and splits."""
+"""Rules that only move numbers: views, permutations and splits (joins are in `joins.py`)."""
 
 import itertools
 from typing import Any
@@ -7,9 +7,12 @@ import sympy
 
 from ..errors import NoRule
 from ..values.sizes import example, expression
-from ..values.tensors import Arr, Sym, elem_of
+from ..values.tensors import Arr, Sym
 from ..values.views import part, view
 from .registry import Call, rule
+
+_DIAGONAL = 64
+"""So many numbers of a matrix are picked one by one."""
 
 
 @rule("size", "shape")
@@ -20,7 +23,7 @@ def _size(c: Call) -> tuple[int | Sym, ...]:
     return tuple(int(e) if e.is_Integer else Sym(e) for e in sizes)
 
 
-@rule("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "reshape_as")
+@rule("view", "reshape", "flatten", "ravel", "squeeze", "unflatten", "view_as", "reshape_as")
 def _view(c: Call) -> Arr:
     c.seen_in_result("size", "shape", "start_dim", "end_dim", "dim", "sizes", "other")
     return view(c.ctx, c.x, c.out)
@@ -63,36 +66,17 @@ def _permute(c: Call) -> Arr:
 
 @rule("movedim")
 def _movedim(c: Call) -> Arr:
-    if not isinstance(c.arg("source"), int):
-        raise NoRule("several dimensions moved at once")
-    source, target = c.dim("source"), c.dim("destination")
-    order = [i for i in range(c.x.rank) if i != source]
-    order.insert(target, source)
-    return c.ctx.permute(c.x, order)
+    moves = (c.arg("source"), c.arg("destination"))
+    source, target = ([d] if isinstance(d, int) else d for d in moves)
+    moved = dict(zip(map(c.x.wrap, target), map(c.x.wrap, source), strict=True))
+    rest = (i for i in range(c.x.rank) if i not in moved.values())
+    return c.ctx.permute(c.x, [moved[i] if i in moved else next(rest) for i in range(c.x.rank)])
 
 
 @rule("expand", "expand_as", "broadcast_to", "repeat", "tile")
 def _expand(c: Call) -> Arr:
     c.seen_in_result("size", "other", "repeats", "dims")
     return c.ctx.expand(c.x, c.ctx.sizes.dims(c.out), tile=c.op in ("repeat", "tile"))
-
-
-@rule("cat")
-def _cat(c: Call) -> Arr:
-    # torch ignores empty 1-d tensors here, whatever the rank of the others
-    xs = [x for x in c.arg("tensors") if not (x.rank == 1 and x.dims[0] == 0)]
-    if not xs:
-        raise NoRule("cat of empty tensors")
-    dim = xs[0].wrap(c.arg("dim"))
-    filled = [x for x in xs if x.dims[dim] != 0]
-    return c.ctx.cast(c.ctx.concat(filled or xs, dim), elem_of(c.out.dtype))
-
-
-@rule("stack")
-def _stack(c: Call) -> Arr:
-    xs = c.arg("tensors")
-    dim = c.arg("dim") % (xs[0].rank + 1)
-    return c.ctx.concat([c.ctx.unsqueeze(x, dim) for x in xs], dim)
 
 
 @rule("tensor_split", "chunk", "split", "split_with_sizes")
@@ -150,17 +134,37 @@ def _narrow(c: Call) -> Arr:
     return _between(c, dim, lo, lo + size, size)
 
 
-@rule("flip")
+@rule("flip", "fliplr", "flipud")
 def _flip(c: Call) -> Arr:
     x = c.x
-    for d in c.arg("dims"):
+    for d in {"fliplr": [1], "flipud": [0]}.get(c.op) or c.arg("dims"):
         d = x.wrap(d)
         if not isinstance(x.dims[d], int):
             raise NoRule("the rows of a set in reverse")
+        if x.dims[d] == 0:
+            continue
         column = x.column(d)
         vs = [c.ctx.values.slice(x.v, column, j, j + 1) for j in reversed(range(x.v.shape[column]))]
         x = Arr(x.dims, c.ctx.values.concat(vs, column))
     return x
+
+
+@rule("diagonal")
+def _diagonal(c: Call) -> Arr:
+    """The numbers of each matrix whose column is a given number more than their row."""
+    x, offset = c.x, c.arg("offset")
+    first, second = (x.wrap(c.arg(n)) for n in ("dim1", "dim2"))
+    rest = [i for i in range(x.rank) if i not in (first, second)]
+    x = c.ctx.permute(x, [*rest, first, second])
+    rows, columns = x.dims[-2:]
+    if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(offset, int)):
+        raise NoRule("a diagonal of the rows of a set")
+    places = [i for i in range(rows) if 0 <= i + offset < columns]
+    if not 0 < len(places) <= _DIAGONAL:
+        raise NoRule(f"a diagonal of {len(places)} numbers")
+    last = len(rest)
+    found = [c.ctx.select(c.ctx.select(x, last, i), last, i + offset) for i in places]
+    return c.ctx.concat([c.ctx.unsqueeze(y, last) for y in found], last)
 
 
 def _one(x: Any) -> Any:

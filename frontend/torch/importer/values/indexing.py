@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import sympy
 
 from ..errors import NoRule
 from .arithmetic import Arithmetic
 from .nodes import Filter, Node, Set, depends_on_floats
 from .tensors import Arr, Merge, Sym, numbers
+
+_EACH = 64
+"""So many numbers of each row are read by one after the other."""
 
 
 class Indexing(Arithmetic):
@@ -26,18 +31,38 @@ class Indexing(Arithmetic):
         return self.values.as_rows(v, rows), rows
 
     def gather(self, x: Arr, dim: int, i: Arr) -> Arr:
-        """`x.index_select(dim, i)` for a 1-d i."""
+        """`x[.., i, ..]` with an index at one dimension: `x.index_select(dim, i)` for a 1-d i."""
         dim = x.wrap(dim)
+        if i.home is None:
+            return self._take_columns(x, dim, i)
         if i.rank != 1 or not isinstance(i.dims[0], Set):
-            if i.home is None:
-                return self._take_columns(x, dim, i)
-            raise NoRule("an index tensor with several dimensions")
+            return self._gather_each(x, dim, i)
         v, codomain = self.rows_of(x, dim)
         rest = [d for k, d in enumerate(x.dims) if k != dim]
         over = i.home
         if self.are_kept_rows(i.v, codomain):
             return Arr([*rest[:dim], over, *rest[dim:]], self.values.parent(v, over))
         return Arr([*rest[:dim], over, *rest[dim:]], self.values.at(v, i.v, over, codomain))
+
+    def _gather_each(self, x: Arr, dim: int, i: Arr) -> Arr:
+        """With several numbers for each row of a set: the rows that the first tells, then those
+        that the second tells, and so on. The index is in the place of the dimension."""
+        several = numbers(i.dims)
+        count = math.prod(several)
+        if i.merged or not 0 < count <= _EACH:
+            raise NoRule(f"an index tensor with {count} numbers for each row, or of grouped rows")
+        columns = self.values.reshape(i.v, (count,))
+        found: list[Node] = []
+        for k in range(count):
+            one = self.values.reshape(self.values.slice(columns, 0, k, k + 1), ())
+            y = self.gather(x, dim, Arr([i.rows], one))
+            # the row shape is that of x without the dimension, and becomes one of the front
+            found.append(self.values.reshape(y.v, (1, *y.v.shape)))
+        v = self.values.concat(found, 0)
+        before = len(numbers(x.dims[:dim]))
+        order = [*range(1, 1 + before), 0, *range(1 + before, len(v.shape))]
+        dims = [*x.dims[:dim], *i.dims, *x.dims[dim + 1 :]]
+        return Arr(dims, self.values.reshape(self.values.transpose(v, order), numbers(dims)))
 
     @staticmethod
     def are_kept_rows(i: Node, rows: Set) -> bool:

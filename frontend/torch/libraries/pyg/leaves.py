@@ -6,6 +6,7 @@ CompositeImplicitAutograd op stays one node in Dynamo's graph while fake tensors
 see through it. Ops whose output size depends on data need a custom op with one fresh size symbol.
 """
 
+import builtins
 from collections.abc import Callable
 
 import torch
@@ -155,6 +156,12 @@ def pair_count(index: Tensor, types: Tensor, groups: int, num_types: int, like: 
     return segment_reduce(ones, key, 0, groups * num_types, "sum").index_select(0, key)
 
 
+@leaf("longest_group(Tensor batch, SymInt batch_size) -> Tensor")
+def longest_group(batch: Tensor, batch_size: int) -> Tensor:
+    """How many rows the group has that has most of them, as one integer."""
+    return batch.new_zeros(batch_size).scatter_add_(0, batch, torch.ones_like(batch)).max()
+
+
 @leaf(
     "dense_batch(Tensor x, Tensor batch, float fill, SymInt max_nodes, SymInt batch_size) "
     "-> (Tensor, Tensor)"
@@ -179,6 +186,19 @@ def dense_batch(
         rows.narrow(0, 0, places).view(batch_size, max_nodes, *shape),
         mask.narrow(0, 0, places).view(batch_size, max_nodes),
     )
+
+
+@torch.library.custom_op("gnnc::require", mutates_args=())
+def require(condition: Tensor, message: str, raised: str) -> None:
+    """Raises the built-in exception `raised` with `message` unless the one number of `condition`
+    is true. What a library asks of numbers, which would cut a trace, is said so."""
+    if not condition:
+        raise getattr(builtins, raised)(message)
+
+
+@require.register_fake
+def _(condition, message, raised) -> None:
+    return None
 
 
 def _remaining_loops(

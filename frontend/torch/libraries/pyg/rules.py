@@ -4,6 +4,8 @@ import sympy
 
 from ...importer.errors import NoRule
 from ...importer.rules.registry import Call, rule, size_expr
+from ...importer.values.context import Context
+from ...importer.values.held import Held
 from ...importer.values.indexed_columns import pick
 from ...importer.values.known import known_numbers
 from ...importer.values.nodes import Filter, Loops, Node, Set, Union
@@ -111,11 +113,67 @@ def _remaining_loops(
     return Arr([2, union], edge_v), Arr([union], weight_v)
 
 
-@rule("gnnc.dense_batch")
-def _dense_batch(c: Call) -> Arr:
-    raise NoRule(
-        "to_dense_batch, whose rows are counted by two dimensions, the group and the place"
-    )
+_PLACES = 64
+"""So many places of a group are compared with that of a row (docs/decisions.md has times)."""
+
+
+@rule("gnnc.longest_group")
+def _longest_group(c: Call) -> Arr:
+    raise NoRule("to_dense_batch without max_num_nodes: a width that is read from data")
+
+
+@rule("gnnc.dense_batch", counts="batch_size")
+def _dense_batch(c: Call) -> tuple[Arr, Arr]:
+    """Each place of a group is a sum over its rows, of which one is at that place."""
+    x, batch, fill, ctx = c.tensor("x"), c.tensor("batch"), c.arg("fill"), c.ctx
+    places, groups = c.arg("max_nodes"), size_expr(c.arg("batch_size"))
+    if not isinstance(places, int):
+        raise NoRule(
+            "to_dense_batch without max_num_nodes: its rows are counted by two dimensions, the "
+            "group and the place, of which one has to be constant"
+        )
+    if x.axis != 0 or not 0 < places <= _PLACES:
+        raise NoRule(f"to_dense_batch with {places} places, of {x.rank} dimensions")
+    over, index = ctx.group(batch, x, 0)
+    ctx.assertions.append(Held(_in_order(ctx, batch), _UNORDERED, ValueError))
+    rows, values = ctx.sizes.set_of(groups), ctx.values
+    number = Arr([over], values.make("iota", [], over, (), "i64"))
+    begin = values.at(values.reduce("min", number.v, over, index, rows), index, over, rows)
+    place = ctx.cast(ctx.binary("sub", number, Arr([over], begin)), x.elem)
+    at = Arr([places], values.count_up(places, x.elem))
+    hit = _with_ones(ctx, ctx.compare("eq", ctx.unsqueeze(place, 1), at), x.rank - 1)
+    spread = ctx.where(hit, ctx.unsqueeze(x, 1), 0.0, elem=x.elem)
+    count = values.reduce("sum", values.const(1, "i64"), over, index, rows)
+    filled = ctx.compare("lt", at, ctx.unsqueeze(Arr([rows], count), 1))
+    y = ctx.segment(spread, batch, 0, groups, "sum")
+    if fill != 0:
+        y = ctx.where(_with_ones(ctx, filled, x.rank - 1), y, fill, elem=x.elem)
+    return _as_columns(ctx, y, groups), _as_columns(ctx, filled, groups)
+
+
+_UNORDERED = "to_dense_batch of rows that are not in the order of their groups"
+
+
+def _in_order(ctx: Context, x: Arr) -> Arr:
+    """Whether one number a row never decreases."""
+    before = ctx.rows_between(x.rows, sympy.Integer(0), sympy.Integer(-1))
+    behind = ctx.rows_between(x.rows, sympy.Integer(1), x.rows.expr)
+    lo, hi = (Arr([rows], ctx.values.parent(x.v, rows)) for rows in (before, behind))
+    falls = ctx.cast(ctx.compare("gt", lo, hi), "i64")
+    return ctx.compare("eq", ctx.total("max", falls), 0)
+
+
+def _with_ones(ctx: Context, x: Arr, count: int) -> Arr:
+    for _ in range(count):
+        x = ctx.unsqueeze(x, x.rank)
+    return x
+
+
+def _as_columns(ctx: Context, x: Arr, size: sympy.Expr) -> Arr:
+    """Rows of a set of constant size as the columns of one row."""
+    if not size.is_Integer:
+        return x
+    return Arr([int(size), *x.dims[1:]], ctx.values.as_unit(x.v, x.rows, int(size)))
 
 
 @rule("gnnc.relational_sum")

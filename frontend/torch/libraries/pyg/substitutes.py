@@ -78,7 +78,11 @@ def _scatter(original: Callable) -> Callable:
 
 def _softmax(original: Callable) -> Callable:
     def softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
-        if not is_active() or index is None:
+        dim = src.dim() + dim if dim < 0 else dim
+        if ptr is not None and is_active() and ptr.dim() == 1:
+            index = torch.ops.gnnc.index_of_pointer(ptr, src.size(dim))
+            num_nodes = ptr.size(0) - 1
+        elif not is_active() or index is None:
             return original(src, index, ptr, num_nodes, dim)
         if num_nodes is None:
             return torch.ops.gnnc.softmax_by_index(src, index, dim)
@@ -108,12 +112,23 @@ def _dropout_edge(original: Callable) -> Callable:
 
 def _to_dense_batch(original: Callable) -> Callable:
     def to_dense_batch(x, batch=None, fill_value=0.0, max_num_nodes=None, batch_size=None):
-        # sizes that are read from data do not come out of a leaf
-        given = batch is not None and max_num_nodes is not None and batch_size is not None
-        plain = x.is_floating_point() and isinstance(fill_value, int | float)
-        if not is_active() or not given or not plain:
+        computed = isinstance(fill_value, Tensor) and fill_value.dim() == 0
+        plain = x.is_floating_point() and (computed or isinstance(fill_value, int | float))
+        if not is_active() or batch is None or not plain:
             return original(x, batch, fill_value, max_num_nodes, batch_size)
-        return torch.ops.gnnc.dense_batch(x, batch, fill_value, max_num_nodes, batch_size)
+        if batch_size is None:
+            batch_size = int(batch.max()) + 1
+        if max_num_nodes is None:
+            # an op that gives it as a tensor: sizes that are read from data do not come out of one
+            longest = torch.ops.gnnc.longest_group(batch, batch_size)
+            max_num_nodes = longest.item()
+            torch._check(max_num_nodes >= 0)
+        fill = 0.0 if computed else float(fill_value)
+        rows, mask = torch.ops.gnnc.dense_batch(x, batch, fill, max_num_nodes, batch_size)
+        if computed:
+            filled = mask.view(*mask.shape, *[1] * (x.dim() - 1))
+            rows = torch.where(filled, rows, fill_value.to(x.dtype))
+        return rows, mask
 
     return to_dense_batch
 
@@ -182,7 +197,16 @@ def _row_each(value: Tensor, edges: Tensor) -> Tensor:
     return value
 
 
+_NOT_SORTED = (
+    "Can not perform aggregation since the 'index' tensor is not sorted. Specifically, if you use "
+    "this aggregation as part of 'MessagePassing`, ensure that 'edge_index' is sorted by "
+    "destination nodes, e.g., by calling `data.sort(sort_by_row=False)`"
+)
+"""What `Aggregation.assert_sorted_index` says."""
+
+
 def _patch_methods() -> None:
+    from torch_geometric.nn.aggr.base import Aggregation
     from torch_geometric.nn.conv.gat_conv import GATConv
     from torch_geometric.nn.conv.message_passing import MessagePassing
     from torch_geometric.nn.conv.rgcn_conv import FastRGCNConv, RGCNConv
@@ -195,6 +219,13 @@ def _patch_methods() -> None:
     plain_fast_forward = FastRGCNConv.forward
     plain_linear = HeteroLinear.forward
     plain_update = GATConv.edge_update
+    plain_assert = Aggregation.assert_sorted_index
+
+    def assert_sorted_index(self, index):
+        if not _tracing() or index is None:
+            return plain_assert(self, index)
+        in_order = torch.all(index[:-1] <= index[1:])
+        return torch.ops.gnnc.require(in_order, _NOT_SORTED, "ValueError")
 
     def forward(self, x, edge_index, edge_type=None):
         if _tracing() and _relational(self, RGCNConv, x, edge_index, edge_type):
@@ -224,6 +255,7 @@ def _patch_methods() -> None:
         (FastRGCNConv, plain_fast_forward, fast_forward),
         (HeteroLinear, plain_linear, linear),
         (GATConv, plain_update, edge_update),
+        (Aggregation, plain_assert, assert_sorted_index),
     ):
         # PyG reads parameter names and types from the signature: wraps keeps them
         setattr(cls, plain.__name__, functools.wraps(plain)(ours))
@@ -235,7 +267,7 @@ def _as_written(self: torch.nn.Module) -> torch.nn.Module:
     cls = type(self)
     plain = {
         name: method.__wrapped__
-        for name in ("forward", "edge_update")
+        for name in ("forward", "edge_update", "assert_sorted_index")
         if (method := getattr(cls, name, None)) is not None
         and method.__code__.co_filename == __file__
     }
