@@ -17,11 +17,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import OpClass
 from ..attributes import PHASE
 from .bindings import BindingOp, MemoryOp
 
 
-class Step(Operation, abc.ABC):
+class Step(Operation, metaclass=OpClass):
     """An op of a phase that reads and writes buffers.
 
     A step that goes on after its op, as a message that is being sent, ends at another step: that
