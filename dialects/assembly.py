@@ -4,6 +4,7 @@ are found at once, and quick answers to what passes ask of ops by the million.""
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from xdsl.irdl import (
     IRDLOperation,
     OpDef,
     ParsePropInAttrDict,
-    irdl_op_definition,
 )
 from xdsl.irdl.declarative_assembly_format import (
     AttrDictDirective,
@@ -27,7 +27,11 @@ from xdsl.irdl.declarative_assembly_format import (
     TypeDirective,
     irdl_custom_directive,
 )
-from xdsl.irdl.operations import BeforeVariadicSingleAccessor, VarIRConstruct
+from xdsl.irdl.operations import (
+    BeforeVariadicSingleAccessor,
+    VarIRConstruct,
+    get_accessors_from_op_def,
+)
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
@@ -105,6 +109,11 @@ class FormattedOp(IRDLOperation, metaclass=OpClass):
     # of an op that is equal to itself alone, as xDSL's, but without a call of Python
     __hash__ = object.__hash__
 
+    @staticmethod
+    def read_format() -> FormatProgram:
+        """The format of the class, which is read when it is first asked for."""
+        raise NotImplementedError
+
     def verify_further(self) -> None:
         """What the op's class asks beyond its declaration: `verify_` as the class spells it, which
         xDSL puts behind a check of the declaration."""
@@ -169,22 +178,30 @@ OpT = TypeVar("OpT", bound=FormattedOp)
 
 
 def op_definition(cls: type[OpT]) -> type[OpT]:
-    """xDSL's `irdl_op_definition` for an op with an assembly format in a dialect's spelling."""
+    """xDSL's `irdl_op_definition` for an op with an assembly format in a dialect's spelling, which
+    is read when an op is first parsed or printed: most ops are not."""
     setattr(cls, "verify_further", cls.verify_)
-    definition = irdl_op_definition(cls).get_irdl_definition()
-    assert definition.assembly_format is not None
-    for name, accessor in list(vars(cls).items()):
-        if type(accessor) is BeforeVariadicSingleAccessor:
-            setattr(cls, name, _QUICK[accessor.construct](accessor.construct, accessor.idx))
-    steps = FormatProgram.from_str(definition.assembly_format, definition).stmts
-    format = _Format(tuple(_spelled(step, cls.BRACES) for step in steps))
+    definition = OpDef.from_pyrdl(cls)
+    text, definition.assembly_format = definition.assembly_format, None
+    assert text is not None
+    for name, given in get_accessors_from_op_def(definition, cls.verify_).items():
+        quick = type(given) is BeforeVariadicSingleAccessor
+        new = _QUICK[given.construct](given.construct, given.idx) if quick else given
+        setattr(cls, name, new)
+    definition.assembly_format = text
+
+    @functools.cache
+    def format() -> _Format:
+        steps = FormatProgram.from_str(text, definition).stmts
+        return _Format(tuple(_spelled(step, cls.BRACES) for step in steps))
 
     def parse(cls: type[OpT], parser: Parser) -> OpT:
-        return format.parse(parser, cls)
+        return format().parse(parser, cls)
 
     def print(self: OpT, printer: Printer) -> None:
-        format.print(printer, self)
+        format().print(printer, self)
 
+    setattr(cls, "read_format", staticmethod(format))
     setattr(cls, "parse", classmethod(parse))
     setattr(cls, "print", print)
     return cls

@@ -1,7 +1,8 @@
 """Ops that nothing needs: those without effects whose results nobody reads.
 
 As xDSL's `region_dce` for what the dialects here have, blocks in which each value is defined above
-its uses: one walk from the end sees every reader before what it reads.
+its uses: one walk from the end sees every reader before what it reads. (`region_dce` takes several
+where a loop that is dead reads what is computed outside of it.)
 """
 
 from __future__ import annotations
