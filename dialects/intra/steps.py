@@ -44,6 +44,10 @@ class Step(Operation, metaclass=OpClass):
         that may not, nothing moves."""
 
 
+BESIDE_STEPS = (BindingOp, MemoryOp, ReturnOp)
+"""What a phase has beside its steps."""
+
+
 def phases(module: ModuleOp) -> list[FuncOp]:
     """The functions of a module that lower-to-intra made, in order."""
     funcs = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
@@ -57,14 +61,16 @@ def steps(func: FuncOp) -> list[Step]:
         VerifyException: an op of the phase is no step and names nothing that the caller supplies.
     """
     found: list[Step] = []
-    for op in func.body.block.ops:
+    op = func.body.block.first_op
+    while op is not None:  # passes ask often, of phases with thousands of bindings
         if isinstance(op, Step):
             found.append(op)
-        elif not isinstance(op, BindingOp | MemoryOp | ReturnOp):
+        elif not isinstance(op, BESIDE_STEPS):
             raise VerifyException(
                 f"{op.name} in @{func.sym_name.data} is no step: what it reads and writes is not "
                 "known (dialects/intra/steps.py)"
             )
+        op = op.next_op
     return found
 
 
