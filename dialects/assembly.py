@@ -1,15 +1,22 @@
-"""What the assembly formats of both dialects have that xDSL's lack: types that are known from the
-operands, and braces in a dialect's own spelling."""
+"""What the classes of ops of both dialects have that xDSL's lack: in their assembly formats types
+that are known from the operands, and braces in a dialect's own spelling; operands and results that
+are found at once, and quick answers to what passes ask of ops by the million."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import functools
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Attribute
-from xdsl.irdl import IRDLOperation, OpDef, ParsePropInAttrDict, irdl_op_definition
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    OpDef,
+    ParsePropInAttrDict,
+)
 from xdsl.irdl.declarative_assembly_format import (
     AttrDictDirective,
     CustomDirective,
@@ -19,6 +26,11 @@ from xdsl.irdl.declarative_assembly_format import (
     PrintingState,
     TypeDirective,
     irdl_custom_directive,
+)
+from xdsl.irdl.operations import (
+    BeforeVariadicSingleAccessor,
+    VarIRConstruct,
+    get_accessors_from_op_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -80,12 +92,78 @@ class Braces(FormatDirective, ABC):
             self.print_value(printer, value)
 
 
-class FormattedOp(IRDLOperation):
+class OpClass(ABCMeta):
+    """Classes without virtual subclasses: `isinstance` looks at the bases alone, which takes a
+    third of the time."""
+
+    __instancecheck__ = type.__instancecheck__
+
+
+class FormattedOp(IRDLOperation, metaclass=OpClass):
     """An op whose class has an assembly format (`op_definition`)."""
 
     BRACES: ClassVar[type[Braces]]
     irdl_options = (ParsePropInAttrDict(),)
     custom_directives = (KnownTypes,)
+
+    # of an op that is equal to itself alone, as xDSL's, but without a call of Python
+    __hash__ = object.__hash__
+
+    @staticmethod
+    def read_format() -> FormatProgram:
+        """The format of the class, which is read when it is first asked for."""
+        raise NotImplementedError
+
+    def verify_further(self) -> None:
+        """What the op's class asks beyond its declaration: `verify_` as the class spells it, which
+        xDSL puts behind a check of the declaration."""
+
+    @classmethod
+    def of_parts(
+        cls,
+        operands: Iterable[SSAValue | Sequence[SSAValue] | None],
+        types: Iterable[Attribute | Sequence[Attribute]],
+        properties: Mapping[str, Attribute | None],
+        attributes: Mapping[str, Attribute | None],
+    ) -> Self:
+        """An op without regions; what is None is left out. Whether it has what its class declares
+        is left to the verifier: xDSL's constructor asks at each op."""
+        given = [x for x in operands if x is not None]
+        return cls.create(
+            operands=[v for x in given for v in ([x] if isinstance(x, SSAValue) else x)],
+            result_types=[t for x in types for t in ([x] if isinstance(x, Attribute) else x)],
+            properties={k: v for k, v in properties.items() if v is not None},
+            attributes={k: v for k, v in attributes.items() if v is not None},
+        )
+
+
+class _Operand(BeforeVariadicSingleAccessor):
+    """The operand at an index in front of all variadic ones. xDSL's accessors make a view of all
+    operands at each access."""
+
+    def __get__(self, obj: Operation, objtype: type | None = None) -> SSAValue:
+        return obj._operands[self.idx]  # pyright: ignore[reportPrivateUsage]
+
+
+class _Result(BeforeVariadicSingleAccessor):
+    """The same of results."""
+
+    def __get__(self, obj: Operation, objtype: type | None = None) -> OpResult:
+        return [*obj.results][self.idx]  # indexing is a call of Python
+
+
+class _Region(BeforeVariadicSingleAccessor):
+    """The same of regions."""
+
+    def __get__(self, obj: Operation, objtype: type | None = None) -> Region:
+        return obj.regions[self.idx]
+
+
+_QUICK = {
+    VarIRConstruct.OPERAND: _Operand,
+    VarIRConstruct.RESULT: _Result,
+    VarIRConstruct.REGION: _Region,
+}
 
 
 class _Format(FormatProgram):
@@ -100,18 +178,30 @@ OpT = TypeVar("OpT", bound=FormattedOp)
 
 
 def op_definition(cls: type[OpT]) -> type[OpT]:
-    """xDSL's `irdl_op_definition` for an op with an assembly format in a dialect's spelling."""
-    definition = irdl_op_definition(cls).get_irdl_definition()
-    assert definition.assembly_format is not None
-    steps = FormatProgram.from_str(definition.assembly_format, definition).stmts
-    format = _Format(tuple(_spelled(step, cls.BRACES) for step in steps))
+    """xDSL's `irdl_op_definition` for an op with an assembly format in a dialect's spelling, which
+    is read when an op is first parsed or printed: most ops are not."""
+    setattr(cls, "verify_further", cls.verify_)
+    definition = OpDef.from_pyrdl(cls)
+    text, definition.assembly_format = definition.assembly_format, None
+    assert text is not None
+    for name, given in get_accessors_from_op_def(definition, cls.verify_).items():
+        quick = type(given) is BeforeVariadicSingleAccessor
+        new = _QUICK[given.construct](given.construct, given.idx) if quick else given
+        setattr(cls, name, new)
+    definition.assembly_format = text
+
+    @functools.cache
+    def format() -> _Format:
+        steps = FormatProgram.from_str(text, definition).stmts
+        return _Format(tuple(_spelled(step, cls.BRACES) for step in steps))
 
     def parse(cls: type[OpT], parser: Parser) -> OpT:
-        return format.parse(parser, cls)
+        return format().parse(parser, cls)
 
     def print(self: OpT, printer: Printer) -> None:
-        format.print(printer, self)
+        format().print(printer, self)
 
+    setattr(cls, "read_format", staticmethod(format))
     setattr(cls, "parse", classmethod(parse))
     setattr(cls, "print", print)
     return cls

@@ -13,8 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
+from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from .assembly import FormattedOp
 from .attributes import check_attributes
 
 
@@ -27,12 +29,31 @@ def verify_module(module: ModuleOp) -> None:
             _is_function_of_module(op, module)
     _defined_above(module, set())
     check_attributes(module)
-    module.verify()
+    for op in module.walk(region_first=True):
+        _verify_further(op)
 
 
 def _has_what_it_declares(op: IRDLOperation) -> None:
     try:
         op.get_irdl_definition().verify(op)
+    except VerifyException as error:
+        op.emit_error(f"Operation does not verify: {error}", error)
+
+
+def _verify_further(op: Operation) -> None:
+    """What xDSL's `verify` asks of an op, but for what is known here: that it has what its class
+    declares."""
+    if not isinstance(op, FormattedOp):
+        op.verify(verify_nested_ops=False)
+        return
+    parent = op.parent_op()
+    if parent is not None and op.next_op is None and not parent.has_trait(NoTerminator):
+        if not op.has_trait(IsTerminator):
+            raise VerifyException(
+                f"{op.name} is the last op of a block of {parent.name}, which ends in a terminator"
+            )
+    try:
+        op.verify_further()
     except VerifyException as error:
         op.emit_error(f"Operation does not verify: {error}", error)
 

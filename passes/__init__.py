@@ -9,6 +9,8 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 _CLASSES = {
+    "canonicalize": ("canonicalize", "CanonicalizePass"),
+    "cse": ("cse", "CsePass"),
     "verify-sets": ("inter.verify_sets", "VerifySetsPass"),
     "unify-sets": ("inter.unify_sets", "UnifySetsPass"),
     "dce-sets": ("inter.dce_sets", "DceSetsPass"),

@@ -18,6 +18,6 @@ class FunctionPass(ModulePass):
         """Changes `func` in place."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.walk():
+        for func in list(op.body.block.ops):  # functions do not nest
             if isinstance(func, FuncOp) and func.body.blocks:
                 self.on(func)

@@ -46,12 +46,7 @@ class InterOp(FormattedOp):
         attributes: Mapping[str, Attribute | None] | None = None,
     ) -> Self:
         """The op with a result of the given type (`Builder` infers it)."""
-        return cls(
-            operands=operands,
-            properties=dict(props),
-            result_types=[result],
-            attributes=dict(attributes or {}),
-        )
+        return cls.of_parts(operands, [result], props, attributes or {})
 
 
 class StructureOp(InterOp, KnowsEquations):

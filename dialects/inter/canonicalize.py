@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -402,6 +403,7 @@ def replace(
     return True
 
 
+@functools.cache
 def patterns_of(cls: type[Operation]) -> tuple[RewritePattern, ...]:
     """The patterns of an op class."""
     rules = _RULES.get(cls, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -252,9 +253,7 @@ class RowsType(ParametrizedAttribute, TypeAttribute):
 
     @staticmethod
     def get(dom: Dom, shape: Iterable[int], elem: TypeAttribute) -> RowsType:
-        return RowsType(
-            StringAttr(dom.set), strs(dom.keys), ArrayAttr(IntAttr(d) for d in shape), elem
-        )
+        return _rows_type(dom, tuple(shape), elem)
 
     @property
     def dom(self) -> Dom:
@@ -313,6 +312,12 @@ class RowsType(ParametrizedAttribute, TypeAttribute):
         printer.print_string(f"<{self.dom}, {''.join(f'{d}x' for d in self.dims)}")
         printer.print_attribute(self.element_type)
         printer.print_string(">")
+
+
+@functools.lru_cache(1 << 14)
+def _rows_type(dom: Dom, dims: tuple[int, ...], elem: TypeAttribute) -> RowsType:
+    """A type is made, and verified, once: types never change."""
+    return RowsType(StringAttr(dom.set), strs(dom.keys), ArrayAttr(map(IntAttr, dims)), elem)
 
 
 def rows(v: SSAValue) -> RowsType:

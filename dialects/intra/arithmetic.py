@@ -41,7 +41,7 @@ class ConstOp(RowOp):
         elem = element(self.result.type)
         is_float = isinstance(self.value, FloatAttr)
         text = "1.0 : f64" if elem in FLOATS else "1 : i64"
-        need(is_float == (elem in FLOATS), f"a constant of {elem} is spelled like `{text}`")
+        need(is_float == (elem in FLOATS), lambda: f"a constant of {elem} is spelled like `{text}`")
 
 
 @op_definition
@@ -69,7 +69,7 @@ class ApplyOp(RowOp):
         need(have == want, f"operands broadcast to {want}, the result is {have}")
         elem = result_element(spec, types)
         got = element(self.result.type)
-        need(got == elem, f"{fn} of these operands gives {elem}, the result is {got}")
+        need(got == elem, lambda: f"{fn} of these operands gives {elem}, the result is {got}")
 
     def parameters(self) -> dict[str, float]:
         """The constants of the function by name."""
@@ -108,13 +108,18 @@ def result_element(spec: PointwiseSpec, types: Sequence[Attribute]) -> Attribute
     """The element type that a function gives. Raises VerifyException for types it does not take."""
     if spec.operands == "where":
         condition = element(types[0])
-        need(condition == i1, f"the condition of where is i1, not {condition}: compare first")
+        need(
+            condition == i1,
+            lambda: f"the condition of where is i1, not {condition}: compare first",
+        )
         return one_element(types[1:])
     elem = one_element(types)
     takes = {"float": FLOATS, "integer": INTEGERS, "number": (*FLOATS, *INTEGERS), "bool": (i1,)}
     allowed = takes.get(spec.operands)
-    names = ", ".join(map(str, allowed or ()))
-    need(allowed is None or elem in allowed, f"{spec.name} takes {names}, not {elem}: cast first")
+    need(
+        allowed is None or elem in allowed,
+        lambda: f"{spec.name} takes {', '.join(map(str, allowed or ()))}, not {elem}: cast first",
+    )
     return i1 if spec.result == "bool" else elem
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, UnitAttr
@@ -21,6 +21,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, NoTerminator, Pure
 
 from ..assembly import KNOWN, op_definition
+from ..walks import ops_within
 from .arithmetic import ConstOp
 from .bindings import (
     INDEX64,
@@ -282,22 +283,16 @@ class TraverseOp(IntraOp, Step):
         return True
 
     def reads(self) -> set[SSAValue]:
-        out: set[SSAValue] = set()
-        for op in self.walk():
-            if isinstance(op, LoadOp | IssueOp):
-                out.add(root(op.buffer))
-            elif isinstance(op, MatmulOp):
-                out.add(root(op.weight))
-        return out
+        return buffers_read(ops_within(self))
 
     def writes(self) -> set[SSAValue]:
-        return {root(op.buffer) for op in self.walk() if isinstance(op, WRITERS)}
+        return buffers_written(ops_within(self))
 
     def verify_(self) -> None:
         args = self.body.block.args
         one = len(args) == 1 and isinstance(args[0].type, IndexType)
         need(one, "the body of a nest takes one index, the row")
-        for op in self.body.walk():
+        for op in ops_within(self):
             need(not isinstance(op, TraverseOp), "nests do not nest: use intra.segment inside")
             need(
                 not isinstance(op, BindingOp | MemoryOp | Step),
@@ -394,6 +389,22 @@ class TraverseOp(IntraOp, Step):
                     isinstance(table, PairIndexOp) or table.domain == size.domain,
                     f"{table.name} is of {table.domain}, the nest runs over {here}",
                 )
+
+
+def buffers_read(ops: Iterable[Operation]) -> set[SSAValue]:
+    """What the ops of a nest read: allocations, inputs and outputs, not views of them."""
+    out: set[SSAValue] = set()
+    for op in ops:
+        if isinstance(op, LoadOp | IssueOp):
+            out.add(root(op.buffer))
+        elif isinstance(op, MatmulOp):
+            out.add(root(op.weight))
+    return out
+
+
+def buffers_written(ops: Iterable[Operation]) -> set[SSAValue]:
+    """What they write."""
+    return {root(op.buffer) for op in ops if isinstance(op, WRITERS)}
 
 
 def nests(func: FuncOp) -> list[TraverseOp]:

@@ -41,7 +41,7 @@ class LoadOp(IntraOp):
         need_row_of(self.buffer, self.result, "the result")
         if self.otherwise is not None:
             have = self.otherwise.type
-            need(have == want, f"`else` must be a row of the buffer, {want}, not {have}")
+            need(have == want, lambda: f"`else` must be a row of the buffer, {want}, not {have}")
         if (rows := in_order(self.buffer)) is not None:
             need(
                 isinstance(self.row, BlockArgument),
@@ -102,7 +102,10 @@ class TotalOp(IntraOp):
 def need_row_of(buffer: SSAValue, value: SSAValue, what: str) -> None:
     """Raises VerifyException unless `value` is a row of the buffer."""
     want = row_of(buffer)
-    need(value.type == want, f"{what} is a row of {buffer.type}: {want}, not {value.type}")
+    need(
+        value.type == want,
+        lambda: f"{what} is a row of {buffer.type}: {want}, not {value.type}",
+    )
 
 
 def need_number(value: SSAValue) -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from .arithmetic import ApplyOp, CastOp, ConstOp, DotOp, DropoutOp, FoldOp, broadcast_dims
 from .indices import CountOp, FirstOp, LengthOp, LookupOp, PositionOp
-from .loops import REDUCTIONS, WRITERS, SegmentOp, StageOp, TraverseOp, YieldOp, nests
+from .loops import (
+    REDUCTIONS,
+    WRITERS,
+    SegmentOp,
+    StageOp,
+    TraverseOp,
+    YieldOp,
+    buffers_read,
+    buffers_written,
+    nests,
+)
 from .memory import LoadOp, StoreOp, TotalOp
 from .products import MatmulOp, OuterOp
 from .remote import AwaitOp, IssueOp
@@ -41,5 +51,7 @@ __all__ = [
     "TraverseOp",
     "YieldOp",
     "broadcast_dims",
+    "buffers_read",
+    "buffers_written",
     "nests",
 ]

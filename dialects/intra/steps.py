@@ -17,11 +17,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import OpClass
 from ..attributes import PHASE
 from .bindings import BindingOp, MemoryOp
 
 
-class Step(Operation, abc.ABC):
+class Step(Operation, metaclass=OpClass):
     """An op of a phase that reads and writes buffers.
 
     A step that goes on after its op, as a message that is being sent, ends at another step: that
@@ -43,6 +44,10 @@ class Step(Operation, abc.ABC):
         that may not, nothing moves."""
 
 
+BESIDE_STEPS = (BindingOp, MemoryOp, ReturnOp)
+"""What a phase has beside its steps."""
+
+
 def phases(module: ModuleOp) -> list[FuncOp]:
     """The functions of a module that lower-to-intra made, in order."""
     funcs = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
@@ -56,14 +61,16 @@ def steps(func: FuncOp) -> list[Step]:
         VerifyException: an op of the phase is no step and names nothing that the caller supplies.
     """
     found: list[Step] = []
-    for op in func.body.block.ops:
+    op = func.body.block.first_op
+    while op is not None:  # passes ask often, of phases with thousands of bindings
         if isinstance(op, Step):
             found.append(op)
-        elif not isinstance(op, BindingOp | MemoryOp | ReturnOp):
+        elif not isinstance(op, BESIDE_STEPS):
             raise VerifyException(
                 f"{op.name} in @{func.sym_name.data} is no step: what it reads and writes is not "
                 "known (dialects/intra/steps.py)"
             )
+        op = op.next_op
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import (
@@ -18,8 +19,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
-    VarOperandDef,
     result_def,
     traits_def,
 )
@@ -37,7 +36,13 @@ ELEMENTS = (*FLOATS, *INTEGERS, i1)
 
 def row_type(dims: Sequence[int], elem: Attribute) -> Attribute:
     """The type of one row inside a nest: a scalar for `()`, else a vector."""
-    return VectorType(elem, dims) if dims else elem
+    return _vector_type(tuple(dims), elem) if dims else elem
+
+
+@functools.lru_cache(1 << 14)
+def _vector_type(dims: tuple[int, ...], elem: Attribute) -> VectorType[Attribute]:
+    """A type is made, and verified, once: types never change."""
+    return VectorType(elem, dims)
 
 
 def row_dims(t: Attribute) -> tuple[int, ...]:
@@ -69,6 +74,11 @@ def row_bytes(v: SSAValue) -> int:
 
 def buffer_type(dims: Sequence[int], elem: Attribute) -> MemRefType[Attribute]:
     """`memref<?x8x64xf32>`: rows with static row dimensions."""
+    return _memref_type(tuple(dims), elem)
+
+
+@functools.lru_cache(1 << 14)
+def _memref_type(dims: tuple[int, ...], elem: Attribute) -> MemRefType[Attribute]:
     return MemRefType(elem, (DYNAMIC_INDEX, *dims))
 
 
@@ -92,10 +102,11 @@ def row_of(buffer: SSAValue) -> Attribute:
 # ---------------------------------------------------------------- checks
 
 
-def need(condition: bool, message: str) -> None:
-    """Raise a VerifyException with `message` unless `condition` holds."""
+def need(condition: bool, message: str | Callable[[], str]) -> None:
+    """Raise a VerifyException with `message` unless `condition` holds; one that spells types is a
+    function, for to print them takes longer than the check."""
     if not condition:
-        raise VerifyException(message)
+        raise VerifyException(message if isinstance(message, str) else message())
 
 
 def need_row(t: Attribute, what: str) -> None:
@@ -103,7 +114,7 @@ def need_row(t: Attribute, what: str) -> None:
     elem = element(t)
     need(
         elem in ELEMENTS and not is_buffer_type(t),
-        f"{what} is a row of f32, f64, i32, i64 or i1, not {t}: load it, or cast it",
+        lambda: f"{what} is a row of f32, f64, i32, i64 or i1, not {t}: load it, or cast it",
     )
     need_short_row(row_dims(t))
 
@@ -114,8 +125,10 @@ def need_buffer(t: Attribute, what: str) -> None:
     rows_last = bool(shape) and shape[0] == DYNAMIC_INDEX and all(n > 0 for n in shape[1:])
     need(
         rows_last and element(t) in ELEMENTS,
-        f"{what} is memref<?x..> with constant row dimensions and rows of f32, f64, i32, i64 or "
-        f"i1, not {t}",
+        lambda: (
+            f"{what} is memref<?x..> with constant row dimensions and rows of f32, f64, i32, i64 "
+            f"or i1, not {t}"
+        ),
     )
     need_short_row(shape[1:])
 
@@ -123,7 +136,10 @@ def need_buffer(t: Attribute, what: str) -> None:
 def one_element(types: Sequence[Attribute]) -> Attribute:
     """The element type that rows share. Raises a VerifyException where they have several."""
     found = list(dict.fromkeys(map(element, types)))
-    need(len(found) == 1, f"rows of {' and '.join(map(str, found))} do not mix: add intra.cast")
+    need(
+        len(found) == 1,
+        lambda: f"rows of {' and '.join(map(str, found))} do not mix: add intra.cast",
+    )
     return found[0]
 
 
@@ -144,12 +160,7 @@ class IntraOp(FormattedOp):
         **properties: Attribute | None,
     ) -> Self:
         """Build the op from its operands, result types and properties; None is one left out."""
-        defined = cls.get_irdl_definition().operands
-        if len(defined) == 1 and isinstance(defined[0][1], VarOperandDef):
-            operands = [[v for v in operands if isinstance(v, SSAValue)]]
-        op = cls.__new__(cls)
-        IRDLOperation.__init__(op, operands=operands, result_types=types, properties=properties)
-        return op
+        return cls.of_parts(operands, types, properties, {})
 
 
 class RowOp(IntraOp):

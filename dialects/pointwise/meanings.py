@@ -7,19 +7,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
 Array = NDArray[Any]
 
 
 def erf(x: Array) -> Array:
     """The error function, elementwise."""
-    return np.asarray(special.erf(x))
+    return _special("erf", x)
 
 
 def erfinv(x: Array) -> Array:
     """The number whose error function is x."""
-    return np.asarray(special.erfinv(x))
+    return _special("erfinv", x)
+
+
+def _special(name: str, x: Array) -> Array:
+    """A function of SciPy's, which takes a compilation longer to import than most programs to
+    lower, and which few need: those that are interpreted, or fold such a constant."""
+    from scipy import special  # pyright: ignore[reportMissingTypeStubs]
+
+    return np.asarray(getattr(special, name)(x))
 
 
 def rsqrt(x: Array, zero: float | None = None) -> Array:

@@ -21,11 +21,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.intra.rows import TraverseOp, nests
 from ...dialects.intra.steps import phases
+from ..cse import share_equal
+from ..dead_ops import erase_dead
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
 from .fusion.inline import Inliner
@@ -47,11 +47,11 @@ class FuseTraversalsPass(ModulePass):
         for func in phases(op):
             uncut(func, self.name)
             fuse(func, limits)
-        CommonSubexpressionElimination().apply(ctx, op)
+        share_equal(op)
         keep_quotients(op)
         for func in phases(op):
             simplify(func, nests(func))
-            region_dce(func.body)
+            erase_dead(func.body.block)
 
 
 def fuse(func: FuncOp, limits: Nests) -> None:

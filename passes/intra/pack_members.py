@@ -25,7 +25,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue, TypeAttribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import Dom, RowsType
@@ -41,6 +40,7 @@ from ...dialects.intra.rows import LoadOp, LookupOp, SegmentOp, nests
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import buffer_dims, element, element_bytes
 from ...dialects.signature import Names, return_of
+from ..dead_ops import erase_dead
 from ..lowering.nests import Host
 from .cut_stages import uncut
 
@@ -95,7 +95,7 @@ class PackMembersPass(ModulePass):
             uncut(func, self.name)
             for read in list(packed.reads(func, self.line)):
                 packed.redirect(read, func)
-            region_dce(func.body)
+            erase_dead(func.body.block)
         packed.lay()
 
 
@@ -113,12 +113,12 @@ class Prepared:
         """Adds what was built, behind what is there."""
         block = self.func.body.block
         bindings = [op for op in block.ops if isinstance(op, BindingOp | MemoryOp)]
-        Rewriter.insert_op(host.head, InsertPoint.at_start(block))
+        Rewriter.insert_op(list(host.head), InsertPoint.at_start(block))
         for op in reversed(bindings):  # nests may read them
             op.detach()
             Rewriter.insert_op(op, InsertPoint.at_start(block))
         Rewriter.insert_op(host.steps, InsertPoint.before(return_of(self.func)))
-        region_dce(self.func.body)
+        erase_dead(self.func.body.block)
 
 
 @dataclass

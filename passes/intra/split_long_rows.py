@@ -22,7 +22,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ...dialects.intra.bindings import PiecesOp, SizeOp, ViewOp, root
 from ...dialects.intra.rows import (
@@ -40,6 +39,7 @@ from ...dialects.intra.rows import (
 )
 from ...dialects.intra.steps import phases
 from ...dialects.intra.syntax import buffer_type, element, length, row_dims, row_of, row_type
+from ..dead_ops import erase_dead
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
 
@@ -176,7 +176,7 @@ def split_long_rows(func: FuncOp, limits: Nests) -> None:
             continue
         for work in list(spreadable(nest, limits)):
             spread(work, limits.piece)
-        region_dce(nest.body)
+        erase_dead(nest.body.block)
         if not nest.body.block.ops:
             Rewriter.erase_op(nest)
 
@@ -194,4 +194,4 @@ class SplitLongRowsPass(ModulePass):
         for func in phases(op):
             uncut(func, self.name)
             split_long_rows(func, limits)
-            region_dce(func.body)
+            erase_dead(func.body.block)

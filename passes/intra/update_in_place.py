@@ -22,13 +22,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from ...dialects.attributes import UPDATES
 from ...dialects.intra.bindings import AllocOp, InputOp, OutputOp
 from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import FLOATS, buffer_dims, element
+from ..cse import share_equal
 from .own_rows import reads_before_writing
 
 
@@ -176,4 +176,4 @@ class UpdateInPlacePass(ModulePass):
                     argument.properties["gives"] = out.buffer
                     touched.lay(out, argument)
             join_temporaries(touched)
-        CommonSubexpressionElimination().apply(ctx, op)  # views of the two are one
+        share_equal(op)  # views of the two are one

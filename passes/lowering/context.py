@@ -36,6 +36,8 @@ class Lowering:
         self.target = target
         self.env = host.env
         self.buffers: dict[SSAValue, SSAValue] = {}
+        self.moved: dict[SSAValue, SSAValue] = {}
+        """Where temporaries lie that are no more, which `buffers` still names."""
 
     # ------------------------------------------------------------ reading values
 
@@ -49,7 +51,7 @@ class Lowering:
                     f"lower-to-intra: no buffer for {v}: is it defined before its use?"
                 )
             self.buffers[v] = self.copied(v, rows(v).dom)
-        return self.buffers[v]
+        return self.moved.get(self.buffers[v], self.buffers[v])
 
     def read(self, nest: Nest, v: SSAValue) -> SSAValue:
         """A value at the row of a nest."""

@@ -242,14 +242,11 @@ def allocation(buffer: SSAValue) -> AllocOp | None:
 
 def put_in_place(low: Lowering, alloc: AllocOp, buffer: SSAValue, out: SSAValue) -> None:
     """Lets `out` be the memory of a temporary, which `buffer` is or is a view of."""
-    low.host.move_first(out)
-    memory = out
+    view = None
     if buffer is not alloc.result:
         view = ViewOp.make([out], [alloc.result.type], domain=alloc.domain)
-        low.host.head.insert(1, view)
-        memory = view.result
+    low.host.move_first(out, view)
+    memory = out if view is None else view.result
     alloc.result.replace_all_uses_with(memory)
-    low.host.head.remove(alloc)
-    for key, b in low.buffers.items():
-        if b is alloc.result:
-            low.buffers[key] = memory
+    del low.host.head[alloc]
+    low.moved[alloc.result] = memory

@@ -72,13 +72,15 @@ class Host:
     """The body of one phase: emits tables and buffers once, and steps in order."""
 
     env: SetEnv
-    head: list[IntraOp] = field(default_factory=list[IntraOp])
+    front: list[IntraOp] = field(default_factory=list[IntraOp])
+    """What comes first of all, from the last to the first."""
+    head: dict[IntraOp, None] = field(default_factory=dict[IntraOp, None])
     steps: list[Step] = field(default_factory=list[Step])
     tables: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
 
     def block(self) -> Block:
         """The finished body: tables and buffers, then the steps in order."""
-        return Block([*self.head, *self.steps])
+        return Block([*reversed(self.front), *self.head, *self.steps])
 
     # ------------------------------------------------------------ domains
 
@@ -172,11 +174,12 @@ class Host:
             offset = [self.add(SumSizesOp.make([*offset, n], [INDEX]))]
         return self.add(PartOp.make([buffer, offset], [buffer.type]))
 
-    def move_first(self, buffer: SSAValue) -> None:
-        """Put a buffer in front of the views that were made of the one it replaces."""
+    def move_first(self, buffer: SSAValue, view: IntraOp | None) -> None:
+        """Put a buffer, and a new view of it, in front of the views that were made of the one it
+        replaces."""
         assert isinstance(op := buffer.owner, IntraOp)
-        self.head.remove(op)
-        self.head.insert(0, op)
+        del self.head[op]
+        self.front += [op] if view is None else [view, op]
 
     def table(self, numbers: NDArray[Any], dims: Sequence[int], elem: Attribute) -> SSAValue:
         """A literal row."""
@@ -185,7 +188,7 @@ class Host:
         return self.once(key, TableOp.make([], [buffer_type(dims, elem)], value=value))
 
     def add(self, op: IntraOp) -> SSAValue:
-        self.head.append(op)
+        self.head[op] = None
         return op.results[0]
 
     # ------------------------------------------------------------ nests

@@ -32,9 +32,12 @@ from ....dialects.intra.rows import (
     SegmentOp,
     StoreOp,
     TraverseOp,
+    buffers_read,
+    buffers_written,
 )
 from ....dialects.intra.steps import Step, sections, steps
 from ....dialects.intra.syntax import row_bytes
+from ....dialects.walks import ops_within
 from ...analysis.costs import DEGREE
 from ...targets import Nests
 from .simplify import identity
@@ -60,16 +63,20 @@ class Accesses:
 
     @staticmethod
     def of(step: Step) -> Accesses:
-        found = Accesses(step.reads(), step.writes())
-        if isinstance(step, TraverseOp):
-            for op in step.walk():
-                found.ops += 1
-                found.products += isinstance(op, MatmulOp | OuterOp)
-                if isinstance(op, LoadOp) and op.row is step.row:
+        if not isinstance(step, TraverseOp):
+            return Accesses(step.reads(), step.writes())
+        ops, row = ops_within(step), step.row
+        found = Accesses(buffers_read(ops), buffers_written(ops), ops=1 + len(ops))
+        for op in ops:
+            if isinstance(op, LoadOp):
+                if op.row is row:
                     found.loaded[root(op.buffer)] = row_bytes(op.result)
-                elif isinstance(op, StoreOp) and op.row is step.row:
+            elif isinstance(op, StoreOp):
+                if op.row is row:
                     found.stored[root(op.buffer)] = row_bytes(op.value)
-            found.gathered = gathers(step)
+            elif isinstance(op, MatmulOp | OuterOp):
+                found.products += 1
+        found.gathered = gathers(step)
         return found
 
 
@@ -103,6 +110,8 @@ class Merger:
         self.readers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
         self.writers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
         self.gains: dict[TraverseOp, dict[TraverseOp, int]] = {}
+        self.earlier: defaultdict[TraverseOp, set[TraverseOp]] = defaultdict(set)
+        """The nests before one that it has a gain with."""
         self.ranked: list[tuple[int, int, int, int, Pair]] = []
         self.pushed = itertools.count()
         self.waiting: defaultdict[Step, list[Pair]] = defaultdict(list)
@@ -188,6 +197,7 @@ class Merger:
         gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
         if self.gains.setdefault(first, {}).get(second) != gain:
             self.gains[first][second] = gain
+            self.earlier[second].add(first)
             self.push(first, second)
 
     def too_long(self, a: Accesses, b: Accesses) -> bool:
@@ -229,7 +239,7 @@ class Merger:
         if not made & self.accesses[second].reads:
             return True
         stored = own_stores(first)
-        for op in second.walk():
+        for op in ops_within(second):
             if isinstance(op, MatmulOp) and root(op.weight) in made:
                 return False
             if isinstance(op, LoadOp) and root(op.buffer) in made:
@@ -247,9 +257,10 @@ class Merger:
             self.place[first] = self.place[second]
         self.note(first)
         for nest in (first, second):
-            self.gains.pop(nest, None)
-            for partners in self.gains.values():
-                partners.pop(nest, None)
+            for later in self.gains.pop(nest, {}):
+                self.earlier[later].discard(nest)
+            for before in self.earlier.pop(nest, ()):
+                self.gains[before].pop(nest)
         self.consider_all(first)
         for nest in (first, second):
             for pair in self.waiting.pop(nest, ()):
@@ -270,7 +281,7 @@ def merge(first: TraverseOp, second: TraverseOp, late: bool) -> None:
     """
     stored = own_stores(first)
     second.row.replace_all_uses_with(first.row)
-    for op in list(second.body.walk()):
+    for op in ops_within(second):
         if isinstance(op, LoadOp) and op.buffer in stored and op.row is first.row:
             Rewriter.replace_op(op, [], [stored[op.buffer]])
     for op in list(second.body.block.ops):

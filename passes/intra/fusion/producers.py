@@ -51,6 +51,8 @@ MOVES = (
 
 
 CHEAP = (*MOVES, ApplyOp, CastOp, ConcatOp, DropoutOp)
+ROW_WISE = (*CHEAP, FoldOp, DotOp)
+"""Ops whose result follows from their row alone, at no more than a few operations a number."""
 DRAWN = (FirstOp, LoadOp, ConstOp, ReshapeOp, BroadcastOp)
 """What stands beside a dropout that nothing but the number of a row decides: its key, and ones."""
 PLAIN = 4
@@ -76,7 +78,7 @@ class Producer:
         stores = [op for op in ops if isinstance(op, StoreOp)]
         if len(stores) != 1 or not isinstance(root(stores[0].buffer), OpResult):
             return None
-        if not all(isinstance(op, (*CHEAP, FoldOp, DotOp)) for op in ops if op is not stores[0]):
+        if not all(isinstance(op, ROW_WISE) for op in ops if op is not stores[0]):
             return None
         found = Producer(nest, stores[0], limits)
         edits_in_place = not found.reads.isdisjoint(nest.writes())

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from ....dialects.intra.bindings import (
     INDEX32,
@@ -27,8 +26,6 @@ from ....dialects.intra.bindings import (
 )
 from ....dialects.intra.rows import (
     WRITERS,
-    DotOp,
-    FoldOp,
     LookupOp,
     SegmentOp,
     TraverseOp,
@@ -37,7 +34,9 @@ from ....dialects.intra.rows import (
 )
 from ....dialects.intra.steps import Step, steps
 from ....dialects.intra.syntax import inside
-from .producers import CHEAP
+from ....dialects.walks import ops_within
+from ...dead_ops import erase_dead
+from .producers import ROW_WISE
 
 
 def simplify(func: FuncOp, changed: Collection[TraverseOp]) -> set[TraverseOp]:
@@ -46,12 +45,12 @@ def simplify(func: FuncOp, changed: Collection[TraverseOp]) -> set[TraverseOp]:
     """
     for nest in nests(func):
         if nest in changed:
-            region_dce(nest.body)
+            erase_dead(nest.body.block)
     shrunk = drop_dead_stores(func)
     present = [nest for nest in nests(func) if nest in changed]
     for nest in present:
         skip_pairs(func, nest)
-        for segment in [op for op in nest.walk() if isinstance(op, SegmentOp)]:
+        for segment in [op for op in ops_within(nest) if isinstance(op, SegmentOp)]:
             stream_lookups(func, segment)
             hoist(segment)
     for nest in present:
@@ -64,7 +63,7 @@ def simplify(func: FuncOp, changed: Collection[TraverseOp]) -> set[TraverseOp]:
 def stream_lookups(func: FuncOp, segment: SegmentOp) -> None:
     """`map[members[p]]` is the group itself, or one table in member order."""
     p = segment.body.block.args[0]
-    for outer, inner in lookups_of_lookups(segment.body.walk()):
+    for outer, inner in lookups_of_lookups(ops_within(segment)):
         table, members = outer.table.owner, inner.table.owner
         if inner.row is not p or not isinstance(members, MembersOp):
             continue
@@ -96,7 +95,7 @@ def look_up(func: FuncOp, op: LookupOp, table: TableOfDomain, row: SSAValue) -> 
 
 def skip_pairs(func: FuncOp, nest: TraverseOp) -> None:
     """A row's pair leads where the row leads: `map_of_pairs[pair_index[e]]` is `map[e]`."""
-    for outer, inner in lookups_of_lookups(nest.walk()):
+    for outer, inner in lookups_of_lookups(ops_within(nest)):
         table, pair = outer.table.owner, inner.table.owner
         if not isinstance(table, IndexMapOp) or not isinstance(pair, PairIndexOp):
             continue
@@ -111,7 +110,7 @@ def hoist(segment: SegmentOp) -> None:
     """Move pure ops that do not depend on the member out of the loop."""
     inner = {id(a) for a in segment.body.block.args}
     for op in list(segment.body.block.ops):
-        free = all(id(x) not in inner for o in op.walk() for x in o.operands)
+        free = all(id(x) not in inner for o in (op, *ops_within(op)) for x in o.operands)
         if isinstance(op, YieldOp) or not free:
             inner |= {id(r) for r in op.results}
             continue
@@ -121,15 +120,15 @@ def hoist(segment: SegmentOp) -> None:
 
 def share_lookups(nest: TraverseOp) -> None:
     """Equal pure ops of one block are computed once (tables are looked at by what they are)."""
-    for block in [b for op in nest.walk() for r in op.regions for b in r.blocks]:
+    for block in [b for op in (nest, *ops_within(nest)) for r in op.regions for b in r.blocks]:
         seen: dict[object, Operation] = {}
         for op in list(block.ops):
-            if op.regions or not isinstance(op, (*CHEAP, FoldOp, DotOp)):
+            if op.regions or not isinstance(op, ROW_WISE):
                 continue
             key = (
                 op.name,
                 tuple(map(identity, op.operands)),
-                tuple(sorted(op.properties.items())),
+                frozenset(op.properties.items()),
                 tuple(r.type for r in op.results),
             )
             if (kept := seen.get(key)) is None:
@@ -141,7 +140,7 @@ def share_lookups(nest: TraverseOp) -> None:
 def identity(v: SSAValue) -> object:
     """Equal for tables that hold the same, else the value itself."""
     if isinstance(op := v.owner, TableOfDomain):
-        return (op.name, tuple(sorted(op.properties.items())))
+        return (op.name, frozenset(op.properties.items()))
     return id(v)
 
 
@@ -163,7 +162,8 @@ def depends(later: Operation, earlier: Operation) -> bool:
     """Whether `later` needs, through any chain of ops of the block, a result of `earlier`."""
     todo, seen = [later], {later}
     while todo:
-        for o in todo.pop().walk():
+        op = todo.pop()
+        for o in (op, *ops_within(op)):
             for x in o.operands:
                 if not isinstance(x, OpResult):
                     continue
@@ -233,7 +233,7 @@ def drop_dead_stores(func: FuncOp) -> set[TraverseOp]:
             for op in [op for op in stores if op.parent is nest.body.block]:
                 Rewriter.erase_op(op)
             if any(isinstance(op, WRITERS) for op in nest.body.block.ops):
-                region_dce(nest.body)
+                erase_dead(nest.body.block)
                 read -= nest.reads()
             else:
                 Rewriter.erase_op(nest)

@@ -54,7 +54,7 @@ def test_walks_of_nests(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = [after(layers(n), BEFORE) for n in (6, 12)]
     monkeypatch.setattr(TraverseOp, "reads", counted(TraverseOp.reads))
     monkeypatch.setattr(TraverseOp, "writes", counted(TraverseOp.writes))
-    monkeypatch.setattr(simplify, "region_dce", counted(simplify.region_dce))
+    monkeypatch.setattr(simplify, "erase_dead", counted(simplify.erase_dead))
     found: list[int] = []
     for program in programs:
         seen = 0
