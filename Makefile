@@ -33,7 +33,7 @@ demo: $(STAMP) ## train a model eagerly and compiled, and compare accuracy, time
 bench: $(STAMP) ## time training epochs against PyG and DGL
 	$(BIN)/gnnc bench
 
-test: check filecheck ranks pytest ## style, types, IR tests and quick Python tests (20 to 40 minutes)
+test: check filecheck ranks pytest ## style, types, IR tests and quick Python tests (about 20 minutes)
 
 test-all: check filecheck ## the same with the tests that take minutes each, and test-sanitize
 	$(BIN)/python -m pytest -m mpi

@@ -3,10 +3,12 @@ gradients."""
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 import gnnc
 
@@ -183,3 +185,25 @@ def test_constants_are_written_out() -> None:
         ]
 
     check(fixed, drawn(ROWS, WIDTH))
+
+
+class OfParameters(nn.Module):
+    """A loss of parameters alone: what it compares with classes are rows of no set."""
+
+    def __init__(self, target: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(-1, 1, 24).view(4, 6))
+        self.register_buffer("target", target)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, :4] @ self.weight * F.cross_entropy(self.weight, self.target)
+
+
+def test_numbers_of_no_set_are_checked() -> None:
+    good, x = OfParameters(torch.tensor([0, 5, 1, 2])), torch.randn(7, 5)
+    want = good(x)
+    torch.testing.assert_close(gnnc.compile(copy.deepcopy(good), fullgraph=True)(x), want)
+    for bad in (6, -1):
+        model = OfParameters(torch.tensor([0, bad, 1, 2]))
+        with pytest.raises(IndexError, match="out of|between 0 and 5"):
+            gnnc.compile(model, fullgraph=True)(x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from .....dialects.pointwise import POINTWISE
 from ..errors import NoRule
 from .elements import FLOATS, Elem
 from .held import Bound, Held
-from .nodes import Node, Set, depends_on_floats, is_const
+from .nodes import Node, Set
 from .sizes import Sizes
 from .tensors import (
     ARITHMETIC,
@@ -44,15 +43,6 @@ class Arithmetic:
 
     def __post_init__(self) -> None:
         self.values = Values(self.sizes.meet)
-
-    def require_below(self, x: Arr, size: int) -> None:
-        """The integers of x must be in 0 .. size - 1, which the runtime checks when it sees new
-        ones (not those that follow from floats). For rules that compare where torch would index.
-        """
-        if x.home is not None and not depends_on_floats(x.v) and math.prod(x.v.shape) == 1:
-            number = self.values.reshape(x.v, ())
-            if not (is_const(number) and 0 <= number.attrs["value"] < size):
-                self.bounds.append(Bound(number, x.home, size))
 
     # ------------------------------------------------------------ scalars
 

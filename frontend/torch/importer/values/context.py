@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import sympy
 
 from ..errors import NoRule
+from .held import Bound, Held
 from .indexing import Indexing
-from .nodes import Node, Set, Union
+from .nodes import Node, Set, Union, depends_on_floats, is_const
 from .tensors import Arr, Dim, Merge, numbers
 
 
 class Context(Indexing):
     """What rules work with: the sets and values of one graph, with reductions and moves of
     dimensions on top of what is done element by element and by index."""
+
+    # ------------------------------------------------------------ what has to hold
+
+    def require_below(self, x: Arr, size: int) -> None:
+        """The integers of x must be in 0 .. size - 1 (not those that follow from floats). For rules
+        that compare where torch would index. The runtime checks one number a row when it sees new
+        ones; several, or those of no set, are looked at in each call.
+        """
+        if depends_on_floats(x.v) or (is_const(x.v) and 0 <= x.v.attrs["value"] < size):
+            return
+        if x.home is not None and math.prod(x.v.shape) == 1:
+            self.bounds.append(Bound(self.values.reshape(x.v, ()), x.home, size))
+            return
+        within = self.raw(
+            "logical_and", [self.compare("ge", x, 0), self.compare("lt", x, size)], "i1"
+        )
+        all_within = self.total("min", self.cast(within, "i64"))
+        message = f"index out of range: its numbers must be between 0 and {size - 1}"
+        self.assertions.append(Held(all_within, message, IndexError))
 
     # ------------------------------------------------------------ reductions
 
