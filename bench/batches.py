@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import batch_options, large_graphs
+from . import batch_options, busy_cores, large_graphs
 from .turns import Turns, turns
 
 CHILD = "gnnc.bench.batches_child"
@@ -101,6 +101,27 @@ def calls(args: argparse.Namespace) -> Message:
     return {**KARATE, "call": statistics.median(whole), "beyond": statistics.median(beyond)}
 
 
+def busy(args: argparse.Namespace) -> Message:
+    """Graphs that are called again and again beside one program, and beside one for each thread.
+    Means, for what waits for a core does so now and then."""
+    most = max(args.threads)
+    rows: list[Message] = []
+    with turns(CHILD, {"gnnc": "gnnc"}) as racing:
+        racing.prepare({"gnnc": {"compiled": True, "profile": False, "trimmed": None}})
+        for beside in sorted({1, most}):
+            for nodes, edges in args.sizes:
+                seconds: dict[str, list[float]] = {"all": [], "one": []}
+                for _ in range(args.turns):
+                    for name, threads in (("all", most), ("one", 1)):
+                        asked = {"threads": threads, "nodes": nodes, "edges": edges}
+                        question = {"call": True, "steps": 10 * args.steps, **asked}
+                        with busy_cores.busy(beside):
+                            seconds[name] += _asked(racing, "gnnc", question)["seconds"]
+                means = {name: statistics.mean(found) for name, found in seconds.items()}
+                rows.append({"nodes": nodes, "edges": edges, "beside": beside, **means})
+    return {"threads": most, "rows": rows}
+
+
 def trimmed(args: argparse.Namespace) -> Message:
     """Batches as loaders make them, with `trim_to_layer` between layers."""
     nodes, edges = args.sampled_from
@@ -122,6 +143,7 @@ def trimmed(args: argparse.Namespace) -> Message:
 STUDIES: dict[str, Callable[[argparse.Namespace], Message]] = {
     "new graphs": new_graphs,
     "calls": calls,
+    "busy": busy,
     "trimmed": trimmed,
 }
 
@@ -137,6 +159,8 @@ def missed(result: Message) -> list[str]:
     match result["study"]:
         case "calls":
             return ["beyond kernels"] if result["beyond"] > CALL_SECONDS else []
+        case "busy":
+            return busy_cores.missed(result)
         case "trimmed":
             ratios = [r["pyg"] / r["gnnc"] for r in result["rows"]]
             return [f"pyg / gnnc {x:.2f}" for x in ratios if x < TRIMMED_RATIO]
@@ -201,4 +225,9 @@ def _of_trimmed(result: Message) -> tuple[str, list[list[str]]]:
     return title, rows
 
 
-_TABLES = {"new graphs": _of_new_graphs, "calls": _of_calls, "trimmed": _of_trimmed}
+_TABLES = {
+    "new graphs": _of_new_graphs,
+    "calls": _of_calls,
+    "busy": busy_cores.table_of,
+    "trimmed": _of_trimmed,
+}

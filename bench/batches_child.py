@@ -140,9 +140,9 @@ class Stepping:
         laps = [p.seconds for b in programs for p in b.program.phases.values()]
         return sum(sum(found) for found in laps if found is not None)
 
-    def call(self, nodes: int, edges: int, steps: int) -> Message:
-        """Seconds of forward and backward calls on one graph by one thread, without a loss."""
-        torch.set_num_threads(1)
+    def call(self, nodes: int, edges: int, steps: int, threads: int = 1) -> Message:
+        """Seconds of forward and backward calls on one graph, without a loss."""
+        torch.set_num_threads(threads)
         ((inputs, _),) = self.task.graphs(1, nodes=nodes, edges=edges)
         grad = torch.ones(nodes, CLASSES)
         seconds: list[float] = []

@@ -33,6 +33,8 @@ def test_figures_that_are_asked_for():
         (of_new_graphs(77, most, 0.0), []),  # nothing is asked for this size
         ({"study": "calls", "nodes": 34, "edges": 156, "call": 1e-3, "beyond": 149e-6}, []),
         ({"study": "calls", "beyond": 151e-6}, ["beyond kernels"]),
+        ({"study": "busy", "rows": [{"all": 1.5, "one": 1.0}]}, []),
+        ({"study": "busy", "rows": [{"all": 1.6, "one": 1.0}]}, ["all / one 1.60"]),
         ({"study": "trimmed", "rows": [{"gnnc": 1.0, "pyg": 2.4}]}, ["pyg / gnnc 2.40"]),
     ):
         assert batches.missed(result) == wanted
@@ -82,9 +84,15 @@ def test_a_model_that_runs_in_torch_is_not_measured():
 
 @pytest.mark.long
 def test_in_children():
-    new, call, trimmed = batches.measure(arguments(*SMALL, *SAMPLED))
+    new, call, busy, trimmed = batches.measure(arguments(*SMALL, *SAMPLED))
     assert all(new["rows"][0][kind] > 0 for kind in ("new", "same", "pyg"))
     assert 0 < call["beyond"] < call["call"]
+    assert busy["rows"][0]["all"] > 0 < busy["rows"][0]["one"]
     assert trimmed["rows"][0]["gnnc"] > 0
-    for result, text in ((new, "30, 60"), (call, "34 nodes"), (trimmed, "200 nodes, 900 edges")):
+    for result, text in (
+        (new, "30, 60"),
+        (call, "34 nodes"),
+        (busy, "1 threads and one"),
+        (trimmed, "200 nodes, 900 edges"),
+    ):
         assert text in batches.report(result)
