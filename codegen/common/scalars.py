@@ -6,6 +6,7 @@ name the record's text calls `exp_f32` and the like, which every target's header
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,11 @@ def number(x: float, c: CType) -> str:
     if x in (float("inf"), float("-inf")):
         return "INFINITY" if x > 0 else "(-INFINITY)"
     return f"{float(x)!r}{c.suffix}" if c.suffix else repr(float(x))
+
+
+def is_cleared(x: float) -> bool:
+    """Whether all bits of a number are 0: those of -0.0 are not."""
+    return x == 0 and math.copysign(1.0, x) > 0
 
 
 def looked_up(table: SSAValue, name: str, at: str) -> str:

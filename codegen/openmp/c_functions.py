@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...dialects.pointwise import POINTWISE
 from ..common.c_types import CType, Piece
-from ..common.scalars import Params, Scalars, number, scalar
+from ..common.scalars import Params, Scalars, is_cleared, number, scalar
 
 
 def math(fn: str, x: str, c: CType, width: int = 1) -> str:
@@ -36,7 +36,7 @@ class _Vector(Scalars):
 
     def number(self, x: float) -> str:
         t = self.piece.type(self.c)
-        return f"SPLAT({t}, {number(x, self.c)})" if x else f"({t}){{0}}"
+        return f"({t}){{0}}" if is_cleared(x) else f"SPLAT({t}, {number(x, self.c)})"
 
     def select(self, mask: str, yes: str, no: str) -> str:
         return f"SELECT({self.piece.type(self.c)}, {self.piece.mask(self.c)}, {mask}, {yes}, {no})"

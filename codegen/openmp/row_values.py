@@ -11,7 +11,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ...dialects.pointwise.folds import FOLDS
 from ..common.c_types import F32, F64, I1, CType, Piece
-from ..common.scalars import ctype_of, scalar, start_text
+from ..common.scalars import ctype_of, is_cleared, scalar, start_text
 from .c_functions import math as called
 from .c_functions import vector
 
@@ -103,7 +103,7 @@ def splat(piece: Piece, c: CType, value: float) -> str:
     """The C expression of a number in every lane."""
     if piece.width == 1:
         return start_text(value, c)
-    if value == 0:
+    if is_cleared(value):
         return f"({piece.type(c)}){{0}}"
     return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
 

@@ -39,7 +39,7 @@ from .values import (
     StackOp,
     StopOp,
 )
-from .zeros import is_neutral
+from .zeros import is_neutral, same_number
 
 # ---------------------------------------------------------------- pointwise
 
@@ -217,8 +217,7 @@ def _read_or_same(op: AtOp, rw: Rewrite) -> SSAValue | None:
         return None
     if op.x is op.otherwise and rows(op.x).dom == ONE:
         return op.x
-    a, b = constant(op.x), constant(op.otherwise)
-    return op.x if a is not None and a == b else None
+    return op.x if same_number(constant(op.x), constant(op.otherwise)) else None
 
 
 def _read_iota(op: AtOp, rw: Rewrite) -> SSAValue | None:
@@ -234,7 +233,7 @@ def _stack_equal(op: StackOp, rw: Rewrite) -> SSAValue | None:
     if rows(first).dom != ONE:
         return None
     c = constant(first)
-    same = all(x is first or (c is not None and constant(x) == c) for x in op.xs)
+    same = all(x is first or same_number(constant(x), c) for x in op.xs)
     return first if same else None
 
 

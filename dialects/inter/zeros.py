@@ -46,6 +46,13 @@ def is_negative_zero(x: float) -> bool:
     return x == 0 and math.copysign(1.0, x) < 0
 
 
+def same_number(a: float | None, b: float | None) -> bool:
+    """Whether two numbers are known and the same: 0.0 and -0.0 are not."""
+    if a is None or b is None:
+        return False
+    return a == b and is_negative_zero(a) == is_negative_zero(b)
+
+
 def is_neutral(x: float | None, neutral: float | None, other: SSAValue) -> bool:
     """Whether a function whose neutral number is `neutral` gives `other` with the constant `x`."""
     if x is None or neutral is None or x != neutral:

@@ -229,6 +229,27 @@ def test_functions_of_everything(numbers):
     compare(EVERYTHING, [torch.tensor(numbers, dtype=torch.float64)])
 
 
+FILLED: Functions = {
+    "divisor": lambda x: x / -0.0,
+    "less": lambda x: x.clamp(min=-0.0),
+    "chosen": lambda x: torch.where(x > 0, x, -0.0),
+    "quotient": lambda x: x / torch.full_like(x, -0.0),
+    "both": lambda x: x / torch.full_like(x, -0.0) + torch.where(x > 0, 1 / torch.zeros_like(x), x),
+    "filled": lambda x: torch.full_like(x, -0.0),
+    "threshold": lambda x: torch.nn.functional.threshold(x, 0.5, -0.0),
+    "mask": lambda x: x.masked_fill(x > 0.5, -0.0),
+    "put together": lambda x: torch.cat([torch.zeros_like(x), torch.full_like(x, -0.0)], -1)[
+        ..., -3:
+    ],
+}
+
+
+@pytest.mark.parametrize("dtype", BOTH)
+@pytest.mark.parametrize("place", [single_numbers, vectors])
+def test_a_negative_zero_that_fills_rows(place, dtype):
+    compare(FILLED, place(dtype))
+
+
 INTEGERS: Functions = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

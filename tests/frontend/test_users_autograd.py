@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import HeteroData
@@ -127,6 +128,43 @@ def test_gradients_inside_no_grad() -> None:
         return h + x, k
 
     check(nested, (X, E))
+
+
+def handed_on(x: Tensor) -> Tensor:
+    """A dropout that drops nothing gives `x` itself, with its history, under no_grad too."""
+    with torch.no_grad():
+        return F.dropout(x, 0.0)
+
+
+def edited_without_history(x: Tensor) -> Tensor:
+    w = handed_on(x).t() @ torch.ones(x.size(0), 2)
+    with torch.no_grad():
+        w.relu_()
+    return w * 2
+
+
+def read_by_torch(x: Tensor) -> Tensor:
+    w = torch.special.i0(handed_on(x).sin())  # which has no rule
+    return (w @ torch.ones(3, 2)).sin()
+
+
+def beside_torch(x: Tensor) -> Tensor:
+    v = handed_on(x)
+    with torch.no_grad():
+        w = torch.special.i0(x)
+    return ((v + w) @ torch.ones(3, 2)).sin()
+
+
+@pytest.mark.parametrize("f", [edited_without_history, read_by_torch, beside_torch])
+def test_what_a_dropout_hands_on_without_recording(f: Callable[[Tensor], Tensor]) -> None:
+    """Examples of it show no history, to edits and to the parts of a call."""
+    found: list[Tensor] = []
+    for g in (f, gnnc.compile(f)):
+        x = torch.arange(12.0).view(4, 3).cos().requires_grad_()
+        g(x).sum().backward()
+        assert x.grad is not None
+        found.append(x.grad)
+    torch.testing.assert_close(*found)
 
 
 def test_requires_grad_of_functions_that_are_flat() -> None:

@@ -108,6 +108,24 @@ func.func @unions(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !
 
 // -----
 
+// Zeros of two signs are not the same constant, neither of two parts nor beside a value's own.
+// CHECK-LABEL: func.func @signs_of_zeros
+// CHECK: %s = inter.stack %u, %zero, %minus
+// CHECK: %a = inter.at %l[old], %zero else %minus
+func.func @signs_of_zeros(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>) -> (!inter.rows<N, f32>, !inter.rows<N, f32>) {
+  %zero = inter.const 0.0 : !inter.rows<unit, f32>
+  %minus = inter.const -0.0 : !inter.rows<unit, f32>
+  %l = inter.loops %g {remaining} : !inter.set<l, src: N mono onto, dst: N mono onto, old: g partial>
+  %u = inter.union %g, %l : !inter.set<u, src: N onto, dst: N onto, parts g l>
+  %s = inter.stack %u, %zero, %minus : !inter.rows<u, f32>
+  %a = inter.at %l[old], %zero else %minus : !inter.rows<l, f32>
+  %r = inter.reduce min %s over %u along dst : !inter.rows<N, f32>
+  %q = inter.reduce min %a over %l along dst : !inter.rows<N, f32>
+  func.return %r, %q : !inter.rows<N, f32>, !inter.rows<N, f32>
+}
+
+// -----
+
 // dst misses nodes, so an empty group's mean is 0, not x; a sum over dst counts parallel edges.
 // CHECK-LABEL: func.func @not_the_identity
 // CHECK: inter.reduce mean

@@ -28,7 +28,6 @@ from .memory.effects import (
     edited,
     has_effect,
     is_assertion,
-    passes_on,
     written,
 )
 from .memory.history import GradModes, is_unrecorded_view, reason_to_keep, takes_part
@@ -283,10 +282,8 @@ class Walk:
         return result
 
     def hides_history(self) -> bool:
-        """Whether an example shows no history where the tensor has one: of a dropout that hands its
-        operand on, under no_grad, fake tensors make another tensor."""
-        handed_on = ((passes_on(n), self.modes.at[n]) for n in self.graph.nodes)
-        return any(x is not None and takes_part(x) and not on for x, on in handed_on)
+        """Whether an example shows no history where the tensor has one."""
+        return self.modes.hides_history
 
     # ------------------------------------------------------------- edits
 

@@ -8,7 +8,7 @@ from ....dialects.inter.base import ValueOp
 from ....dialects.inter.pointwise import PointwiseOp
 from ....dialects.inter.types import is_float, rows
 from ....dialects.inter.values import AtOp, ConstOp, StackOp
-from ....dialects.inter.zeros import is_neutral
+from ....dialects.inter.zeros import is_neutral, same_number
 from ....dialects.signature import is_returned
 from ..linear.function import LinearFunction, is_unit
 
@@ -68,7 +68,7 @@ def unstack(fn: LinearFunction, op: ValueOp) -> bool:
     if not is_unit(first):
         return False
     for x in op.xs[1:]:
-        same = constant(x) is not None and constant(x) == constant(first)
+        same = same_number(constant(x), constant(first))
         if x is not first and not (is_unit(x) and same):
             return False
     op.results[0].replace_all_uses_with(first)

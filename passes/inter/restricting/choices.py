@@ -25,6 +25,7 @@ from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.structure import PARENT
 from ....dialects.inter.types import UNIT, Dom, RowsType, is_bool, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp, ConstOp
+from ....dialects.inter.zeros import same_number
 from ....dialects.signature import body_ops
 from ...analysis.costs import Sizes, note_size
 from ...analysis.dependence import closure, dependants, invariant_arguments
@@ -74,7 +75,7 @@ def _choice(op: ValueOp, facts: Facts) -> Choice | None:
 
 
 def _is_zero(v: SSAValue) -> bool:
-    return isinstance(v.owner, ConstOp) and v.owner.number == 0
+    return isinstance(v.owner, ConstOp) and same_number(v.owner.number, 0.0)
 
 
 def _mask_of_rows(v: SSAValue, dom: Dom) -> SSAValue | None:

@@ -8,6 +8,7 @@ no function says that.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import Tensor, fx
 from ..errors import Unsupported, node_name
 from ..values.sizes import example, storage, tensors_in
 from .aliases import Aliases
-from .effects import GRAD_MODE, call_of
+from .effects import GRAD_MODE, call_of, passes_on
 
 
 class GradModes:
@@ -36,6 +37,13 @@ class GradModes:
     def records(self) -> bool:
         """Whether any node is recorded."""
         return self.outside or any(self.at.values())
+
+    @functools.cached_property
+    def hides_history(self) -> bool:
+        """Whether an example shows no history where the tensor has one: of a dropout that hands its
+        operand on, under no_grad, fake tensors make another tensor."""
+        handed_on = ((passes_on(n), on) for n, on in self.at.items())
+        return any(x is not None and takes_part(x) and not on for x, on in handed_on)
 
     def turned_on(self, node: fx.Node) -> bool:
         """Whether a node is recorded by its own choice, in a call that is not."""
@@ -61,9 +69,13 @@ def reason_to_keep(node: fx.Node, base: fx.Node, aliases: Aliases, modes: GradMo
         return f"it edits {root.name} through .data, where the version of {root.name} stays"
     sharing = {aliases.itself(n) for n in aliases.alike(base) if _is_one(n)}
     part = [n for n in sharing if takes_part(n)]
-    if not part or not modes.records:
+    if not modes.records:
         return None
     name = root.name
+    if modes.hides_history and example(base).is_floating_point():
+        return f"it edits {name}, which may have a gradient that a dropout has handed on"
+    if not part:
+        return None
     # of detached views: an edit may have given them a history since
     detached = any(call_of(n).op == "detach" for n in sharing)
     if not modes.at[node] or len(part) < len(sharing) or detached:

@@ -60,8 +60,10 @@ def refusals(gm: fx.GraphModule) -> list[Unsupported]:
 
 def split_graph(gm: fx.GraphModule) -> Split | None:
     """Cuts a graph at the nodes without a meaning, and where edits are torch's. None when the whole
-    graph must run in torch: it switches a mode besides that of autograd, or no part is worth
-    compiling."""
+    graph must run in torch: it switches a mode besides that of autograd, examples hide what has a
+    gradient where parts would meet, or no part is worth compiling."""
+    if GradModes(gm.graph).hides_history:
+        return None
     try:
         regions = Regions(gm.graph)
         while True:
