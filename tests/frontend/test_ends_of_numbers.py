@@ -1,4 +1,4 @@
-"""Infinities, nan, integers beyond 2**53, masks of another type, and operands that torch refuses:
+"""Infinities, nan, integers beyond 2**53, masks and floats among doubles, and operands that torch refuses:
 values and gradients are torch's where rules once differed from it."""
 
 from __future__ import annotations
@@ -114,3 +114,27 @@ def test_a_loss_of_two_types_has_the_type_of_torch(reduction: str) -> None:
     got, want = gnnc.compile(loss)(x, y), loss(x, y)
     assert got.dtype == want.dtype
     assert torch.allclose(got, want)
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 16, 40])
+def test_a_double_that_was_a_float_has_its_digits(width: int) -> None:
+    def rounded(x: Tensor) -> list[Tensor]:
+        return [x.float().double() * 2, x + x.float(), torch.stack([x, x.float()], 1)]
+
+    x = drawn(6, width).detach()
+    compiled = gnnc.compile(rounded)
+    for got, want in zip(compiled(x), rounded(x), strict=True):
+        assert torch.allclose(got, want, rtol=1e-12, atol=1e-13)
+    assert gnnc.explain(compiled).kernels
+
+
+@pytest.mark.parametrize("rows", [5, 0])
+def test_columns_chosen_by_one_table_for_all_rows(rows: int) -> None:
+    def chosen(x: Tensor) -> Tensor:
+        places = torch.tensor([[[0, 1], [3, 2], [1, 1]]])
+        return torch.gather(x, 2, places.expand(x.shape[0], 3, 2))
+
+    compiled = gnnc.compile(chosen)
+    for n in (6, rows):
+        x = drawn(n, 3, 4).detach()
+        assert torch.equal(compiled(x), chosen(x))
