@@ -1,5 +1,5 @@
-"""Infinities, nan, integers beyond 2**53, masks and floats among doubles, and operands that torch refuses:
-values and gradients are torch's where rules once differed from it."""
+"""Infinities, nan, integers beyond 2**53, masks and floats among doubles, and operands that torch
+refuses: values and gradients are torch's where rules once differed from it."""
 
 from __future__ import annotations
 
