@@ -126,13 +126,11 @@ def ctype_of(v: SSAValue) -> CType:
     return ctype(element(v.type))
 
 
-def const_value(op: rows.ConstOp) -> float:
-    """The number that fills a row."""
+def const_value(op: rows.ConstOp) -> float | int:
+    """The number that fills a row: of integers all digits, which a double has not beyond 2**53."""
     v = op.value
-    if isinstance(v, FloatAttr):
-        return float(v.value.data)
-    assert isinstance(v, IntegerAttr)
-    return float(v.value.data)
+    assert isinstance(v, FloatAttr | IntegerAttr)
+    return v.value.data
 
 
 def strides(dims: tuple[int, ...], into: tuple[int, ...]) -> list[int]:

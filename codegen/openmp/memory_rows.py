@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import I1
+from ..common.c_types import F32, F64, I1
 from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
 from .large_dots import SMALL_DOT, LoopOrder
 from .row_values import Memory, Scalar, add_product, combine
@@ -150,6 +150,9 @@ def cast(code: RowCode, op: rows.CastOp) -> None:
     out = result(code, op.result)
     with loops(code, [length(op.result)], ["i0"]):
         code.out.line(f"{out}[i0] = {f'{x}[i0] != 0' if c is I1 else f'({c.name}){x}[i0]'};")
+    if c is F32 and ctype_of(op.x) is F64:
+        # GCC 12 takes vectors of doubles to floats and back for the doubles themselves
+        code.out.line(f'__asm__("" : "+m"(*({c.name} (*)[{length(op.result)}]){out}));')
 
 
 def copy(

@@ -65,7 +65,7 @@ class Window:
                     at = self.at(self.kept[v], piece)
                     self.out.line(store(ctype_of(v), piece, at, name, padded=True))
             elif not self.looped:
-                self.rows.place[v] = Registers(names)
+                self.rows.place[v] = Registers(names, self.c)
 
     def piece_of(self, v: SSAValue) -> Callable[[Piece], str]:
         """A function from a piece to the C expression of `v` there."""

@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.strips import strip_of
 from ...dialects.intra.syntax import buffer_dims, length
-from ..common.c_types import CType, Piece, Vectors, ctype
+from ..common.c_types import I1, CType, Piece, Vectors, ctype
 from ..common.scalars import (
     START,
     const_value,
@@ -161,6 +161,8 @@ class RowCode:
             for x in repeated(op):
                 if width > limit or not self.spreads(x, op.results[0]):
                     self.memory(x)
+            for x in self.of_other_lanes(op, c):
+                self.memory(x)
         if width <= limit:
             Window(self, c, self.vectors.pieces(width, c), "0").run(ops)
             return
@@ -181,6 +183,13 @@ class RowCode:
                 Window(self, c, rest, str(main), kept).run(ops)
         for v, name in kept.items():
             self.place[v] = Memory(name, padded=True)
+
+    def of_other_lanes(self, op: Operation, c: CType) -> list[SSAValue]:
+        """Truth values in registers that were made beside numbers of another type than `c`."""
+        used = dict.fromkeys(x for o in op.walk() for x in o.operands if x in self.place)
+        masks = (x for x in used if not isinstance(x.type, MemRefType | IndexType))
+        places = ((x, self.place[x]) for x in masks if ctype_of(x) is I1 and length(x) > 1)
+        return [x for x, p in places if isinstance(p, Registers) and p.lanes is not c]
 
     def spreads(self, x: SSAValue, result: SSAValue) -> bool:
         """Whether vectors of a row have all that each piece of a longer one repeats."""

@@ -25,9 +25,11 @@ class Scalar:
 
 @dataclass
 class Registers:
-    """One C variable for each piece of the row."""
+    """One C variable for each piece of the row. Truth values are as wide as the numbers of `lanes`,
+    beside which they were made."""
 
     names: dict[Piece, str]
+    lanes: CType | None = None
 
 
 @dataclass

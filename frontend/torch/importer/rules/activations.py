@@ -80,8 +80,10 @@ def _prelu(c: Call) -> Arr:
     else:
         for _ in range(x.rank - 2):
             slope = c.ctx.unsqueeze(slope, slope.rank)
-    below = c.ctx.binary("mul", slope, x)
-    return c.ctx.where(c.ctx.compare("gt", x, 0), x, below)
+    above = c.ctx.compare("gt", x, 0)
+    # of what is above 0 the slope has no gradient, not even where that is infinite
+    below = c.ctx.binary("mul", slope, c.ctx.where(above, 0.0, x, elem=x.elem))
+    return c.ctx.where(above, x, below)
 
 
 @rule("hardsigmoid")

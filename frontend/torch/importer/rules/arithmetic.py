@@ -53,6 +53,8 @@ formulas(
 
 def _whole(f: Any, name: str, x: Arr) -> Arr:
     """One of the whole numbers beside x."""
+    if x.elem == "i1":
+        raise NoRule(f"{name} of booleans")
     return f.unary(name, x) if x.elem in FLOATS else x
 
 
@@ -79,6 +81,8 @@ def _add(c: Call) -> Any:
 
 def _scaled_sum(c: Call, name: str, a: Any, b: Any) -> Arr:
     """a + alpha b or a - alpha b, in the type of a and b."""
+    if name == "sub" and any(isinstance(x, Arr) and x.elem == "i1" for x in (a, b)):
+        raise NoRule("a difference of booleans, which torch refuses")
     alpha = c.arg("alpha", 1)
     if alpha == 1 and not isinstance(alpha, bool):
         return c.ctx.binary(name, a, b)
@@ -172,7 +176,7 @@ def _square(c: Call) -> Arr:
 @rule("ceil")
 def _ceil(c: Call) -> Arr:
     if c.x.elem not in FLOATS:
-        return c.x
+        return _whole(c.ctx, "ceil", c.x)
     return c.ctx.unary("neg", c.ctx.unary("floor", c.ctx.unary("neg", c.x)))
 
 

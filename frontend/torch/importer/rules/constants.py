@@ -102,6 +102,8 @@ def _one_hot(c: Call) -> Arr:
     n = c.out.shape[-1]
     if expression(n).free_symbols:
         raise NoRule("one_hot without num_classes")
+    if c.x.elem != "i64":
+        raise NoRule(f"one_hot of {c.x.elem}, which torch refuses")
     c.ctx.require_below(c.x, int(n))
     x = c.ctx.unsqueeze(c.x, c.x.rank)
     classes = Arr([int(n)], c.ctx.values.count_up(int(n), c.x.elem))

@@ -70,9 +70,10 @@ def _nan_to_num(c: Call) -> Arr:
         return x
     big = torch.finfo(torch.float64 if x.elem == "f64" else torch.float32).max
     nan, pos, neg = (c.arg(n) for n in ("nan", "posinf", "neginf"))
+    # each asks for what x is: what stands for one of the three may be another of them
     out = ctx.where(ctx.compare("ne", x, x), float(nan or 0.0), x)
-    out = ctx.where(ctx.compare("eq", out, math.inf), float(big if pos is None else pos), out)
-    return ctx.where(ctx.compare("eq", out, -math.inf), float(-big if neg is None else neg), out)
+    out = ctx.where(ctx.compare("eq", x, math.inf), float(big if pos is None else pos), out)
+    return ctx.where(ctx.compare("eq", x, -math.inf), float(-big if neg is None else neg), out)
 
 
 @rule("isinf", "isfinite")

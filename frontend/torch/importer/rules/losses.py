@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import NoRule
 from ..values.context import Context
 from ..values.elements import FLOATS
-from ..values.pieces import limited
+from ..values.pieces import clamp, limited
 from ..values.softmaxes import log_softmax
 from ..values.tensors import Arr, numbers
 from .registry import Call, rule
@@ -137,11 +137,14 @@ def _of_classes(c: Call, logs: Arr, weight: Arr | None) -> Arr:
 
 
 def _huber(ctx: Context, d: Arr, delta: float) -> Arr:
-    """d^2 / 2 up to delta, and from there on straight."""
+    """d^2 / 2 up to delta, and from there on straight. The square never sees what lies beyond, of
+    which no gradient comes: 0 times an infinite one would be nan."""
     size = ctx.unary("abs", d)
-    square = ctx.binary("mul", ctx.binary("mul", d, d), 0.5)
+    far = ctx.compare("ge", size, delta)  # which nan is not
+    inner = ctx.where(far, 0.0, d, elem=d.elem)
+    square = ctx.binary("mul", ctx.binary("mul", inner, inner), 0.5)
     line = ctx.binary("mul", ctx.binary("sub", size, 0.5 * delta), delta)
-    return ctx.where(ctx.compare("lt", size, delta), square, line)
+    return ctx.where(far, line, square)
 
 
 def _smooth_l1(c: Call, d: Arr) -> Arr:
@@ -162,6 +165,8 @@ _OF_DIFFERENCE: dict[str, Callable[[Call, Arr], Arr]] = {
 @rule(*_OF_DIFFERENCE)
 def _difference_loss(c: Call) -> Arr:
     d = c.ctx.binary("sub", c.x, c.tensor("target"))
+    if c.op == "mse_loss" and d.elem not in FLOATS:
+        raise NoRule("mse_loss of integers, which torch has not")
     each, weight = _OF_DIFFERENCE[c.op](c, d), c.optional("weight")
     if weight is None:
         return reduced(c, each)
@@ -177,8 +182,7 @@ def _margin_ranking_loss(c: Call) -> Arr:
     ctx, target = c.ctx, c.tensor("target")
     gap = ctx.binary("sub", c.tensor("input2"), c.tensor("input1"))
     each = ctx.binary("add", ctx.binary("mul", target, gap), float(c.number("margin")))
-    each = ctx.where(ctx.compare("lt", each, 0), 0.0, each, elem=each.elem)
-    return reduced(c, each)
+    return reduced(c, clamp(ctx, each, 0, None))
 
 
 @rule("kl_div")
@@ -188,9 +192,10 @@ def _kl_div(c: Call) -> Arr:
     if c.arg("log_target"):
         each = ctx.binary("mul", ctx.unary("exp", target), ctx.binary("sub", target, x))
     else:
-        none = ctx.compare("eq", target, 0)
-        log = ctx.unary("log", ctx.where(none, 1.0, target, elem=target.elem))
-        each = ctx.binary("mul", target, ctx.binary("sub", log, x))
+        # at 0 a target has no gradient but nan, as in torch
+        own = ctx.binary("mul", target, ctx.unary("log", target))
+        own = ctx.where(ctx.compare("eq", target, 0), 0.0, own, elem=own.elem)
+        each = ctx.binary("sub", own, ctx.binary("mul", target, x))
     if c.arg("reduction") == "batchmean":
         return ctx.binary("div", ctx.total("sum", each), ctx.count(x, 0))
     return reduced(c, each)
@@ -205,14 +210,12 @@ def _binary_loss_of_logits(c: Call) -> Arr:
     ctx, x = c.ctx, c.x
     target = ctx.cast(c.tensor("target"), x.elem)
     weight, positive = c.optional("weight"), c.optional("pos_weight")
-    if positive is None:
-        each = ctx.binary("sub", ctx.unary("softplus", x), ctx.binary("mul", x, target))
-    else:
+    other = ctx.binary("mul", ctx.binary("sub", 1.0, target), x)
+    soft = ctx.unary("softplus", ctx.unary("neg", x))
+    if positive is not None:
         more = ctx.binary("mul", ctx.binary("sub", positive, 1.0), target)
-        scale = ctx.binary("add", more, 1.0)
-        other = ctx.binary("mul", ctx.binary("sub", 1.0, target), x)
-        soft = ctx.unary("softplus", ctx.unary("neg", x))
-        each = ctx.binary("add", other, ctx.binary("mul", scale, soft))
+        soft = ctx.binary("mul", ctx.binary("add", more, 1.0), soft)
+    each = ctx.binary("add", other, soft)
     return reduced(c, _weighted(ctx, each, weight))
 
 

@@ -7,6 +7,7 @@ import math
 from ..errors import NoRule
 from ..values import pieces
 from ..values.context import Context
+from ..values.elements import FLOATS
 from ..values.tensors import Arr
 from .losses import reduced
 from .norms import distance
@@ -26,8 +27,10 @@ def _where_label(ctx: Context, label: Arr, name: str, value: int, x: Arr) -> Arr
 @rule("soft_margin_loss")
 def _soft_margin(c: Call) -> Arr:
     """log(1 + e^(-t x))."""
-    ctx = c.ctx
-    power = ctx.binary("mul", ctx.unary("neg", c.x), c.tensor("target"))
+    ctx, target = c.ctx, c.tensor("target")
+    if target.elem in FLOATS and target.elem != c.x.elem:
+        raise NoRule("a loss of two types, for which torch's own shapes and kernels differ")
+    power = ctx.binary("mul", ctx.unary("neg", c.x), target)
     return reduced(c, ctx.unary("log1p", ctx.unary("exp", power)))
 
 

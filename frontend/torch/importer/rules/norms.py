@@ -68,6 +68,8 @@ def _dist(c: Call) -> Arr:
 
 def distance(c: Call, a: Arr, b: Arr, p: Any, eps: float, keep: bool = False) -> Arr:
     """The norm of the differences of two vectors each, to which torch adds a little."""
+    if "i1" in (a.elem, b.elem):
+        raise NoRule("a difference of booleans, which torch refuses")
     apart = c.ctx.binary("add", c.ctx.binary("sub", a, b), eps)
     return norm(c, apart, p, apart.rank - 1, keep)
 
@@ -100,5 +102,12 @@ def _cosine(c: Call) -> Arr:
     if a.rank != b.rank or (a.dims[dim] == 1) != (b.dims[dim] == 1):
         raise NoRule("cosine_similarity of tensors that are broadcast along the dimension")
     dot = ctx.total("sum", ctx.binary("mul", a, b), dim, False)
-    lengths = (pieces.limited(ctx, norm(c, x, 2, dim, False), eps) for x in (a, b))
+    lengths = (_floored(ctx, norm(c, x, 2, dim, False), eps) for x in (a, b))
     return ctx.binary("div", dot, ctx.binary("mul", *lengths))
+
+
+def _floored(ctx: Context, length: Arr, least: float) -> Arr:
+    """A length, or the least one; torch takes the gradient of the length there too."""
+    still = ctx.flat(length)
+    moved = ctx.binary("sub", length, still)
+    return ctx.binary("add", moved, pieces.limited(ctx, still, least))

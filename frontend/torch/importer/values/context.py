@@ -33,7 +33,8 @@ class Context(Indexing):
         within = self.raw(
             "logical_and", [self.compare("ge", x, 0), self.compare("lt", x, size)], "i1"
         )
-        all_within = self.total("min", self.cast(within, "i64"))
+        outside = self.cast(self.raw("logical_not", [within], "i1"), "i64")
+        all_within = self.binary("sub", 1, self.total("max", outside))  # also where there are none
         message = f"index out of range: its numbers must be between 0 and {size - 1}"
         self.assertions.append(Held(all_within, message, IndexError))
 

@@ -18,9 +18,13 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..errors import NoRule
 from . import slices
 from .elements import FLOATS, INTEGERS, Elem, refuse_untaken
 from .nodes import Node, Set, broadcast_shapes, is_const
+
+_EXACT = 2**53
+"""Every integer up to here is a double."""
 
 _NEUTRAL = {"add": 0, "mul": 1}
 """What changes no integer. Floats keep it: nobody looks for the same float by two ways."""
@@ -90,6 +94,8 @@ class Values:
         return self.make("const", [], None, shape, elem, value=value)
 
     def literal(self, data: Any, shape: Sequence[int], elem: Elem) -> Node:
+        if elem in INTEGERS and any(abs(int(x)) > _EXACT for x in np.array(data).flat):
+            raise NoRule(f"a literal with integers above {_EXACT}, which tables keep as doubles")
         return self.make("table", [], None, shape, elem, data=data)
 
     def count_up(self, n: int, elem: Elem = "i64") -> Node:
