@@ -109,10 +109,11 @@ class FormattedOp(IRDLOperation, metaclass=OpClass):
     # of an op that is equal to itself alone, as xDSL's, but without a call of Python
     __hash__ = object.__hash__
 
-    @staticmethod
-    def read_format() -> FormatProgram:
-        """The format of the class, which is read when it is first asked for."""
-        raise NotImplementedError
+    @classmethod
+    def read_format(cls) -> FormatProgram:
+        """The format of the class, which is read when it is first asked for. Raises TypeError for a
+        class without one."""
+        raise TypeError(f"{cls.__name__} has no assembly format: define it with @op_definition")
 
     def verify_further(self) -> None:
         """What the op's class asks beyond its declaration: `verify_` as the class spells it, which

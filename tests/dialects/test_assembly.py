@@ -5,6 +5,7 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.utils.exceptions import VerifyException
 
+from gnnc.dialects.assembly import FormattedOp
 from gnnc.dialects.inter import Inter
 from gnnc.dialects.inter.types import Dom, RowsType
 from gnnc.dialects.intra import Intra
@@ -21,6 +22,11 @@ def test_every_format_can_be_read(kind):
     """Formats are read at their first use."""
     assert isinstance(kind.read_format(), FormatProgram)
     assert kind.get_irdl_definition().assembly_format == kind.assembly_format
+
+
+def test_a_class_without_a_format_says_what_is_missing():
+    with pytest.raises(TypeError, match="FormattedOp has no assembly format: define it with @op"):
+        FormattedOp.read_format()
 
 
 def test_operands_and_results_stand_where_they_are_declared():

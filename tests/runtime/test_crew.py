@@ -1,12 +1,16 @@
 """How many threads calls get, on machines whose times are made up here."""
 
+import ctypes
 import random
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gnnc.runtime.cpu import threads
 from gnnc.runtime.cpu.crew import DYNAMIC_VARIABLE, TRIED, Crew, Crews
+from gnnc.runtime.cpu.loader import CpuEntry
 
 Machine = Callable[[int], float]
 ONE, TEAM = 0.2e-3, 0.11e-3
@@ -141,3 +145,16 @@ def test_one_thread_is_not_timed():
     finally:
         threads.set_num_threads(None)
     assert seen == [1] * 5
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("profile", [False, True])
+def test_profiled_phases_keep_all_threads(profile: bool):
+    seen = list[int]()
+    entry: Any = CpuEntry.__new__(CpuEntry)
+    entry.function = lambda count, sizes, places: seen.append(count)
+    entry.crews, entry.seconds = Crews(), (ctypes.c_double * 1)() if profile else None
+    phase = SimpleNamespace(sizes=(ctypes.c_int64 * 1)(), messages=None, rows_in_all=10)
+    for _ in range(3):
+        entry.run(phase, 0, (ctypes.c_void_p * 1)())
+    assert seen == ([2, 2, 2] if profile else [2, 2, 1])
