@@ -140,8 +140,7 @@ class StructurePlan:
             case structure.LoopsOp():
                 self.step("loops", [set_name(op.set)], result, remaining=op.remaining is not None)
             case structure.UnionOp():
-                maps = list(set_type(result).map_dict())
-                self.step("union", [set_name(s) for s in op.sets], result, maps=maps)
+                self.union(op)
             case structure.AttachOp():
                 self.attach(op)
             case structure.RangeOp():
@@ -150,6 +149,13 @@ class StructurePlan:
                 self.step("sized", [self.names[op.n]], result)
             case _:
                 self.rows_op(op, result)
+
+    def union(self, op: structure.UnionOp) -> None:
+        ends = op.joined_ends()
+        inputs = [*(set_name(s) for s in op.sets), *ends.values()]
+        places = {label: op.places(self.env, label) for label in ends}
+        joined = {"places": places} if places else {}
+        self.step("union", inputs, op.results[0], maps=list(op.set_type.map_dict()), **joined)
 
     def attach(self, op: structure.AttachOp) -> None:
         s = set_name(op.set)

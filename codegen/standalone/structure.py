@@ -87,10 +87,21 @@ class StructureCode:
         return f"loops({out}, {self.sets[inputs[0]]}, {int(bool(attrs.get('remaining')))})"
 
     def union(self, out: str, inputs: Sequence[str], attrs: Attrs) -> str:
-        parts = ", ".join(self.sets[s] for s in inputs)
-        maps = [literal(m) for m in attrs["maps"]]
-        given = f"(const char *[]){{{', '.join(maps)}}}" if maps else "NULL"
-        return f"unite({out}, {len(inputs)}, (Set *[]){{{parts}}}, {len(maps)}, {given})"
+        places: dict[str, list[int]] = attrs.get("places", {})
+        count = len(inputs) - len(places)
+        unions = dict(zip(places, inputs[count:], strict=True))
+        parts = ", ".join(self.sets[s] for s in inputs[:count])
+        entries: list[str] = []
+        for name in attrs["maps"]:
+            union = self.sets[unions[name]] if name in unions else "NULL"
+            at = (
+                f"(const int[]){{{', '.join(map(str, places[name]))}}}"
+                if name in places
+                else "NULL"
+            )
+            entries.append(f"{{{literal(name)}, {union}, {at}}}")
+        given = f"(United[]){{{', '.join(entries)}}}" if entries else "NULL"
+        return f"unite({out}, {count}, (Set *[]){{{parts}}}, {len(entries)}, {given})"
 
     def attach(self, out: str, inputs: Sequence[str], attrs: Attrs) -> str:
         maps: list[str] = attrs["maps"]

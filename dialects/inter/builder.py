@@ -159,10 +159,16 @@ class Builder:
         props = {"remaining": UnitAttr()} if remaining else None
         return self.structure(LoopsOp, [s], made, props)
 
-    def union(self, *parts: SSAValue | str, name: str | None = None) -> SSAValue:
-        """The disjoint union, in this order."""
+    def union(
+        self,
+        *parts: SSAValue | str,
+        ends: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> SSAValue:
+        """The disjoint union, in this order; `ends` are the unions that maps lead to which lead to
+        other rows in each part."""
         values = [self.set(p) for p in parts]
-        made = union_type(self.fresh(name or "u"), [set_type(v) for v in values])
+        made = union_type(self.fresh(name or "u"), [set_type(v) for v in values], ends)
         return self.structure(UnionOp, [values], made)
 
     def attach(

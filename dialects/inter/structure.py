@@ -77,16 +77,25 @@ def loops_type(name: str, t: SetType, remaining: bool) -> SetType:
     return SetType.get(name, maps)
 
 
-def union_type(name: str, parts: Sequence[SetType]) -> SetType:
-    """What `inter.union` of such sets makes: the maps that all share."""
+def union_type(
+    name: str, parts: Sequence[SetType], ends: Mapping[str, str] | None = None
+) -> SetType:
+    """What `inter.union` of such sets makes: the maps that all share, and those that lead to the
+    unions `ends` of where the parts' maps lead."""
     dicts = [t.map_dict() for t in parts]
     maps: dict[str, Map] = {}
     for label, m in dicts[0].items():
-        same = [d[label] for d in dicts if label in d and d[label].codomain == m.codomain]
-        if len(same) == len(parts):
-            flags = {f for x in same for f in x.flags if f in ("partial", "onto")}
+        of_parts = [d[label] for d in dicts if label in d]
+        if len(of_parts) < len(parts):
+            continue
+        if all(x.codomain == m.codomain for x in of_parts):
+            flags = {f for x in of_parts for f in x.flags if f in ("partial", "onto")}
             maps[label] = Map(m.codomain, tuple(sorted(flags)))
-    about = [_about(t, maps) for t in parts]
+        elif ends and label in ends:
+            flags = {f for x in of_parts for f in x.flags if f == "partial"}
+            maps[label] = Map(ends[label], tuple(flags))
+    shared = {k: m for k, m in maps.items() if not ends or k not in ends}
+    about = [_about(t, shared) for t in parts]
     eqs = [e for e in about[0][0] if all(e in a[0] for a in about)]
     partial = {k for k, m in maps.items() if "partial" in m.flags}
     pairs = dict.fromkeys(p for a in about for p in a[1])
@@ -188,7 +197,10 @@ class LoopsOp(StructureOp):
 
 @op_definition
 class UnionOp(StructureOp):
-    """The disjoint union `inter.union %a, %b`, rows of %a first, with the maps that all share."""
+    """The disjoint union `inter.union %a, %b`, rows of %a first, with the maps that all share.
+
+    Where the map `src` of %a leads to %M and that of %b to %N, and the type of the result says
+    `src: U`, a union of %M and %N, it leads to where these rows lie in U."""
 
     name = "inter.union"
     sets = var_operand_def(SetType)
@@ -197,7 +209,41 @@ class UnionOp(StructureOp):
     def verify_(self) -> None:
         if not self.sets:
             raise VerifyException("a union needs a part")
-        self.need_maps(union_type(self.set_type.label, [set_type(s) for s in self.sets]))
+        types = [set_type(s) for s in self.sets]
+        self.need_maps(union_type(self.set_type.label, types, self.joined_ends()))
+
+    def joined_ends(self) -> dict[str, str]:
+        """The maps that lead to a union of what those of the parts lead to, and its name."""
+        dicts = [set_type(s).map_dict() for s in self.sets]
+        joined: dict[str, str] = {}
+        for label, m in self.set_type.map_dict().items():
+            ends = {d[label].codomain for d in dicts if label in d}
+            if len(ends) > 1:
+                joined[label] = m.codomain
+        return joined
+
+    def places(self, env: SetEnv, label: str) -> list[int]:
+        """Of a map that leads to a union, the part of that to which the map of each part leads.
+
+        Raises:
+            VerifyException: to none, or to several.
+        """
+        end = self.joined_ends()[label]
+        names = env.info(end).type.part_names
+        found: list[int] = []
+        for s in self.sets:
+            codomain = set_type(s).map_dict()[label].codomain
+            if names.count(codomain) != 1:
+                raise VerifyException(
+                    f"the map {label} leads to {end}, and that of {set_name(s)} to {codomain}: "
+                    f"the type of {end} must name it once among its parts"
+                )
+            found.append(names.index(codomain))
+        return found
+
+    def check_sets(self, env: SetEnv) -> None:
+        for label in self.joined_ends():
+            self.places(env, label)
 
 
 @op_definition

@@ -108,8 +108,16 @@ class InterFunctions(InterpreterFunctions):
 
     @impl(structure.UnionOp)
     def union(self, interp: Interpreter, op: structure.UnionOp, args: Args) -> PythonValues:
-        parts: tuple[SetVal, ...] = args
-        maps = {k: np.concatenate([a.maps[k] for a in parts]) for k in op.set_type.map_dict()}
+        w, parts = self.world(interp, op), args
+        ends = op.joined_ends()
+        maps: dict[str, Array] = {}
+        for k in op.set_type.map_dict():
+            each: list[Array] = [a.maps[k] for a in parts]
+            if k in ends:
+                sizes = [w.size(p) for p in w.env.info(ends[k]).type.part_names]
+                first = [sum(sizes[:i]) for i in op.places(w.env, k)]
+                each = [np.where(m < 0, m, m + n) for m, n in zip(each, first, strict=True)]
+            maps[k] = np.concatenate(each)
         return (SetVal(sum(a.n for a in parts), maps),)
 
     @impl(structure.AttachOp)

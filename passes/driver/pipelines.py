@@ -25,6 +25,8 @@ BEFORE_LAYERS = (*IMPORT, *NO_GRADIENTS, "raise", *EXPAND, *REORDER)
 """What comes before a program is cut into stages that run over chunks of rows."""
 SPLIT = (*EXPAND, "split-unions", *CLEAN, "dce-sets")
 """The same of partitioned programs."""
+JOIN = ("join-parts", *CLEAN, "dce-sets")
+"""Of partitioned programs whose messages are copies, beside which nothing is done."""
 
 BACKWARD = ("autodiff", "update-parameters", "seed-loss", *NO_GRADIENTS, *CLEAN, "dce-sets")
 """Add the backward program."""
@@ -69,6 +71,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
     stages = [
         *first(training),
         *(() if ranks == "built" else RESTRICT),
+        *(JOIN if ranks == "copies" else ()),
         *(() if training else expand),
         *REORDER,
         "infer-domains",

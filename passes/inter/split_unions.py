@@ -53,19 +53,21 @@ def split_unions(func: FuncOp) -> int:
 
 
 def mixed_unions(func: FuncOp, env: SetEnv) -> list[UnionOp]:
-    """The unions of which some parts read rows that arrive, and others do not."""
+    """The unions of which some parts read rows that arrive, and others do not; but for those that
+    join-parts has made one set of, with what they read."""
 
     def is_mixed(op: UnionOp) -> bool:
-        far = [_reads_messages(env, set_name(s)) for s in op.sets]
-        return any(far) and not all(far)
+        far = [reads_messages(env, set_name(s)) for s in op.sets]
+        return any(far) and not all(far) and not op.joined_ends()
 
     return [op for op in body_ops(func) if isinstance(op, UnionOp) and is_mixed(op)]
 
 
-def _reads_messages(env: SetEnv, name: str) -> bool:
+def reads_messages(env: SetEnv, name: str) -> bool:
+    """Whether maps of a set, or of its parts, lead to rows that arrive by messages."""
     info = env.info(name)
     arrive = any(PEER in env.info(m.codomain).maps for m in info.maps.values())
-    return arrive or any(_reads_messages(env, p) for p in info.type.part_names)
+    return arrive or any(reads_messages(env, p) for p in info.type.part_names)
 
 
 def _speaks_of(op: Operation, union: str) -> bool:

@@ -24,6 +24,7 @@ CUDA = replace(
         "intra.retire",
     ),
     tail=(
+        "stack-in-place",
         "fuse-traversals{target=cuda}",
         "pack-members",
         "split-long-rows{target=cuda}",

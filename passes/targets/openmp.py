@@ -13,6 +13,7 @@ OPENMP = Target(
     remote_reads=False,
     steps=("intra.traverse", "intra.move_start", "intra.move_wait", "intra.all_reduce"),
     tail=(
+        "stack-in-place",
         "fuse-traversals",
         "pack-members",
         "split-long-rows",

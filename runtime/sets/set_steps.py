@@ -76,9 +76,20 @@ def _loops(inputs: Sequence[Any], attrs: Attrs) -> Value:
 
 
 def _union(inputs: Sequence[Any], attrs: Attrs) -> Value:
-    """union (a, b, ..) {maps}: the rows of a, then those of b; only the named maps."""
-    parts: tuple[SetData, ...] = tuple(inputs)
-    maps = {name: _joined(name, [part.map(name) for part in parts]) for name in attrs["maps"]}
+    """union (a, b, .., U, ..) {maps, places}: the rows of a, then those of b; only the named maps.
+    Those of `places`, for each of which there is a union U, lead to where the rows lie in it: for
+    each part its map leads to the part of U with that number.
+    """
+    places: dict[str, list[int]] = attrs.get("places", {})
+    parts: tuple[SetData, ...] = tuple(inputs[: len(inputs) - len(places)])
+    unions = dict(zip(places, inputs[len(parts) :], strict=True))
+    maps: dict[str, MapData] = {}
+    for name in attrs["maps"]:
+        of_parts = [part.map(name) for part in parts]
+        if (union := unions.get(name)) is None:
+            maps[name] = _joined(name, of_parts)
+        else:
+            maps[name] = _into_union(of_parts, union, places[name])
     return SetData(
         sum(part.size for part in parts),
         maps,
@@ -102,6 +113,21 @@ def _joined(name: str, maps: Sequence[MapData]) -> MapData:
 
     size = sum(value.size for value in maps)
     return MapData(size, maps[0].codomain, fill, partial=any(value.partial for value in maps))
+
+
+def _into_union(maps: Sequence[MapData], union: SetData, places: Sequence[int]) -> MapData:
+    """Maps that lead to parts of a union, one behind the other, as one that leads to it."""
+
+    def fill(out: kernels.Int32s) -> None:
+        first = 0
+        for value, place in zip(maps, places, strict=True):
+            some = out[first : first + value.size]
+            value.write(some)
+            some[some >= 0] += sum(union.parts[:place])
+            first += value.size
+
+    size = sum(value.size for value in maps)
+    return MapData(size, union.size, fill, partial=any(value.partial for value in maps))
 
 
 def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:

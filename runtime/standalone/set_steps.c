@@ -73,7 +73,36 @@ Set *loops(const char *name, Set *g, int remaining)
     return out;
 }
 
-Set *unite(const char *name, int n, Set *const *parts, int maps, const char *const *names)
+/* Where the rows of a part begin in a union. */
+static int64_t first_of(const Set *set, int part)
+{
+    int64_t first = 0;
+    for (int p = 0; p < part; p++) first += set->part[p];
+    return first;
+}
+
+static const Map *united_map(const char *name, int n, Set *const *parts, int64_t size, const United *u)
+{
+    int32_t *all = reserve_items(size, sizeof *all);
+    int partial = 0;
+    int64_t start = 0;
+    const int64_t codomain = u->into ? u->into->size : map_of(parts[0], u->name)->codomain;
+    for (int p = 0; p < n; p++) {
+        const Map *map = map_of(parts[p], u->name);
+        if (!u->into && map->codomain != codomain)
+            fail("the parts of the set %s map %s into sets of different sizes", name, u->name);
+        memcpy(all + start, map->at, (size_t)map->size * sizeof *all);
+        const int32_t first = u->into ? (int32_t)first_of(u->into, u->places[p]) : 0;
+        if (first)
+            for (int64_t i = start; i < start + map->size; i++)
+                if (all[i] >= 0) all[i] += first;
+        start += map->size;
+        partial |= map->partial;
+    }
+    return trusted_map(all, size, codomain, partial);
+}
+
+Set *unite(const char *name, int n, Set *const *parts, int maps, const United *united)
 {
     int64_t size = 0;
     for (int p = 0; p < n; p++) size += parts[p]->size;
@@ -81,21 +110,8 @@ Set *unite(const char *name, int n, Set *const *parts, int maps, const char *con
     if (n > PARTS) fail("the set %s is made of more than %d parts", name, PARTS);
     out->parts = n;
     for (int p = 0; p < n; p++) out->part[p] = parts[p]->size;
-    for (int k = 0; k < maps; k++) {
-        int32_t *all = reserve_items(size, sizeof *all);
-        int partial = 0;
-        int64_t start = 0;
-        const int64_t codomain = map_of(parts[0], names[k])->codomain;
-        for (int p = 0; p < n; p++) {
-            const Map *map = map_of(parts[p], names[k]);
-            if (map->codomain != codomain)
-                fail("the parts of the set %s map %s into sets of different sizes", name, names[k]);
-            memcpy(all + start, map->at, (size_t)map->size * sizeof *all);
-            start += map->size;
-            partial |= map->partial;
-        }
-        give(out, names[k], trusted_map(all, size, codomain, partial));
-    }
+    for (int k = 0; k < maps; k++)
+        give(out, united[k].name, united_map(name, n, parts, size, &united[k]));
     return out;
 }
 

@@ -10,7 +10,14 @@ Set *filter_loops(const char *name, Set *g);
 Set *filter_rows(const char *name, Set *g, const Rows *mask);
 Set *interval(const char *name, Set *base, const Rows *lo, const Rows *hi);
 Set *loops(const char *name, Set *g, int remaining);
-Set *unite(const char *name, int n, Set *const *parts, int maps, const char *const *names);
+/* A map of a union: where `into` is given, the map of part p leads to its part `places[p]`. */
+typedef struct {
+    const char *name;
+    const Set *into;
+    const int *places;
+} United;
+
+Set *unite(const char *name, int n, Set *const *parts, int maps, const United *united);
 
 /* A map that `attach` makes of rows; `what` names the array in errors. */
 typedef struct {

@@ -54,6 +54,19 @@ FILTER = made("f", "src: N, dst: N, rel: R, parent: g mono, pairs (rel, src)")
 UNION = made("u", "src: N, dst: N, parts g l")
 UNITED = f"%u = inter.union %g, %l : {UNION}\n"
 STACKED = f"%w = inter.stack %u, %x, %z : {out('u, i64')}\n"
+
+
+def joined(flag: str) -> str:
+    """A map into a union of where those of the parts lead."""
+    g1 = made("g1", f"src: N, dst: N, rel: R, to: R{flag}, parent: g mono onto")
+    l1 = made("l1", f"src: N, dst: N, old: g partial, to: N{flag}, parent: l mono onto")
+    return (
+        f"%g1 = inter.attach %g (to = %x) : {g1}\n%l1 = inter.attach %l (to = %z) : {l1}\n"
+        f"%v = inter.union %N, %R : {made('v', 'parts N R')}\n"
+        f"%a = inter.union %g1, %l1 : {made('a', f'src: N, dst: N, to: v{flag}, parts g1 l1')}"
+    )
+
+
 RANGE = f"%S = inter.range 3 : {made('S')}\n"
 KINDS = ("sum", "mean", "max", "min", "mul")
 
@@ -121,7 +134,7 @@ CASES: dict[str, list[str]] = {
         "%a = inter.loops %g {remaining} : "
         + made("a", "src: N mono onto, dst: N mono onto, old: g partial"),
     ],
-    "union": [UNITED],
+    "union": [UNITED, joined(""), joined(" partial")],
     "attach": [
         "%a = inter.attach %g (to = %x) : "
         + made("a", f"src: N, dst: N, rel: R, to: {to}{flags}, parent: g mono onto")

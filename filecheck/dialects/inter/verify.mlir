@@ -132,6 +132,15 @@ func.func @f(%g : !inter.set<g, src: N, dst: N>, %h : !inter.set<h, src: N>) {
 
 // -----
 
+// CHECK: the map src leads to U, and that of h to N: the type of U must name it once among its parts
+func.func @f(%M : !inter.set<M>, %N : !inter.set<N>, %g : !inter.set<g, src: M>, %h : !inter.set<h, src: N>) {
+  %U = inter.union %M, %M : !inter.set<U, parts M M>
+  %a = inter.union %h, %g : !inter.set<a, src: U, parts h g>
+  func.return
+}
+
+// -----
+
 // CHECK: the result set must say where the map k goes: `k: SET`
 func.func @f(%g : !inter.set<g, src: N, dst: N>, %i : !inter.rows<g, i64>) {
   %a = inter.attach %g (k = %i) : !inter.set<a, src: N, dst: N, parent: g mono onto>

@@ -57,13 +57,13 @@ def follows(v: SSAValue, is_there: Callable[[SSAValue], bool]) -> bool:
     """Whether rows of a value take little work where some others are: an attention score of a
     node, where the node's features are moved."""
     op = v.owner
-    if not isinstance(op, ValueOp) or not _is_cheap(op):
+    if not isinstance(op, ValueOp) or not is_cheap(op):
         return False
     on_rows = [x for x in op.operands if rows(x).dom != ONE]
     return bool(on_rows) and all(is_there(x) or follows(x, is_there) for x in on_rows)
 
 
-def _is_cheap(op: ValueOp) -> bool:
+def is_cheap(op: ValueOp) -> bool:
     """Whether an op works row by row, and takes about an operation a number of its rows."""
     if not isinstance(op, (*ROW_BY_ROW, ContractOp)):
         return False
