@@ -28,7 +28,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.pointwise import AddOp
-from ...dialects.inter.reduce import DropoutOp, ReduceOp
+from ...dialects.inter.ranks import PEER
+from ...dialects.inter.reduce import CountOp, DropoutOp, OverAlong, ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import UnionOp, union_type
 from ...dialects.inter.types import UNIT, Dom, RowsType, SetType, rows, set_name, set_type
@@ -51,7 +52,44 @@ def join_parts(func: FuncOp) -> int:
     """Joins what `func` does over local and over remote edges; returns how many reductions, and
     stacks for such, are over both. Linear in ops."""
     join = _Join(func, verify_sets(func))
-    return sum(join.root(op) for op in body_ops(func) if isinstance(op, ValueOp))
+    ops = [op for op in body_ops(func) if isinstance(op, AddOp | StackOp)]
+    works = [work for op in ops if (work := _work(op)) is not None]
+    pairs = {work.pair for work in works if join.reads(work)}
+    # where some of it stayed apart, the groups of edges would be kept twice
+    apart = {w.pair[0] for w in works if not join.reads(w) and join.reads_arrived(w)}
+    mine = [w for w in works if w.pair in pairs and w.pair[0] not in apart]
+    for work in mine:
+        join.replace(work)
+    return len(mine)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A sum of two reductions or counts, over local and over remote edges, or a stack of the rows
+    of these: of what it is made. Of counts there are no rows."""
+
+    op: AddOp | StackOp
+    pair: Pair
+    xs: Values | None
+    along: tuple[str, ...] = ()
+
+
+def _work(op: AddOp | StackOp) -> _Work | None:
+    if isinstance(op, StackOp):
+        names = set_type(op.set).part_names
+        return _Work(op, (names[0], names[1]), (op.xs[0], op.xs[1])) if len(names) == 2 else None
+    a, b = (x.owner for x in op.operands)
+    if not isinstance(a, OverAlong) or not isinstance(b, OverAlong) or a.type != b.type:
+        return None
+    if a.over.keys or b.over.keys or a.along_keys != b.along_keys or len(a.along_keys) != 1:
+        return None
+    pair = a.over.set, b.over.set
+    if isinstance(a, CountOp) and isinstance(b, CountOp):
+        return _Work(op, pair, None, a.along_keys)
+    if isinstance(a, ReduceOp) and isinstance(b, ReduceOp):
+        if all(x.kind.data == "sum" and x.otherwise is None for x in (a, b)):
+            return _Work(op, pair, (a.x, b.x), a.along_keys)
+    return None
 
 
 @dataclass
@@ -75,30 +113,38 @@ class _Join:
 
     # ------------------------------------------------------------ what is joined
 
-    def root(self, op: ValueOp) -> bool:
-        """Joins what a sum of two reductions, or a stack, is made of."""
-        if isinstance(op, StackOp) and len(op.xs) == 2:
-            first, second = set_type(op.set).part_names
-            pair, xs = (first, second), (op.xs[0], op.xs[1])
-        elif isinstance(op, AddOp) and (found := _reductions(op)) is not None:
-            a, b = found
-            pair, xs = (a.over.set, b.over.set), (a.x, b.x)
-        else:
-            return False
-        ends = self.ends(pair)
-        if not ends or not self.reads_ends(xs, pair, ends):
-            return False
-        self._replace(op, pair, xs, ends)
-        return True
+    def reads(self, work: _Work) -> bool:
+        """Whether rows at hand are read on one side, and rows that arrive on the other."""
+        ends = self.ends(work.pair)
+        return bool(ends) and work.xs is not None and self._reads_ends(work.xs, work.pair, ends)
 
-    def _replace(self, op: ValueOp, pair: Pair, xs: Values, ends: Ends) -> None:
+    def reads_arrived(self, work: _Work) -> bool:
+        """Whether the remote side reads rows that arrive, in whatever way."""
+        todo = [] if work.xs is None else [work.xs[1]]
+        seen = set(todo)
+        while todo:
+            op = todo.pop().owner
+            if isinstance(op, AtOp) and rows(op.x).dom.set != UNIT:
+                if PEER in self.env.info(rows(op.x).dom.set).maps:
+                    return True
+            elif isinstance(op, ValueOp):
+                more = {x for x in op.operands if isinstance(x.type, RowsType)} - seen
+                seen |= more
+                todo += more
+        return False
+
+    def replace(self, work: _Work) -> None:
+        """Does once what is done for both sets."""
+        op, pair = work.op, work.pair
+        ends = self.ends(pair)
         union = self.union(pair, ends)
         b = Builder(self.env, InsertPoint.before(op), vanilla=True)
-        value = self.on_edges(b, pair, ends, xs)
-        if isinstance(op, AddOp):
-            a = op.operands[0].owner
-            assert isinstance(a, ReduceOp)
-            value = b.reduce("sum", value, union, a.along_keys)
+        if work.xs is None:
+            value = b.count(union, work.along, op.type.elem)
+        else:
+            value = self.on_edges(b, pair, ends, work.xs)
+            if work.along:
+                value = b.reduce("sum", value, union, work.along)
         value.name_hint = op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
         Rewriter.erase_op(op)
@@ -115,7 +161,7 @@ class _Join:
         found: dict[str, Pair] = {}
         for label in (k for k in maps[0] if k in labels and k in maps[1]):
             own, ghost = (m[label].codomain for m in maps)
-            if own != ghost:
+            if own != ghost and PEER in self.env.info(ghost).maps:
                 found[label] = own, ghost
         return found
 
@@ -149,7 +195,7 @@ class _Join:
 
     # ------------------------------------------------------------ values
 
-    def reads_ends(self, xs: Values, pair: Pair, ends: Ends) -> bool:
+    def _reads_ends(self, xs: Values, pair: Pair, ends: Ends) -> bool:
         """Whether two values are made alike of rows that are read where the maps `ends` lead."""
         todo, seen = [xs], {xs}
         while todo:
@@ -166,6 +212,8 @@ class _Join:
     def on_edges(self, b: Builder, pair: Pair, ends: Ends, xs: Values) -> SSAValue:
         """The rows of two values on local and remote edges as rows of both."""
         union = self.union(pair)
+        if _is_one_row(xs):
+            return xs[0]
 
         def made() -> SSAValue:
             x, y = xs[0].owner, xs[1].owner
@@ -231,16 +279,6 @@ def _stem(local: str) -> str:
     return local.removesuffix("_local").removesuffix("_own")
 
 
-def _reductions(op: AddOp) -> tuple[ReduceOp, ReduceOp] | None:
-    """The sums over all rows of two sets, in groups by the same map, that an op adds."""
-    a, b = (x.owner for x in op.operands)
-    if not isinstance(a, ReduceOp) or not isinstance(b, ReduceOp):
-        return None
-    sums = all(x.kind.data == "sum" and x.otherwise is None and not x.over.keys for x in (a, b))
-    same = a.along_keys == b.along_keys and len(a.along_keys) == 1
-    return (a, b) if sums and same and a.over != b.over else None
-
-
 def _is_on(v: Values, pair: Pair) -> bool:
     return all(isinstance(x.type, RowsType) and x.type.dom == Dom(s) for x, s in zip(v, pair))
 
@@ -273,7 +311,12 @@ def _fits(v: Values, pair: Pair) -> bool:
     """Whether two operands are those of two sets, or a single row that both read."""
     if all(isinstance(x.type, SetType) for x in v):
         return tuple(map(set_name, v)) == pair
-    return _is_on(v, pair) or (v[0] is v[1] and rows(v[0]).dom.set == UNIT)
+    return _is_on(v, pair) or _is_one_row(v)
+
+
+def _is_one_row(v: Values) -> bool:
+    """Whether both are the same single row."""
+    return v[0] is v[1] and rows(v[0]).dom.set == UNIT
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.inter.base import ValueOp
-from ....dialects.inter.ranks import RANK, MoveOp, is_cut
+from ....dialects.inter.ranks import PEER, RANK, MoveOp, is_cut
 from ....dialects.inter.reduce import DropoutOp, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.shapes import BroadcastOp
@@ -249,11 +249,12 @@ class Needs:
         """How many rows of a set are expected to be needed."""
         if (name, need) not in self._rows:
             total = max(1.0, self.sizes.set(name))
-            left = math.prod(1 - min(1.0, self._source(total, x) / total) for x in sources(need))
+            shares = [self._source(name, total, x) / total for x in sources(need)]
+            left = math.prod(1 - min(1.0, share) for share in shares)
             self._rows[name, need] = total * (1 - left)
         return self._rows[name, need]
 
-    def _source(self, total: float, source: Source) -> float:
+    def _source(self, name: str, total: float, source: Source) -> float:
         if isinstance(source, Moved):
             return self.rows(source.of, source.need)
         if isinstance(source, Pull):
@@ -263,6 +264,8 @@ class Needs:
                 each = max(each, self.sizes.degree)
             return min(total, each * self.rows(ends, source.need))
         if source.need is None:
+            if self._arrive_for_one(name):
+                return total
             ends = self.sizes.set(source.of)
             if self.is_subset(source.of, source.path) and source.of not in self.sizes.stats:
                 ends *= self.fraction
@@ -270,6 +273,14 @@ class Needs:
             ends = self.rows(source.of, source.need)
         mono = "mono" in self.env.flags(source.of, source.path)
         return ends if mono else total * -math.expm1(-ends / total)
+
+    def _arrive_for_one(self, name: str) -> bool:
+        """Whether rows arrive from other ranks for the edges of one set: each, because one of them
+        reads it."""
+        if PEER not in self.env.info(name).maps:
+            return False
+        maps = [i.maps.values() for i in self.env.sets.values() if isinstance(i.value.owner, Block)]
+        return sum(any(m.codomain == name for m in each) for each in maps) == 1
 
 
 def sources(need: Need) -> list[Source]:
