@@ -135,7 +135,7 @@ class Argo:
 
     def _tuned(self, pool: Pool, work: Work) -> Configuration:
         """The best of the trials, which are read where there is a table of them."""
-        from .worker import Lengths
+        from .worker import Lengths, stalls
 
         if self._table is not None and self._table.exists():
             self.trials = tables.load(self._table, self.cores)
@@ -152,7 +152,7 @@ class Argo:
             answers = pool.run(work, x, Lengths(self._epoch, WARM, TIMED))
             cost = time.monotonic() - begun
             if untried:  # what is read and compiled here no other process has to compile again
-                cost -= max(a.until_first for a in answers)
+                cost -= max(a.until_first + stalls(a.seconds) for a in answers)
             untried = False
             return self._measured(answers, cost)
 

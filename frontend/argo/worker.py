@@ -258,6 +258,16 @@ class Worker:
             raise TrialOver
 
 
+def stalls(seconds: Sequence[float]) -> float:
+    """What the slowest tenth took longer than `summary` says of a step: something was compiled
+    again in these."""
+    if not seconds:
+        return 0.0
+    step, _ = summary(seconds)
+    slowest = sorted(seconds)[len(seconds) - len(seconds) // TAIL :]
+    return sum(s - step for s in slowest)
+
+
 def summary(seconds: Sequence[float]) -> tuple[float, float]:
     """The mean without the slowest and the fastest tenth, and its standard error: a step in which
     something was compiled again says nothing of the others."""

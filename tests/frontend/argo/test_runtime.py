@@ -20,7 +20,7 @@ from gnnc.frontend.argo.configurations import Configuration, default
 from gnnc.frontend.argo.cores import Machine, machine, masks
 from gnnc.frontend.argo.process import Ended
 from gnnc.frontend.argo.runtime import TIMED, WARM, Argo, WorkerFailed, argo
-from gnnc.frontend.argo.worker import Lengths, Shares, Worker, summary
+from gnnc.frontend.argo.worker import Lengths, Shares, Worker, stalls, summary
 from gnnc.tests.frontend.argo import trainings
 
 from .left import alive, shared_memory
@@ -137,6 +137,7 @@ def test_a_training_of_fewer_steps_than_trials_may_take_has_none(played: list[Pl
 def test_a_step_in_which_something_was_compiled_says_nothing_of_others() -> None:
     even = [0.010] * 27
     assert summary([*even, 0.3, 0.2, 0.1]) == (pytest.approx(0.010), 0.0)
+    assert stalls([*even, 0.3, 0.2, 0.1]) == pytest.approx(0.57)
     mean, error = summary([0.009, 0.011] * 15)
     assert mean == pytest.approx(0.010) and error == pytest.approx(0.001 / 24**0.5, rel=0.2)
 
