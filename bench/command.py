@@ -15,6 +15,7 @@ from ..frontend.tools.report import add_json, write_json
 from . import (
     ablation,
     accuracy,
+    argo,
     batch_accuracy,
     batches,
     ceilings,
@@ -135,6 +136,16 @@ PARTS = (
         epochs.add_arguments,
         epochs.measure,
         epochs.report,
+    ),
+    Part(
+        "argo",
+        "argo",
+        "Processes and cores of mini-batch training",
+        "batches in the processes and on the cores that the tuner chooses, against the default",
+        argo.add_arguments,
+        argo.measure,
+        argo.report,
+        argo.failed,
     ),
     Part(
         "overlap",

@@ -74,6 +74,9 @@ SEEDED = "inter.seeded"
 """A function whose gradients are scaled by the cotangent at their end (seed-loss)."""
 UPDATED = "inter.updated"
 """A function whose gradients are used up by updates of parameters (update-parameters)."""
+SUMMED = "inter.summed"
+"""A function that each rank calls on a batch of its own: the loss is the sum of what they have
+(update-parameters)."""
 PHASE = "intra.phase"
 """A function of intra: it takes no arguments, its buffers are named (lower-to-intra)."""
 GRADIENTS = "intra.gradients"
@@ -87,7 +90,7 @@ Kind = type[Attribute] | tuple[type[Attribute], ...]
 Known = Mapping[str, Kind]
 
 FUNCTIONS: Known = {
-    **dict.fromkeys((SEEDED, UPDATED, PHASE), UnitAttr),
+    **dict.fromkeys((SEEDED, UPDATED, SUMMED, PHASE), UnitAttr),
     **dict.fromkeys((STATS, GRADIENTS, COTANGENTS, UPDATES), DictionaryAttr),
 }
 ARGUMENTS: Known = {

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from .carrier import Carrier
 from .cpu.memory import HOST, HostArray
 from .memory import Memory, Table
 from .program import OnGraph, Phase, PhaseOnGraph, Program
@@ -63,9 +64,15 @@ class AtOnce:
         known = {key: place for key, place in places.items() if place is not None}
         return AtOnce(program, known) if len(known) == len(places) else None
 
-    def on_graph(self, count: Mapping[str, int], given: Mapping[str, Given]) -> OnGraph | None:
+    def on_graph(
+        self,
+        count: Mapping[str, int],
+        given: Mapping[str, Given],
+        carrier: Carrier | None = None,
+    ) -> OnGraph | None:
         """The program on a graph of sets with so many rows, of which those with maps are `given`;
-        None where `Program.on_graph` has to do it, or to say why it cannot be done.
+        None where `Program.on_graph` has to do it, or to say why it cannot be done. `carrier`: see
+        there.
 
         Raises:
             ValueError: a set has not as many rows as the program was made for.
@@ -86,7 +93,7 @@ class AtOnce:
                 return None
             made[name] = found
         tables = TablesAtOnce(self, count, made)
-        phases = {name: PhaseOnGraph(p, tables) for name, p in self.phases.items()}
+        phases = {name: PhaseOnGraph(p, tables, HOST, carrier) for name, p in self.phases.items()}
         tables.settle()
         return OnGraph(tables, phases, HOST)
 
@@ -136,11 +143,20 @@ class TablesAtOnce:
 
 
 def _is_plain(phase: Phase) -> bool:
-    """Whether the phase asks for sizes and tables, and exchanges nothing."""
+    """Whether the phase asks for sizes and tables, and exchanges no rows of sets."""
     layout = phase.layout
     asked = [*layout.domains, *(d for d, _ in phase.required)]
     few = all(not domain or len(domain[1]) < 2 for domain in asked)
-    return few and not layout.shares and all(b["kind"] == "table" for _, b in layout.others)
+    return few and not layout.shares and all(_is_fixed(b) for _, b in layout.others)
+
+
+def _is_fixed(b: Mapping[str, Any]) -> bool:
+    """Whether what a phase has of its own is the same on all graphs: a table of numbers, or what
+    ranks reduce of single rows."""
+    if b["kind"] != "comm":
+        return b["kind"] == "table"
+    reduced = [rows for r in b["reductions"] for rows in r["buffers"]]
+    return not b["moves"] and not b["publications"] and not any(rows["at"] for rows in reduced)
 
 
 def _place(b: Described, arrangements: Mapping[str, Arrangement]) -> Place | None:

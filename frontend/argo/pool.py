@@ -9,14 +9,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,12 +24,17 @@ from .process import THREADS, Ended, Failed, Job, Ready, Told, WorkerFailed, mai
 from .sharing import Sharing
 
 if TYPE_CHECKING:
+    import torch
+
     from .worker import Lengths
 
 GRACE_SECONDS = 0.3
 """After one process has failed, so long others have to say that they did so before."""
 END_SECONDS = 5.0
 """So long processes without a job have to end."""
+PATIENCE = 1800.0
+"""So many seconds processes wait for one that does something else than the others, who evaluates,
+say: a call that only some make ends with an error after that."""
 
 Tell = Callable[[Any], None]
 
@@ -104,15 +107,14 @@ class Pool:
         """
         parts = masks(self._machine, configuration)
         self.grow(configuration.processes)
-        with tempfile.TemporaryDirectory(prefix="gnnc-argo-") as folder:
-            meeting = Path(folder) / "meeting"
-            for rank, part in enumerate(parts):
-                job = Job(
-                    *(work.train, work.args, work.options),
-                    *(rank, configuration, part, lengths, meeting),
-                )
-                self._send(rank, self._sharing.message(job))
-            return self._answers(range(len(parts)), Ended, tell)
+        shared = _shared(len(parts))
+        for rank, part in enumerate(parts):
+            job = Job(
+                *(work.train, work.args, work.options),
+                *(rank, configuration, part, lengths, shared),
+            )
+            self._send(rank, self._sharing.message(job))
+        return self._answers(range(len(parts)), Ended, tell)
 
     def _send(self, rank: int, message: bytes) -> None:
         try:
@@ -173,6 +175,20 @@ class Pool:
                 self.shrink(0)
         finally:
             self.kill()
+
+
+def _shared(size: int) -> torch.Tensor | None:
+    """Memory by which so many processes talk; None: there is one alone."""
+    if size == 1:
+        return None
+    import torch
+
+    from ...runtime.ranks import together
+
+    memory = torch.zeros(together.needed(size), dtype=torch.uint8)
+    memory.share_memory_()
+    together.prepare(memory.numpy(), size, PATIENCE)
+    return memory
 
 
 def _start(rank: int) -> tuple[SpawnProcess, Connection]:

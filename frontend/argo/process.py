@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.ranks.started import die_with
@@ -22,6 +21,8 @@ from .configurations import Configuration
 from .cores import Masks, bind
 
 if TYPE_CHECKING:
+    import torch
+
     from .worker import Lengths
 
 THREADS = "OMP_NUM_THREADS"
@@ -42,8 +43,9 @@ class Job:
     configuration: Configuration
     masks: Masks
     lengths: Lengths
-    meeting: Path
-    """A file in which they find each other; nothing is there when the first comes."""
+    shared: torch.Tensor | None
+    """Memory for what the processes say to each other (runtime/ranks/together.py); None: this one
+    is alone."""
 
 
 @dataclass(frozen=True)
@@ -113,23 +115,26 @@ def _send(pipe: Connection, value: object) -> None:
 def _train(job: Job, pipe: Connection) -> Ended:
     import torch
 
-    from .worker import TrialOver, Worker, leave, meet
+    from ...runtime.ranks.alone import Alone
+    from ...runtime.ranks.together import joined
+    from .worker import TrialOver, Worker
 
     bind(job.masks.trainers)
     os.environ[THREADS] = str(job.configuration.trainers)  # for processes that it starts
     torch.set_num_threads(job.configuration.trainers)
-    meet(job.meeting, job.rank, job.configuration.processes)
+    size = job.configuration.processes
+    ranks = Alone() if job.shared is None else joined(job.shared.numpy(), job.rank, size)
 
     def told(value: Any) -> None:
         _send(pipe, Told(value))
 
-    worker = Worker(job.rank, job.configuration, job.masks, job.lengths, told)
+    worker = Worker(job.configuration, job.masks, job.lengths, ranks, told)
     value = None
     try:
         value = job.train(*map(_own, job.args), **job.options, worker=worker)
     except TrialOver:
         pass
-    leave(job.configuration.processes)
+    ranks.finish()
     timed = worker.timed
     value = value if job.rank == 0 and not worker.trial else None
     return Ended(timed.seconds, timed.of_epoch, timed.until_first, value)

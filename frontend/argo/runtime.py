@@ -41,7 +41,9 @@ class Argo:
             those that sample where they train.
         most_processes: At most so many processes; None: as many as there are cores. No more than a
             batch has seeds.
-        share: The trials may take so much of the time of the training.
+        share: The trials may take so much of the time of the training. Where a loader of
+            `gnnc.loader` among the arguments of `run` tells that this is less than one trial, there
+            is none.
         table: A file for the trials. Where it is there, they are read and nothing is tuned: it is
             for one training on one machine.
 
@@ -133,12 +135,12 @@ class Argo:
 
     def _tuned(self, pool: Pool, work: Work) -> Configuration:
         """The best of the trials, which are read where there is a table of them."""
-        from .worker import Lengths
+        from .worker import Lengths, stalls
 
         if self._table is not None and self._table.exists():
             self.trials = tables.load(self._table, self.cores)
             return self.trials.best
-        if self._n_search == 1 or len(self._choices) == 1:
+        if self._n_search == 1 or len(self._choices) == 1 or self._is_short(work):
             return self._default
         # The training needs one without trials too, and another core is idle meanwhile.
         pool.grow(min(AT_FIRST, max(x.processes for x in self._choices)))
@@ -150,7 +152,7 @@ class Argo:
             answers = pool.run(work, x, Lengths(self._epoch, WARM, TIMED))
             cost = time.monotonic() - begun
             if untried:  # what is read and compiled here no other process has to compile again
-                cost -= max(a.until_first for a in answers)
+                cost -= max(a.until_first + stalls(a.seconds) for a in answers)
             untried = False
             return self._measured(answers, cost)
 
@@ -166,6 +168,15 @@ class Argo:
         if self._table is not None:
             tables.save(self._table, self.trials, self.cores)
         return self.trials.best
+
+    def _is_short(self, work: Work) -> bool:
+        """Whether not even a trial of the default is within the share, as far as a loader of ours
+        among the arguments tells."""
+        from ..torch.loader.loader import Loader
+
+        given = (*work.args, *work.options.values())
+        of_epoch = next((len(x) for x in given if isinstance(x, Loader)), None)
+        return of_epoch is not None and self._share * of_epoch * self._epoch < WARM + TIMED
 
     def _measured(self, answers: Sequence[Ended], cost: float) -> Measured:
         from .worker import summary

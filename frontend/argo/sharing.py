@@ -1,15 +1,16 @@
 """Messages to other processes whose tensors and arrays are memory that all share.
 
-Tensors go as torch.multiprocessing has them: they are moved to shared memory once, when they are
-first sent. Arrays of NumPy are copied there once. Both go as descriptors of files whose names are
-gone at once: nothing is left in /dev/shm however processes end, and no resource tracker removes
-what others use.
+Both are copied to shared memory once, when they are first sent; tensors that are shared already
+(`share_memory_`) stay where they are. torch.multiprocessing moves the others, and gives their old
+memory back, in which arrays of NumPy that were made of them still read. They go as descriptors of
+files whose names are gone at once: nothing is left in /dev/shm however processes end, and no
+resource tracker removes what others use.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -17,13 +18,15 @@ import numpy as np
 import torch
 import torch.multiprocessing as shared  # teaches pickle to send tensors as shared memory
 from numpy.typing import NDArray
+from torch import UntypedStorage
+from torch.multiprocessing.reductions import reduce_storage
 
 LEAST_BYTES = 1 << 16
 """Smaller arrays are sent by value."""
 
 
 class Sharing:
-    """Makes messages; the shared copies of arrays live as long as this.
+    """Makes messages; the shared copies of tensors and arrays live as long as this.
 
     Raises:
         RuntimeError: torch is told to share memory under names, which outlives killed processes.
@@ -36,14 +39,26 @@ class Sharing:
                 " that has a name outlives processes that are killed"
             )
         self._copies: dict[int, tuple[NDArray[Any], torch.Tensor]] = {}
+        self._storages: dict[int, tuple[UntypedStorage, UntypedStorage]] = {}
 
     def message(self, value: object) -> bytes:
         """To be read once, by `pickle.loads` in one process that this one has spawned."""
         buffer = io.BytesIO()
-        _Pickler(buffer, self._reduced).dump(value)
+        own = {np.ndarray: self._reduced_array, UntypedStorage: self._reduced_storage}
+        _Pickler(buffer, own).dump(value)
         return buffer.getvalue()
 
-    def _reduced(self, array: NDArray[Any]) -> Any:
+    def _reduced_storage(self, storage: UntypedStorage) -> Any:
+        """Of tensors on the host."""
+        if storage.is_shared() or not storage.nbytes():
+            return reduce_storage(storage)
+        if (key := storage._cdata) not in self._storages:
+            copy = torch.UntypedStorage._new_shared(storage.nbytes())
+            copy.copy_(storage)
+            self._storages[key] = storage, copy  # the storage too: its key is its own
+        return reduce_storage(self._storages[key][1])
+
+    def _reduced_array(self, array: NDArray[Any]) -> Any:
         if array.nbytes < LEAST_BYTES or array.dtype.hasobject:
             return array.__reduce__()
         if id(array) not in self._copies:
@@ -54,9 +69,9 @@ class Sharing:
 
 
 class _Pickler(ForkingPickler):
-    def __init__(self, file: io.BytesIO, reduced: Callable[[NDArray[Any]], Any]) -> None:
+    def __init__(self, file: io.BytesIO, reduced: Mapping[type, Callable[[Any], Any]]) -> None:
         super().__init__(file)
-        self.dispatch_table[np.ndarray] = reduced
+        self.dispatch_table.update(reduced)
 
 
 def _array(memory: torch.Tensor, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:

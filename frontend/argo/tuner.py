@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,11 @@ DEVIATIONS = 2.0
 """A difference below so many standard deviations of it is noise."""
 CONFIRMING = 2
 """So many trials are left for another look at the default and what beats it."""
+LOOKS = 3
+"""So often both are looked at again, unless it is clear before: a machine that others use is faster
+by a tenth in one trial than in the next."""
+CLEAR = 0.2
+"""What is faster than the default by so much, in two trials, is so."""
 FIRST_PROCESSES = (2, 4, 8, 16)
 """Tried after the default, with a quarter of the cores of each process to sample."""
 
@@ -105,7 +111,8 @@ def tune(
         measure: Runs a trial.
         choices: What there is to choose from; `default` is among them.
         default: Kept unless another is faster by more than noise.
-        trials: At least 1. The last two are for another look at the default and what beats it.
+        trials: At least 1. The last ones are for more looks at the default and what beats it, two
+            at least.
         steps: How many steps the training is to have, asked after each trial; None: not known.
             Where known, no trial is begun that would likely let all trials cost more than `share`
             of the training with the best so far; another look at what beats the default may cost
@@ -174,27 +181,38 @@ class _Purse:
 
 
 def _confirm(found: Trials, purse: _Purse, left: int) -> None:
-    """Measures what beats the default once more, for the least of many trials was lucky, and the
-    default, where that is within the share of the training that is left."""
-    again: set[Configuration] = set()
-    while (best := found.best) != found.default and best not in again:
-        for x, training in ((best, found.default), (found.default, best)):
-            if x in again or found.measured[x].step == math.inf:
+    """Measures what beats the default more often, for the least of many trials was lucky, and the
+    default with it, where that is within the share of the training that is left: one after the
+    other, first this, then that, for a machine is faster at times than at others."""
+    trials = {x: [m] for x, m in found.measured.items()}
+    while (best := found.best) != found.default and not _settled(found, len(trials[best])):
+        pair = (best, found.default), (found.default, best)
+        for x, training in pair if len(trials[best]) % 2 else pair[::-1]:
+            if found.measured[x].step == math.inf:
                 continue
             if left < 1 or not purse.allows(x, 0, training):
                 return
-            found.measured[x] = _both(found.measured[x], purse.measure(x))
-            again.add(x)
+            trials[x].append(purse.measure(x))
+            found.measured[x] = _mean(trials[x])
             left -= 1
 
 
-def _both(one: Measured, other: Measured) -> Measured:
-    """The mean of two trials, whose difference says more of the noise than either alone does."""
-    cost = one.cost + other.cost
-    if math.inf in (one.step, other.step):
+def _settled(found: Trials, trials: int) -> bool:
+    """Whether that many trials of what beats the default are enough."""
+    usual, best = found.measured[found.default].step, found.measured[found.best].step
+    clear = usual == math.inf or usual - best > CLEAR * usual
+    return trials > (1 if clear else LOOKS)
+
+
+def _mean(trials: Sequence[Measured]) -> Measured:
+    """Of trials of one configuration, whose differences say more of the noise than any alone
+    does."""
+    cost, steps = sum(m.cost for m in trials), [m.step for m in trials]
+    if math.inf in steps:
         return Measured(math.inf, 0.0, cost)
-    error = max(math.hypot(one.error, other.error), abs(one.step - other.step)) / 2
-    return Measured((one.step + other.step) / 2, error, cost)
+    within = math.hypot(*(m.error for m in trials)) / len(trials)
+    error = max(within, statistics.stdev(steps) / len(trials) ** 0.5)
+    return Measured(statistics.mean(steps), error, cost)
 
 
 def _first(choices: Sequence[Configuration], default: Configuration) -> list[Configuration]:

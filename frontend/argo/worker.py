@@ -7,19 +7,23 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import torch
-import torch.distributed as together
 
+from ...runtime.ranks.alone import Alone
+from ...runtime.ranks.communicator import Communicator
 from ...runtime.ranks.started import die_with
+from ..torch.ranks import replicas
 from .configurations import Configuration, default
 from .cores import Masks, machine, masks
 
 if TYPE_CHECKING:
     from ..torch.loader.loader import Loader
+    from ..torch.step import TrainStep
+
+TAIL = 10
+"""One of so many steps is left out at either end."""
 
 Batch = TypeVar("Batch")
 Shared = TypeVar("Shared", bound="Loader")
@@ -97,13 +101,15 @@ class Worker:
 
     def __init__(
         self,
-        rank: int,
         configuration: Configuration,
         given: Masks,
         lengths: Lengths,
+        communicator: Communicator | None = None,
         told: Callable[[Any], None] | None = None,
     ) -> None:
-        self.rank = rank
+        self.communicator: Communicator = Alone() if communicator is None else communicator
+        """Between the processes."""
+        self.rank = self.communicator.rank
         self.configuration = configuration
         self.masks = given
         self.timed = Timed()
@@ -117,11 +123,11 @@ class Worker:
         """This process, untuned: what the tuner compares with."""
         found = machine()
         configuration = default(found.usable, least_samplers=0)
-        return Worker(0, configuration, masks(found, configuration)[0], Lengths(0))
+        return Worker(configuration, masks(found, configuration)[0], Lengths(0))
 
     def __getstate__(self) -> dict[str, Any]:
         """For a process that samples for this one."""
-        return self.__dict__ | {"_told": None}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_told", "communicator")}
 
     @property
     def size(self) -> int:
@@ -180,21 +186,15 @@ class Worker:
         Raises:
             ValueError: A process would get a batch without seeds.
         """
-        seed = torch.from_numpy(np.array([loader.seed], np.uint64).view(np.int64))
-        if self.size > 1:
-            together.broadcast(seed, 0)
         mine = loader.shared(self.rank, self.size)
-        mine.seed = int(seed.numpy().view(np.uint64)[0])
+        mine.seed = self.communicator.broadcast(loader.seed)
         mine.num_workers = self.configuration.samplers
         mine.begin_thread = self.bind_sampler
         return mine
 
     def same(self, model: torch.nn.Module) -> None:
         """Gives all processes the parameters and buffers of process 0."""
-        if self.size > 1:
-            with torch.no_grad():
-                for value in (*model.parameters(), *model.buffers()):
-                    together.broadcast(value.data, 0)
+        replicas.make_same((*model.parameters(), *model.buffers()), self.communicator)
 
     def mean(self, losses: torch.Tensor) -> torch.Tensor:
         """The part of this process of the mean over the whole batch.
@@ -207,11 +207,9 @@ class Worker:
         return losses.sum() / max(1, int(count))
 
     def sum(self, numbers: torch.Tensor) -> torch.Tensor:
-        """The sum over the processes of a tensor that has the same shape in all."""
-        found = numbers.clone()
-        if self.size > 1:
-            together.all_reduce(found)
-        return found
+        """The sum over the processes of a tensor that has the same shape in all, in the order of
+        processes; without gradient."""
+        return replicas.summed(numbers, self.communicator)
 
     def tell(self, value: Any) -> None:
         """Gives something that can be pickled to the `tell` of `run`."""
@@ -221,13 +219,17 @@ class Worker:
     def sum_gradients(self, model: torch.nn.Module) -> None:
         """Replaces each gradient by its sum over the processes. A parameter that no process has a
         gradient for keeps none."""
-        if self.size == 1:
-            return
-        wanted = [p for p in model.parameters() if p.requires_grad]
-        there = self.sum(torch.tensor([p.grad is not None for p in wanted], dtype=torch.int32))
-        found = [p for p, n in zip(wanted, there.tolist(), strict=True) if n]
-        for dtype in sorted({p.dtype for p in found}, key=str):
-            _sum([p for p in found if p.dtype == dtype])
+        replicas.sum_gradients(model.parameters(), self.communicator)
+
+    def train_step(
+        self, loss: Callable[..., Any], optimizer: torch.optim.Optimizer, **options: Any
+    ) -> TrainStep:
+        """`gnnc.train_step` of all processes: each calls it on its part of a batch, and the loss is
+        the sum of what they have (divide by `sum` of their seeds for the mean). Takes the place of
+        `mean`, `sum_gradients` and the optimizer's step."""
+        from ..torch.step import train_step
+
+        return train_step(loss, optimizer, ranks=self.communicator, **options)
 
     def steps(self, loader: Iterable[Batch]) -> Iterator[Batch]:
         """The batches of a loader, timed: everything until the next one is asked for is the step.
@@ -256,40 +258,25 @@ class Worker:
             raise TrialOver
 
 
-def meet(file: Path, rank: int, size: int) -> None:
-    """Makes the processes torch's group.
-
-    Args:
-        file: Where they find each other; it is not there when the first comes.
-        rank: That of this one.
-        size: How many there are. One alone needs no group.
-    """
-    if size > 1:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all are on this machine
-        store = together.FileStore(str(file), size)
-        together.init_process_group("gloo", store=store, rank=rank, world_size=size)
-
-
-def leave(size: int) -> None:
-    """Ends the group, once nobody waits for numbers of this process any more."""
-    if size > 1:
-        together.barrier()
-        together.destroy_process_group()
+def stalls(seconds: Sequence[float]) -> float:
+    """What the slowest tenth took longer than `summary` says of a step: something was compiled
+    again in these."""
+    if not seconds:
+        return 0.0
+    step, _ = summary(seconds)
+    slowest = sorted(seconds)[len(seconds) - len(seconds) // TAIL :]
+    return sum(s - step for s in slowest)
 
 
 def summary(seconds: Sequence[float]) -> tuple[float, float]:
-    """The mean and its standard error."""
-    if len(seconds) < 2:
+    """The mean without the slowest and the fastest tenth, and its standard error: a step in which
+    something was compiled again says nothing of the others."""
+    count, cut = len(seconds), len(seconds) // TAIL
+    if count < 2:
         return statistics.mean(seconds), 0.0
-    return statistics.mean(seconds), statistics.stdev(seconds) / len(seconds) ** 0.5
-
-
-def _sum(parameters: Sequence[torch.nn.Parameter]) -> None:
-    """One message for all."""
-    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    flat = torch.cat([g.reshape(-1) for g in grads])
-    together.all_reduce(flat)
-    parts = flat.split([g.numel() for g in grads])
-    for parameter, grad, part in zip(parameters, grads, parts, strict=True):
-        grad.copy_(part.view_as(grad))
-        parameter.grad = grad
+    order = sorted(seconds)
+    inner = order[cut : count - cut]
+    # of a trimmed mean: Tukey and McLaughlin, Sankhya 1963
+    drawn_in = [inner[0]] * cut + inner + [inner[-1]] * cut
+    error = statistics.stdev(drawn_in) / (len(inner) / count * count**0.5)
+    return statistics.mean(inner), error

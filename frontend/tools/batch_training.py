@@ -4,7 +4,7 @@ or alone."""
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,9 @@ from ..argo.worker import Worker
 from ..torch.loader import NeighborLoader
 from .datasets import NodeTask
 from .training import Settings, Training
+
+if TYPE_CHECKING:
+    from ..torch.step import TrainStep
 
 
 def loader(settings: Settings, task: NodeTask) -> NeighborLoader:
@@ -35,8 +38,8 @@ class BatchTraining(Training):
     """A model with its optimizer, and this process's part of the batches."""
 
     def __init__(self, settings: Settings, task: NodeTask, whole: NeighborLoader, worker: Worker):
-        super().__init__(settings, task)
         self._seed, self._worker = settings.seed, worker
+        super().__init__(settings, task)
         self._loader = worker.loader(whole)
         worker.same(self.model)
 
@@ -50,20 +53,27 @@ class BatchTraining(Training):
         self.model.train()
         sums = torch.zeros(2, dtype=torch.float64)
         for batch in self._worker.steps(self._loader):
-            losses = self._step_on(batch)
-            sums += torch.stack([losses.detach().sum(), torch.tensor(float(losses.numel()))])
-        total, count = self._worker.sum(sums).tolist()
+            y = batch.y[: batch.batch_size]
+            count = self._worker.sum(torch.tensor(float(len(y))))
+            sums += torch.stack([self._step(batch.x, batch.edge_index, y, count) * count, count])
+        total, count = sums.tolist()
         return total / count, time.perf_counter() - start
 
-    def _step_on(self, batch: Any) -> Tensor:
+    def _part_of_loss(self, x: Tensor, edge_index: Tensor, y: Tensor, count: Tensor) -> Tensor:
+        """Of this process's seeds, whose classes are given, its part of the mean over `count`."""
+        out = self.model(x, edge_index)[: len(y)]
+        return F.cross_entropy(out, y, reduction="sum") / count
+
+    def _whole_step(self) -> TrainStep:
+        return self._worker.train_step(self._part_of_loss, self.optimizer)
+
+    def _step_in_torch(self, *inputs: Tensor) -> Tensor:
         self.optimizer.zero_grad()
-        seeds = batch.batch_size
-        out = self.model(batch.x, batch.edge_index)[:seeds]
-        losses = F.cross_entropy(out, batch.y[:seeds], reduction="none")
-        self._worker.mean(losses).backward()
+        loss = self._part_of_loss(*inputs)
+        loss.backward()
         self._worker.sum_gradients(self.model)
         self.optimizer.step()
-        return losses
+        return self._worker.sum(loss)
 
     def of_all(self, number: int) -> int:
         """See Training."""

@@ -234,7 +234,5 @@ def _check_batches(args: argparse.Namespace) -> None:
             raise Refused(f"--{option.replace('_', '-')} needs {metavar}")
     if args.auto and args.predictions:
         raise Refused("--eval times predictions of one process: leave --auto out")
-    if args.batch_size is not None and args.mode != "drop-in":
-        raise Refused(f"--batch-size goes with --mode drop-in, not {args.mode}")
     if args.fanouts is not None and len(args.fanouts) != args.layers:
         raise Refused(f"--fanouts has {len(args.fanouts)} numbers for {args.layers} layers")

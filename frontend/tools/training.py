@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,9 @@ from .children import Message
 from .datasets import NodeTask
 from .history import Evaluation
 from .models import Net
+
+if TYPE_CHECKING:
+    from ..torch.step import TrainStep
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Training:
         self.compiled: list[Any] = []  # what `gnnc.explain` knows
         self._step = self._make_step(settings.mode)
 
-    def _make_step(self, mode: str) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    def _make_step(self, mode: str) -> Callable[..., Tensor]:
         if mode == "eager":
             return self._step_in_torch
         import gnnc
@@ -74,9 +77,14 @@ class Training:
         self.compiled.append(gnnc.compile(self.model))
         if mode == "drop-in":
             return self._step_in_torch
-        step = gnnc.train_step(self._loss, self.optimizer)
+        step = self._whole_step()
         self.compiled.append(step)
         return step
+
+    def _whole_step(self) -> TrainStep:
+        import gnnc
+
+        return gnnc.train_step(self._loss, self.optimizer)
 
     def _loss(self, x: Tensor, edge_index: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         return F.cross_entropy(self.model(x, edge_index)[mask], y[mask])

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...passes.analysis.costs import note_sizes, note_subsets
 from ...passes.driver.runner import PassCrash
+from ...runtime.carrier import Carrier
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
 from .calls.bound_program import BoundProgram
@@ -268,9 +269,10 @@ def bind(
     options: Options,
     report: Report,
     graph: fx.GraphModule | None = None,
+    carrier: Carrier | None = None,
 ) -> BoundProgram:
     """Compile a program (it is consumed) and note it in the report; `graph` is what was imported,
-    where calls are differentiated.
+    where calls are differentiated. `carrier` carries what ranks with graphs of their own add up.
 
     Raises:
         DiagnosticException: a pass refused it.
@@ -282,7 +284,8 @@ def bind(
         way = between(chosen, imported.chunks)
         program = compile_module(imported.module, training, chosen, way)
     else:
-        program = compile_module(imported.module, training, chosen)
+        way = None if carrier is None else "sums"
+        program = compile_module(imported.module, training, chosen, way)
     report.graphs += 1
     report.kernels += program.kernels
     report.sources.append(str(program.path))
@@ -294,7 +297,7 @@ def bind(
     if ranked is not None:
         bound: BoundProgram = RankedProgram(ranked, program, graph, tell, report.prepared)
     else:
-        bound = BoundProgram(imported, program, graph, tell, imported.device)
+        bound = BoundProgram(imported, program, graph, tell, imported.device, carrier)
     report.programs.append(bound)
     return bound
 

@@ -17,12 +17,15 @@ import torch
 from torch import Tensor, fx, nn
 from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizers
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import UnitAttr, f32, f64
 from xdsl.utils.exceptions import DiagnosticException
 
+from ...dialects.attributes import SUMMED
 from ...passes.driver.runner import PassCrash
 from ...passes.inter.optimizers import COUNT, RULES
+from ...runtime.carrier import Carrier
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
+from ...runtime.ranks.communicator import Communicator
 from ..compiler import Options
 from .calls.bound_program import BoundProgram
 from .calls.graphs_seen import ForGraphsSeen
@@ -36,8 +39,9 @@ from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, 
 from .ranks import cut_tensors, drawn_edges
 from .ranks.among_ranks import among_ranks, compiling
 from .ranks.features_of_all import features_of
+from .ranks.replicas import Replicas
 from .report import Report, remember
-from .returned import detached, marked, place_of_loss, the_loss, without_other_gradients
+from .returned import detached, marked, place_of_loss, the_loss, with_loss, without_other_gradients
 from .step_function import Kept, Turn, trained, with_state
 
 OTHERS_WAIT = (
@@ -61,6 +65,7 @@ def train_step(
     clip_grad_value: float | None = None,
     norm_type: float | str = 2.0,
     accumulate: int = 1,
+    ranks: Communicator | None = None,
     **options: Any,
 ) -> TrainStep:
     """A function that trains one step: `loss`, its gradients, and the update of the parameters.
@@ -83,6 +88,11 @@ def train_step(
     what follows `backward` above. Between them `.grad` may be read and edited as ever; it belongs
     to no checkpoint.
 
+    With `ranks` all ranks call the step, each on a batch of its own, and the loss is the sum of
+    what they have (for a mean divide by the number of all). Gradients are summed over the ranks, in
+    their order, before they are clipped and used, so that parameters are the same on all, to the
+    bit, if they were before the first call. What is returned beside the loss is that of the rank.
+
     Adam, AdamW, SGD, Adagrad and RMSprop with all their options but `differentiable` and
     `capturable` become part of the program; the state lies in `optimizer.state` as ever, and
     learning rates and the like are read at each call. With another optimizer, with hooks on it or
@@ -99,11 +109,13 @@ def train_step(
         clip_grad_value: a bound for each number of the gradients, which are clipped by it first.
         norm_type: 2 or "inf" (another norm is torch's business).
         accumulate: after how many calls there is an update.
+        ranks: who trains the same parameters (`worker.communicator` of `gnnc.argo`).
         **options: see `gnnc.Options`.
 
     Raises:
         TypeError, ValueError: an argument is of another type or out of range, or an option is not
             known.
+        Disagreement: by the first call, where ranks begin with other parameters.
     """
     if not callable(loss):
         raise TypeError(f"loss must be a function of tensors, not {type(loss).__name__}")
@@ -116,7 +128,9 @@ def train_step(
         bound("clip_grad_norm", clip_grad_norm),
         kind_of_norm(norm_type),
     )
-    return TrainStep(loss, optimizer, clipping, count_of_calls(accumulate), Options(**options))
+    replicas = Replicas(ranks, optimizer) if ranks is not None and ranks.size > 1 else None
+    chosen = Options(**options)
+    return TrainStep(loss, optimizer, clipping, count_of_calls(accumulate), chosen, replicas)
 
 
 class TrainStep:
@@ -129,9 +143,11 @@ class TrainStep:
         clipping: Clipping,
         accumulate: int,
         options: Options,
+        replicas: Replicas | None,
     ) -> None:
         self.optimizer = optimizer
         self.clipping = clipping
+        self.replicas = replicas
         self.accumulate = accumulate
         self.pending = 0  # calls whose gradients wait in `.grad`
         self.turn = Turn.USES
@@ -163,6 +179,8 @@ class TrainStep:
             with torch.inference_mode(False), torch.enable_grad():
                 return self(*args, **kwargs)
         first, last = self.pending == 0, self.pending + 1 >= self.accumulate
+        if self.replicas is not None:
+            self.replicas.begin()
         if first:
             _drop_gradients(self.optimizer)
         self.turn = Turn.KEEPS if not last else Turn.USES if first else Turn.ENDS
@@ -171,8 +189,12 @@ class TrainStep:
         loss = the_loss(out)
         if self.made is None:  # it was computed alone
             loss.backward()
+            if self.replicas is not None:
+                out = with_loss(out, self.replicas.summed(loss))
         if last:
             if self.made is not self.turn:
+                if self.replicas is not None:
+                    self.replicas.sum_gradients()
                 self.clipping.clip(self.optimizer)
                 self.optimizer.step()
             _drop_gradients(self.optimizer)
@@ -216,7 +238,8 @@ class TrainStep:
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         graph, draws = drawn_edges.apart(graph) if cut_tensors.kinds(examples) else (graph, [])
-        step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report)
+        carrier = None if self.replicas is None else self.replicas.carrier
+        step = GraphStep(graph, self.optimizer, self.clipping, self.options, self.report, carrier)
 
         def run(*args: Any) -> Any:
             step.witness = self.witness
@@ -294,8 +317,10 @@ class GraphStep:
         clipping: Clipping,
         options: Options,
         report: Report,
+        carrier: Carrier | None,
     ) -> None:
         self.graph, self.optimizer, self.clipping = graph, optimizer, clipping
+        self.carrier = carrier
         self.place_of_loss = place_of_loss(graph)
         self.placeholders = len(graph.graph.find_nodes(op="placeholder"))
         self.options, self.report = options, report
@@ -421,10 +446,12 @@ class GraphStep:
             if not parameters:
                 parameters.extend(self._parameters(found, args, homes))
             elem = f64 if _any_double(parameters, args) else f32
+            if self.carrier is not None:
+                found.function.attributes[SUMMED] = UnitAttr()
             return with_state(found, parameters, args, turn, clip, elem)
 
         def compiled(whole: Imported) -> BoundProgram:
-            return bind(whole, True, self.options, self.report)
+            return bind(whole, True, self.options, self.report, carrier=self.carrier)
 
         hoist, retired = self.options.hoist_inputs, self.report.programs.remove
         with compiling(args):

@@ -39,10 +39,11 @@ WEIGH = ("reorder-linear", "lower-to-intra")
 """Passes before a target's own that ask its record."""
 
 
-Between = Literal["messages", "copies", "reads", "built"]
+Between = Literal["messages", "copies", "reads", "built", "sums"]
 """How rows come from other ranks: by messages that go on beside other work; by copies that ranks of
 one machine make of them; read where they lie where a target can; or by messages that are all known
-when a program is built, which makes no sets of them itself."""
+when a program is built, which makes no sets of them itself. With `sums` no rows come: ranks have a
+graph each, and add up their gradients."""
 
 OVERLAP: dict[Between, str] = dict.fromkeys(get_args(Between), "overlap-exchanges")
 OVERLAP["copies"] = "overlap-exchanges{hide=false}"
@@ -62,11 +63,13 @@ def before_partition(training: bool) -> tuple[str, ...]:
 
 def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
     """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
-    specification; with `ranks` from a module that is partitioned. A target that is the default of
+    specification; with `ranks` from a module that is partitioned, or where ranks have graphs of
+    their own. A target that is the default of
     its passes' options is not spelled.
     """
     reads = ranks == "reads" and target.remote_reads
-    expand = SPLIT if ranks else EXPAND
+    parted = ranks not in (None, "sums")
+    expand = SPLIT if parted else EXPAND
     aim = "" if target.name == DEFAULT else f"{{target={target.name}}}"
     stages = [
         *first(training),
@@ -77,7 +80,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
         "infer-domains",
         "widen-domains",
         *((*BACKWARD, *expand, *REORDER, "widen-domains") if training else ()),
-        *(AMONG_RANKS if ranks else ()),
+        *(AMONG_RANKS if parted else ()),
         *(("plan-saves",) if training else ()),
         *PHASES,
         "lower-to-intra",

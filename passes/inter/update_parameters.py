@@ -11,6 +11,10 @@ and a result `%dw {inter.grad = "w"}`. After: a result `%w - rate * %dw {inter.u
 An argument `%s {inter.sum_of = "w"}` is added to the gradient first. Without a rule for `w` that is
 all: the result is `%s + %dw {inter.update = "s"}`. With `%c {inter.clip = ["value", "norm-2"]}` the
 gradients of parameters with rules are clipped, all of them before any is used.
+
+In a function with `inter.summed` ranks have a batch each: the loss, and the gradients before they
+are clipped and used, are `inter.all_reduce sum` of what each rank has. All of it can be one
+message, in the order of the rules' numbers, whatever else the program of a rank is.
 """
 
 from __future__ import annotations
@@ -28,7 +32,18 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.hints import isa
 
-from ...dialects.attributes import CLIP, GRAD, NAME, OPTIMIZER, STATE_OF, SUM_OF, UPDATE, UPDATED
+from ...dialects.attributes import (
+    CLIP,
+    DETACHED,
+    GRAD,
+    NAME,
+    OPTIMIZER,
+    STATE_OF,
+    SUM_OF,
+    SUMMED,
+    UPDATE,
+    UPDATED,
+)
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, is_float, rows
 from ...dialects.signature import (
@@ -56,7 +71,7 @@ class Parameter:
     value: SSAValue
     rule: Rule
     state: Sequence[tuple[str, SSAValue]]
-    numbers: SSAValue
+    numbers: BlockArgument
 
 
 @dataclass(frozen=True)
@@ -84,13 +99,19 @@ def update_parameters(func: FuncOp) -> None:
     b = Builder(env, InsertPoint.before(ret))
     gradients = _gradients(b, func, parameters.keys() | sums.keys(), sums)
     used = {name: g for name, g in gradients.items() if name in parameters}
+    summed = SUMMED in func.attributes
+    if summed:
+        used = {name: b.all_reduce("sum", used[name]) for name in parameters if name in used}
+        gradients |= used
     if clip is not None and used:
         gradients |= clipped(b, used, *clip)
     names = Names(n.data for d in attributes if isinstance(n := d.get(NAME), StringAttr))
     results: list[tuple[SSAValue, Attributes]] = []
     for value, attrs in zip(ret.operands, attributes, strict=True):
         if not isinstance(of := attrs.get(GRAD), StringAttr):
-            results.append((value, attrs))
+            is_loss = attrs.keys().isdisjoint({DETACHED, UPDATE})
+            whole = b.all_reduce("sum", value) if summed and is_loss else value
+            results.append((whole, attrs))
             continue
         p, gradient = parameters.get(of.data), gradients[of.data]
         if p is None:
@@ -156,7 +177,7 @@ def _clip(func: FuncOp) -> tuple[list[str], SSAValue] | None:
 
 
 def _parameters(func: FuncOp) -> list[Parameter]:
-    """The arguments with a rule, with what belongs to each."""
+    """The arguments with a rule, with what belongs to each, in the order of the rules' numbers."""
     named = arguments(func)
     out: list[Parameter] = []
     for name, value, attrs in named:
@@ -182,8 +203,9 @@ def _parameters(func: FuncOp) -> list[Parameter]:
         if (n.dom.set, n.dims, n.elem) != (UNIT, (len(rule.numbers),), t.elem):
             count = len(rule.numbers)
             _fail(func, f"the numbers for {name} are !inter.rows<unit, {count}x{t.elem}>, not {n}")
+        assert isinstance(numbers, BlockArgument)
         out.append(Parameter(name, value, rule, state, numbers))
-    return out
+    return sorted(out, key=lambda p: p.numbers.index)
 
 
 def _seed(func: FuncOp, b: Builder) -> None:

@@ -53,7 +53,7 @@ _PROGRESS = struct.calcsize("<Bq")
 class Board:
     """The slots of `size` ranks in `memory`, which has `Board.bytes(size)` bytes."""
 
-    def __init__(self, size: int, memory: mmap.mmap) -> None:
+    def __init__(self, size: int, memory: mmap.mmap | memoryview) -> None:
         self.size = size
         self._memory = memory
         self._slot = _HEAD.size + size
@@ -66,13 +66,13 @@ class Board:
     @classmethod
     def private(cls, size: int, patience: float = PATIENCE) -> Board:
         """A board for the threads of this process."""
-        return cls(size, mmap.mmap(-1, cls.bytes(size)))._clear(patience)
+        return cls(size, mmap.mmap(-1, cls.bytes(size))).clear(patience)
 
     @classmethod
     def create(cls, path: Path, size: int, patience: float = PATIENCE) -> Board:
         """A board in a new file, for other processes to open."""
         path.write_bytes(bytes(cls.bytes(size)))
-        return cls.open(path, size)._clear(patience)
+        return cls.open(path, size).clear(patience)
 
     @classmethod
     def open(cls, path: Path, size: int) -> Board:
@@ -80,7 +80,8 @@ class Board:
         with open(path, "r+b") as file:
             return cls(size, mmap.mmap(file.fileno(), cls.bytes(size)))
 
-    def _clear(self, patience: float) -> Board:
+    def clear(self, patience: float) -> Board:
+        """Makes all ranks work, with so much patience, from now on; the board itself."""
         for rank in range(self.size):
             self.write(rank, Status(State.WORKING, 0, time.monotonic(), patience, "start", "", ()))
         return self

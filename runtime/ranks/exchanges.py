@@ -93,10 +93,18 @@ class RingExchanges(Exchanges):
     def __init__(self, rings: Rings, peers: Mapping[str, NDArray[Any]]) -> None:
         super().__init__(rings, peers)
         self.rings = rings
+        self._of_all_graphs: dict[tuple[str, Messages], RingCalls] = {}
 
     def calls(self, phase: str, messages: Messages) -> RingCalls | None:
-        """See Direct."""
-        return RingCalls(phase, messages, self.rings, self.counts) if can_carry(messages) else None
+        """See Direct. Where ranks only add up, what is laid out is the same for all graphs."""
+        if not can_carry(messages):
+            return None
+        if messages.moves:
+            return RingCalls(phase, messages, self.rings, self.counts)
+        key = phase, messages
+        if key not in self._of_all_graphs:
+            self._of_all_graphs[key] = RingCalls(phase, messages, self.rings, self.counts)
+        return self._of_all_graphs[key]
 
 
 def exchanges(communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> Exchanges:

@@ -159,7 +159,7 @@ class Rings(Peers):
         return pending
 
     def keep(self, owner: Any) -> None:
-        """Has the messages of an object stay there, which it no longer waits for."""
+        """Has an object live as long as this rank: memory, or messages that nobody waits for."""
         self._kept.append(owner)
 
 

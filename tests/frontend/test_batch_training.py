@@ -60,6 +60,13 @@ def test_one_batch_with_all_neighbours_is_a_step_on_the_whole_graph():
     assert whole.evaluate(1).epoch == 1
 
 
+def test_a_whole_step_is_that_of_torch():
+    one, other = (training(mode=mode, dropout=0.0) for mode in ("eager", "step"))
+    for _ in range(2):
+        assert one.epoch()[0] == pytest.approx(other.epoch()[0], rel=1e-4)
+    assert other.explanation()["fallbacks"] == []
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [("x", "invalid list of numbers value: 'x'"), ("3,-2", "from -1 (all) on")]
 )
@@ -140,10 +147,11 @@ def test_processes_go_on_from_a_checkpoint(tmp_path: Path):
 
 @pytest.mark.long
 def test_auto_from_end_to_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    """Both seeds have the processes that the first found; a longer training goes on."""
+    """Both seeds have the processes that the first found; a longer training goes on. There are as
+    many epochs as a trial needs."""
     out, folder = tmp_path / "out.json", tmp_path / "runs"
     command = [
-        *("train", "--nodes", "300", "--seeds", "2", "--hidden", "4", "--epochs", "3"),
+        *("train", "--nodes", "300", "--seeds", "2", "--hidden", "4", "--epochs", "150"),
         *("--batch-size", "32", "--fanouts", "3,2", "--auto", "--trials", "4"),
         *("--checkpoint", str(folder), "--json", str(out)),
     ]
@@ -155,8 +163,8 @@ def test_auto_from_end_to_end(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     tuning = results["compiled"]["tuning"]
     assert len(tuning["configuration"]) == 3 and tuning["trials"]
     histories = results["compiled"]["histories"]
-    assert [len(h["losses"]) for h in histories] == [3, 3]
-    assert all(len(h["evaluations"]) == 3 for h in histories)
+    assert [len(h["losses"]) for h in histories] == [150, 150]
+    assert all(len(h["evaluations"]) == 150 for h in histories)
     assert results["compiled"]["fallbacks"] == []
     assert main([*command, "--resume"]) == 0
     again = json.loads(out.read_text())["compiled"]

@@ -111,7 +111,6 @@ def test_train_wrong_arguments(
         (["--fanouts", "2,2"], "--fanouts needs --batch-size B"),
         (["--batch-size", "9", "--trials", "3"], "--trials needs --auto"),
         (["--batch-size", "9", "--plot-trials", "a.svg"], "--plot-trials needs --auto"),
-        (["--batch-size", "9", "--mode", "step"], "--batch-size goes with --mode drop-in"),
         (["--batch-size", "9", "--fanouts", "2"], "--fanouts has 1 numbers for 2 layers"),
         (["--batch-size", "9", "--auto", "--eval", "2"], "--eval times predictions of one process"),
         (["--batch-size", "9", "--auto", "--plot-trials", "a.jgp"], "--plot-trials: a.jgp should"),

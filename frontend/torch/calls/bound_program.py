@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, fx
 
 from ....runtime.at_once import AtOnce, Given
+from ....runtime.carrier import Carrier
 from ....runtime.footprint import Footprint, footprint
 from ....runtime.memo import Memo, version_key
 from ....runtime.program import Buffer, OnGraph, Program
@@ -41,7 +42,7 @@ class BoundProgram:
     """Calls a program as the FX graph it was imported from. `in_shared_memory`, where it is set,
     runs that graph: for calls in which what the program edits lies in the memory of others.
     `new_graph` is told the rows of each set of a graph that was not met before. `device` is where
-    the tensors of calls are, as torch spells it."""
+    the tensors of calls are, as torch spells it. `carrier` carries what ranks add up."""
 
     def __init__(
         self,
@@ -50,10 +51,11 @@ class BoundProgram:
         graph: fx.GraphModule | None = None,
         tell: Callable[[str], None] = lambda message: None,
         device: str = "cpu",
+        carrier: Carrier | None = None,
     ) -> None:
         """`graph` is what was imported; without it no call is differentiated. `tell` is told what
         runs in torch."""
-        self.tell = tell
+        self.tell, self.carrier = tell, carrier
         self.device, self.on_host = device, device == "cpu"
         self.imported = imported
         self.program = program
@@ -369,7 +371,8 @@ class BoundProgram:
         graph = self.at_once(args, count)
         if graph is None:
             rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-            graph = self.program.on_graph(self.sets_of(args, count), rows, self.device)
+            sets = self.sets_of(args, count)
+            graph = self.program.on_graph(sets, rows, self.device, self.carrier)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
@@ -385,7 +388,7 @@ class BoundProgram:
             if found is None:
                 return None
             given[s.name] = found
-        return self.quick.on_graph(count, given)
+        return self.quick.on_graph(count, given, self.carrier)
 
     def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
         """The sets of a call, whose sizes are known, by name."""

@@ -49,17 +49,35 @@ def test_gradients_of_one_and_two_processes_are_equal(pool: Pool) -> None:
     assert not shared_memory([os.getpid()])
 
 
+def test_whole_steps_of_one_and_two_processes_are_equal(pool: Pool) -> None:
+    from gnnc.loader import ShaDowKHopSampler
+    from gnnc.tests.frontend.loader.graphs import plain
+
+    data: Any = plain()
+    data.x, data.y = torch.rand(len(data.x), 5), torch.arange(len(data.x)) % 3
+    sizes = {"batch_size": 16, "shuffle": True, "seed": 0}
+    loader = ShaDowKHopSampler(data, 2, 3, node_idx=torch.arange(50), **sizes)
+    one, two = (ran(pool, trainings.stepped, loader, on=x) for x in (ONE, TWO))
+    assert len(one[0]) == 4 and one[2] == two[2] == []  # 16, 16, 16 and 2 seeds
+    np.testing.assert_allclose(one[0], two[0], rtol=1e-4)
+    torch.testing.assert_close(one[1], two[1], rtol=1e-3, atol=1e-5)
+
+
 def test_all_start_with_the_parameters_of_the_first(pool: Pool) -> None:
     assert ran(pool, trainings.broadcast, on=TWO) == pytest.approx(1.0)
 
 
 def test_tensors_and_arrays_are_shared_and_models_are_not(pool: Pool) -> None:
     x, array, few, model = torch.zeros(2), np.zeros(2**14), np.zeros(2), torch.nn.Linear(2, 2)
+    x.share_memory_()
     weight = model.weight.detach().clone()
     assert ran(pool, trainings.share, x, array, few, model, on=TWO)
     assert x.tolist() == [1.0, 2.0]
     assert torch.equal(model.weight.detach(), weight)
     assert not array.any() and not few.any()  # an array is copied, once
+    mine = torch.zeros(2)  # and so is a tensor that was not shared before
+    assert ran(pool, trainings.share, mine, array, few, model, on=TWO)
+    assert not mine.any()
 
 
 def test_all_threads_are_bound_to_other_cores_by_each_training(pool: Pool) -> None:

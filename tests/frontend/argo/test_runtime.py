@@ -20,7 +20,7 @@ from gnnc.frontend.argo.configurations import Configuration, default
 from gnnc.frontend.argo.cores import Machine, machine, masks
 from gnnc.frontend.argo.process import Ended
 from gnnc.frontend.argo.runtime import TIMED, WARM, Argo, WorkerFailed, argo
-from gnnc.frontend.argo.worker import Lengths, Shares, Worker
+from gnnc.frontend.argo.worker import Lengths, Shares, Worker, stalls, summary
 from gnnc.tests.frontend.argo import trainings
 
 from .left import alive, shared_memory
@@ -122,6 +122,26 @@ def test_trials_cost_no_more_than_their_share(
     assert looked.count(TWO) == (2 if tried > 1 else 0)  # no winner is taken on one trial
 
 
+def test_a_training_of_fewer_steps_than_trials_may_take_has_none(played: list[Played]) -> None:
+    from gnnc.loader import NeighborLoader
+    from gnnc.tests.frontend.loader.graphs import plain
+
+    loader = NeighborLoader(plain(), [3], batch_size=60)  # two batches
+    for epochs, tried in ((349, False), (350, True)):
+        tuned = Argo(epoch=epochs)
+        tuned.run(trainings.no_steps, (loader,))
+        assert bool(tuned.trials.measured) == tried
+    assert [x for x, _ in played[0].ran] == [ONE] and tuned.configuration is not None
+
+
+def test_a_step_in_which_something_was_compiled_says_nothing_of_others() -> None:
+    even = [0.010] * 27
+    assert summary([*even, 0.3, 0.2, 0.1]) == (pytest.approx(0.010), 0.0)
+    assert stalls([*even, 0.3, 0.2, 0.1]) == pytest.approx(0.57)
+    mean, error = summary([0.009, 0.011] * 15)
+    assert mean == pytest.approx(0.010) and error == pytest.approx(0.001 / 24**0.5, rel=0.2)
+
+
 def test_a_table_is_read_instead_of_tuning(played: list[Played], tmp_path: Path) -> None:
     table = tmp_path / "trials.json"
     tuned, again = Argo(epoch=10_000, table=table), Argo(epoch=1, table=table)
@@ -159,7 +179,7 @@ def test_threads_of_our_loaders_have_the_cores_that_sample() -> None:
     from gnnc.tests.frontend.loader.graphs import plain
 
     on = Configuration(1, 1, 1)
-    worker = Worker(0, on, masks(machine(), on)[0], Lengths(1))
+    worker = Worker(on, masks(machine(), on)[0], Lengths(1))
     mine = os.sched_getaffinity(0)
     loader = NeighborLoader(
         plain(), [3], batch_size=8, transform=lambda _: tuple(os.sched_getaffinity(0))

@@ -41,11 +41,24 @@ def test_large_arrays_are_one_memory_and_small_ones_are_not() -> None:
     assert own[0] == 0
 
 
-def test_tensors_are_moved_to_shared_memory() -> None:
-    x = torch.zeros(4)
-    found = pickle.loads(Sharing().message({"x": [x]}))["x"][0]
+def test_tensors_are_one_memory_of_their_own() -> None:
+    sharing, x = Sharing(), torch.zeros(4, 3)
+    weight = torch.nn.Parameter(x)
+    kept = x.numpy()
+    one, other = (pickle.loads(sharing.message({"x": [x, x[1:].T, weight]}))["x"] for _ in range(2))
+    one[0][1, 2] = 5
+    assert other[0][1, 2] == one[1][2, 0] == other[2][1, 2] == 5
+    assert isinstance(other[2], torch.nn.Parameter) and other[2].requires_grad
+    assert not x.is_shared() and not x.any()
+    kept[:] = 7  # memory that is still that of the tensor
+    assert (x == 7).all()
+
+
+def test_tensors_that_are_shared_stay_where_they_are() -> None:
+    x = torch.zeros(4).share_memory_()
+    found = pickle.loads(Sharing().message(x))
     found[1] = 5
-    assert x[1] == 5 and x.is_shared()
+    assert x[1] == 5
 
 
 def test_memory_under_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

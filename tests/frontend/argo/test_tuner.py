@@ -6,6 +6,7 @@ import math
 import statistics
 from random import Random
 
+import numpy as np
 import pytest
 
 from gnnc.frontend.argo.configurations import Configuration, configurations, default
@@ -76,6 +77,31 @@ def test_a_lucky_trial_is_seen_through() -> None:
     found = tune(measure, choices, default(2, least_samplers=0), 20)
     assert found.fastest == Configuration(2, 0, 1)
     assert found.best == found.default
+
+
+def on_a_machine_that_drifts(step: dict[Configuration, float], seed: int) -> float:
+    """The seconds of what is chosen where all of a trial's steps are faster or slower by a tenth or
+    more than those of the trial before."""
+    draw = np.random.default_rng(seed)
+    state = draw.normal()
+
+    def measure(x: Configuration) -> Measured:
+        nonlocal state
+        state = 0.7 * state + (1 - 0.7**2) ** 0.5 * draw.normal()
+        return Measured(step[x] * math.exp(0.12 * state), 0.02 * step[x])
+
+    return step[tune(measure, list(step), default(2, least_samplers=0), 20).best]
+
+
+@pytest.mark.parametrize(("other", "most", "least"), [(1.07, 0.0, 0.0), (0.7, 1.0, 0.85)])
+def test_what_a_machine_that_drifts_makes_faster_is_not_chosen(
+    other: float, most: float, least: float
+) -> None:
+    first, one, *others = configurations(2, least_samplers=0)[::-1]
+    assert first.processes == 2
+    step = {first: other, one: 1.15} | dict.fromkeys(others, 1.0)
+    chosen = [on_a_machine_that_drifts(step, seed) for seed in range(400)]
+    assert least <= sum(x == other for x in chosen) / len(chosen) <= most
 
 
 def test_what_is_clearly_faster_is_taken() -> None:

@@ -158,6 +158,33 @@ def compiled(x: Any, edges: Any, y: Any, whether: bool, *, worker: Worker) -> li
     return found
 
 
+def stepped(loader: Any, *, worker: Worker) -> Any:
+    """An epoch of `worker.train_step`: the losses, the parameters, and what ran in torch. Processes
+    whose parameters differ in a bit fail."""
+    import hashlib
+
+    from torch_geometric.nn import GraphSAGE
+
+    import gnnc
+
+    torch.manual_seed(worker.rank)
+    model: Any = GraphSAGE(loader.data.x.shape[1], 8, 2, 3)
+    worker.same(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def loss(x: Any, edges: Any, roots: Any, y: Any, count: Any) -> Any:
+        return F.cross_entropy(model(x, edges)[roots], y, reduction="sum") / count
+
+    step = worker.train_step(loss, optimizer)
+    losses: list[float] = []
+    for batch in worker.steps(worker.loader(loader)):
+        count = worker.sum(torch.tensor(float(len(batch.y))))
+        losses.append(step(batch.x, batch.edge_index, batch.root_n_id, batch.y, count).item())
+    flat = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    worker.communicator.agree("parameters", hashlib.sha256(flat.numpy()).hexdigest())
+    return losses, flat, gnnc.explain(step).fallbacks
+
+
 def sampled(data: Any, loader: Any, whether: bool, *, worker: Worker) -> list[Any]:
     """The gradients of GraphSAGE on two epochs of a loader of `gnnc.loader`; what is not shared
     fails."""
