@@ -59,8 +59,10 @@ class Decisions(ParametrizedAttribute):
         return found
 
     def print_parameters(self, printer: Printer) -> None:
-        shown = {k: v for k, v in self.numbers().items() if v or k not in self.MAY_BE_LEFT_OUT}
-        text = ", ".join(f"{k} = {v}" for k, v in shown.items())
+        shown = list(self.numbers().items())
+        while shown[-1][1] == 0 and shown[-1][0] in self.MAY_BE_LEFT_OUT:
+            shown.pop()
+        text = ", ".join(f"{k} = {v}" for k, v in shown)
         printer.print_string(f"<{text}>")
 
     def numbers_in_vector(self, element_bytes: int) -> int:
@@ -89,15 +91,17 @@ class ScheduleAttr(Decisions):
 
     With a `round` of some blocks there are no chunks but of pieces of long rows: threads share the
     blocks of a round, then the columns of its sums of outer products, of which each is kept once.
+    With `either` (1) there are chunks all the same on graphs where their sums take little beside
+    what a step needs.
     """
 
     name = "intra.schedule"
     KEYS = (
         *("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked"),
-        "round",
+        *("round", "either"),
     )
-    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round")
-    MAY_BE_LEFT_OUT = ("masked", "round")
+    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round", "either")
+    MAY_BE_LEFT_OUT = ("masked", "round", "either")
 
     vector_bytes: IntAttr
     block: IntAttr
@@ -108,10 +112,12 @@ class ScheduleAttr(Decisions):
     panel: IntAttr
     masked: IntAttr
     round: IntAttr
+    either: IntAttr
 
     def verify(self) -> None:
-        if self.masked.data not in (0, 1):
-            raise VerifyException(f"masked of a schedule is 0 or 1, not {self.masked.data}")
+        for name, flag in (("masked", self.masked), ("either", self.either)):
+            if flag.data not in (0, 1):
+                raise VerifyException(f"{name} of a schedule is 0 or 1, not {flag.data}")
         width = self.vector_bytes.data
         if width not in VECTORS:
             raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")
