@@ -43,7 +43,6 @@ class Reserve(NamedTuple):
     step: int
     block: int
     round: int
-    either: int
 
     @classmethod
     def of_spec(cls, spec: Mapping[str, Any], number: Callable[[Domain], int]) -> Reserve:
@@ -51,7 +50,7 @@ class Reserve(NamedTuple):
         work = None if spec["work"] is None else number(spec["work"])
         rows = [number(domain) for domain in spec["rows"]]
         most = spec["chunks"]
-        names = ("row_cost", "grain", "bytes", "step", "block", "round", "either")
+        names = ("row_cost", "grain", "bytes", "step", "block", "round")
         return cls(spec["of"], spec["pieces"], rows, work, most=most, **{n: spec[n] for n in names})
 
     def length(self, counts: Sequence[int], room: Callable[[int], int]) -> int:
@@ -70,8 +69,6 @@ class Reserve(NamedTuple):
     def cut(self, counts: Sequence[int], room: Callable[[int], int]) -> tuple[int, bool]:
         """How many chunks there are, and whether there are rounds instead of them."""
         found = self.chunks(counts)
-        if self.round and not self.either:
-            return found, True
         if found * self.bytes <= SMALL or (fit := room(self.step) // self.bytes) >= found:
             return found, False
         if self.round and fit < ENOUGH:

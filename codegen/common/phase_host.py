@@ -82,9 +82,9 @@ class PhaseHost:
             described |= {"bytes": room.c.bytes, "lives": [step, step], "scratch": True}
             if room.chunks is not None:
                 described["rows_of"] = self.chunks(nest, room.kind, room.chunks, of_chunk, step)
-                kind = CHUNKS if room.kind == SUMS else room.kind
-                table = self.chunks(nest, kind, room.chunks, of_chunk, step)
-                given[RESERVED[kind]] = self.count(table)
+                for kind in (CHUNKS, ROWS) if room.kind == SUMS else (room.kind,):
+                    table = self.chunks(nest, kind, room.chunks, of_chunk, step)
+                    given[RESERVED[kind]] = self.count(table)
             self.phase.buffers.append(described)
             given[room.name] = f"b[{len(self.phase.buffers) - 1}]"
             parameters.append((f"{room.c.name} *", room.name))
@@ -97,7 +97,7 @@ class PhaseHost:
         work = None if chunks.offsets is None else domain_of(chunks.offsets.domain)
         numbers = {"row_cost": chunks.row_cost, "grain": chunks.grain, "chunks": chunks.most}
         numbers |= {"bytes": of_chunk, "step": step}
-        numbers |= {"block": chunks.block, "round": chunks.round, "either": int(chunks.either)}
+        numbers |= {"block": chunks.block, "round": chunks.round}
         found = {"kind": "chunks", "of": kind, **rows_of_nest(nest.size), "work": work}
         found |= numbers
         if found not in self.phase.buffers:

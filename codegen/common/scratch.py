@@ -26,8 +26,7 @@ memory; for none of these where there are no rounds."""
 class Chunks:
     """How a nest's rows are cut into chunks: `most` at most, of about `grain` units of work. A row
     is `row_cost`, and so much more as it has members of the group `offsets`. There are rounds of
-    `round` blocks of `block` rows instead (0: there are not) where `either` does not hold, and
-    where chunks would take too much."""
+    `round` blocks of `block` rows instead (0: there are not) where chunks would take too much."""
 
     offsets: bindings.OffsetsOp | None
     row_cost: int
@@ -35,7 +34,6 @@ class Chunks:
     most: int
     block: int = 0
     round: int = 0
-    either: bool = False
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class KernelCode:
         offsets = next((op.offsets for op in self.segments()), None)
         self.offsets = None if offsets is None else self.text(offsets)
         s = self.schedule
-        cut = (s.row_cost, s.grain, s.chunks, s.block, s.round, s.either)
+        cut = (s.row_cost, s.grain, s.chunks, s.block, s.round)
         self.chunks = Chunks(table_of_groups(offsets), *cut)
         self.hubs: HubPlan | None = None
 
@@ -92,13 +92,11 @@ class KernelCode:
             out.line("ENTER_KERNEL;")
             self.declare_locals()
             self.reduce_hub_pieces()
-            if s.either:
+            if s.round:
                 with out.block(f"if ({RESERVED[ROWS]} == 0)"):
                     self.all_chunks(totals)
                 with out.block("else"):
                     self.all_rounds()
-            elif s.round:
-                self.all_rounds()
             else:
                 self.all_chunks(totals)
             out.line("LEAVE_KERNEL;")
@@ -246,8 +244,8 @@ class KernelCode:
                     self.prepare_grouped(op)
                 elif isinstance(op, rows.MatmulOp):
                     self.packed[op] = self.pack(op)
-                elif self.schedule.either or not self.schedule.round:
-                    kind = SUMS if self.schedule.either else CHUNKS
+                else:
+                    kind = SUMS if self.schedule.round else CHUNKS
                     self.for_each_chunk(ctype_of(op.a), *self.partial.add(op), kind)
             for op in stage.ops:
                 if isinstance(op, rows.TotalOp):
@@ -291,8 +289,7 @@ class KernelCode:
         for stage in self.stages:
             for op in (stage.cut, *stage.products):
                 for v in op.results if op is not None else ():
-                    alone = v in self.of_rounds and not self.schedule.either
-                    if not alone and self.direct_output(v) is None:
+                    if self.direct_output(v) is None:
                         self.local[v] = self.declare_local(v)
 
     def declare_local(self, v: SSAValue) -> Operand:

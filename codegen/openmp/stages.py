@@ -27,8 +27,7 @@ class Schedule:
         self.vector_bytes, self.block = found["vector_bytes"], found["block"]
         self.grain, self.chunks = found["grain"], found["chunks"]
         self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
-        self.panel = found["panel"]
-        self.round, self.either = found["round"], bool(found["either"])
+        self.panel, self.round = found["panel"], found["round"]
         self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
 
 

@@ -89,7 +89,7 @@ class PhaseCode:
         rows = " + ".join([f"INT64_C({b['pieces']})", *map(self.tables.size, b["rows"])])
         members = "INT64_C(0)" if b["work"] is None else self.tables.size(b["work"])
         numbers = {"rows": rows, "members": members, "most": b["chunks"]}
-        names = ("row_cost", "grain", "bytes", "block", "round", "either")
+        names = ("row_cost", "grain", "bytes", "block", "round")
         numbers |= {name: b[name] for name in names} | {"room": self._room(b["step"])}
         cut = ", ".join(f".{name} = {value}" for name, value in numbers.items())
         return f"reserved({b['of'].upper()}, (Cut){{{cut}}})"

@@ -89,19 +89,18 @@ class ScheduleAttr(Decisions):
     `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before. Where
     vectors can be `masked` (1), the rest of a row is read and written as a part of one.
 
-    With a `round` of some blocks there are no chunks but of pieces of long rows: threads share the
-    blocks of a round, then the columns of its sums of outer products, of which each is kept once.
-    With `either` (1) there are chunks all the same on graphs where their sums take little beside
-    what a step needs.
+    With a `round` of some blocks there are no chunks, but of pieces of long rows, on graphs where
+    sums of outer products of each would take much beside what a step needs: threads share the
+    blocks of a round, then the columns of its sums, of which each is kept once.
     """
 
     name = "intra.schedule"
     KEYS = (
         *("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked"),
-        *("round", "either"),
+        "round",
     )
-    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round", "either")
-    MAY_BE_LEFT_OUT = ("masked", "round", "either")
+    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round")
+    MAY_BE_LEFT_OUT = ("masked", "round")
 
     vector_bytes: IntAttr
     block: IntAttr
@@ -112,12 +111,10 @@ class ScheduleAttr(Decisions):
     panel: IntAttr
     masked: IntAttr
     round: IntAttr
-    either: IntAttr
 
     def verify(self) -> None:
-        for name, flag in (("masked", self.masked), ("either", self.either)):
-            if flag.data not in (0, 1):
-                raise VerifyException(f"{name} of a schedule is 0 or 1, not {flag.data}")
+        if self.masked.data not in (0, 1):
+            raise VerifyException(f"masked of a schedule is 0 or 1, not {self.masked.data}")
         width = self.vector_bytes.data
         if width not in VECTORS:
             raise VerifyException(f"vectors have 16, 32 or 64 bytes, not {width}")

@@ -49,8 +49,8 @@ int64_t reserved(int what, Cut cut)
 {
     int64_t chunks = min(max((cut.members + cut.row_cost * cut.rows) / cut.grain, 1), cut.most);
     if (chunks > 1) chunks &= ~(int64_t)1;
-    int rounds = cut.round && !cut.either;
-    if (!rounds && chunks * cut.bytes > SMALL) {
+    int rounds = 0;
+    if (chunks * cut.bytes > SMALL) {
         const int64_t fit = max(cut.room, 0) / cut.bytes;
         rounds = cut.round && fit < min(chunks, ENOUGH);
         if (!rounds && fit < chunks) chunks = max(min(chunks, FEW), fit & ~(int64_t)1);

@@ -13,10 +13,10 @@ int64_t room_at(int64_t count, const int64_t *uses, int64_t step);
 
 /* How the rows of a nest are cut (runtime/reserves.py): into chunks of `grain` units of work or more,
  * `most` at most, of `bytes` each; a row is `row_cost`, and one more for each of the `members` of its
- * group. Or into rounds of `round` blocks (0: there are none) of `block` rows: always, or with
- * `either` where chunks would take more than `room`. */
+ * group. Or into rounds of `round` blocks (0: there are none) of `block` rows, where chunks would take
+ * more than `room`. */
 typedef struct {
-    int64_t rows, members, row_cost, grain, most, bytes, room, block, round, either;
+    int64_t rows, members, row_cost, grain, most, bytes, room, block, round;
 } Cut;
 
 enum { CHUNKS, SUMS, ROWS };

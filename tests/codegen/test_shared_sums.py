@@ -1,5 +1,5 @@
-"""Large sums of outer products: kept once, and shared among threads by their columns after each
-round of rows. Smaller ones: so where each chunk's own would take much beside what a step needs.
+"""Large sums of outer products: where those of chunks would take much beside what a step needs,
+they are kept once, and shared among threads by their columns after each round of rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from gnnc.runtime.program import PhaseOnGraph
 from gnnc.runtime.reserves import BEHIND, KIND
 from gnnc.runtime.sets.tables import Tables
 
-from .compiled import FINE, Case, call_together
+from .compiled import COARSE, FINE, Case, call_together
 from .test_pointwise import FORMATS
 
-EITHER = "schedule{{target=openmp vector-bytes={bytes} block=5 grain=16 chunks=7}}"
-COARSE = "schedule{{target=openmp vector-bytes={bytes} shared=98304}}"
 PHASES = "unify-sets,autodiff,canonicalize,cse,dce,split-phases"
 
 
@@ -60,7 +58,7 @@ GRAPHS = (
 
 
 ROUNDS, CHUNKS = {"N": 80, "g": 400}, {"N": 2000, "g": 9000}
-"""Where a program with both takes either, of the shape of rows."""
+"""Where rows of the shape of that name take either."""
 
 
 def rounds(case: Case) -> bool:
@@ -105,27 +103,28 @@ def test_formats(format_: str) -> None:
 @pytest.mark.parametrize("sizes", (ROUNDS, CHUNKS), ids=("rounds", "chunks"))
 def test_sizes_choose_rounds_or_chunks(sizes: dict[str, int]) -> None:
     """The sums of 6 chunks take 1.5 MB: more than all that a step on 80 nodes needs."""
-    case = Case.of(text(*SHAPES["rows"], "f64"), PHASES, schedule=EITHER)
+    case = Case.of(text(*SHAPES["rows"], "f64"), PHASES)
     expected = [(6, 0)] if sizes is CHUNKS else [(0, sizes["N"] + BEHIND)]
     assert taken(case, sizes) == expected
     case.check(case.values(1, sizes), tolerance=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("shape", "schedule", "sizes"),
+    ("shape", "schedule", "sizes", "in_chunks"),
     [
-        ("tall", FINE, CHUNKS),
-        ("tall", COARSE, CHUNKS),
-        ("rows", EITHER, ROUNDS),
-        ("rows", EITHER, CHUNKS),
+        ("tall", FINE, CHUNKS, False),
+        ("plain", COARSE, {"N": 700, "g": 2000}, False),
+        ("tall", COARSE, CHUNKS, True),
+        ("rows", FINE, CHUNKS, True),
     ],
-    ids=("fine", "coarse", "either: rounds", "either: chunks"),
+    ids=("fine", "coarse", "coarse chunks", "fine chunks"),
 )
 def test_numbers_do_not_depend_on_the_number_of_threads(
-    shape: str, schedule: str, sizes: dict[str, int]
+    shape: str, schedule: str, sizes: dict[str, int], in_chunks: bool
 ) -> None:
     case = Case.of(text(*SHAPES[shape], "f32"), PHASES, schedule=schedule)
-    assert rounds(case)
+    ((sums, _),) = taken(case, sizes)
+    assert (sums > 0) == in_chunks
     values = case.values(0, sizes)
     found: list[dict[str, np.ndarray]] = []
     try:
@@ -140,11 +139,8 @@ def test_numbers_do_not_depend_on_the_number_of_threads(
 
 
 def test_scratch_memory_does_not_grow_with_the_rows() -> None:
-    """Of each sum there is the output alone, and no more of the rows of a round than of these."""
-    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES, schedule=COARSE)
-    assert rounds(case)
-    buffers = case.program.data["phases"]["backward"]["buffers"]
-    scratch = [b for b in buffers if b.get("scratch")]
-    sizes = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" not in b]
-    parts = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" in b]
-    assert max(parts, default=0) < 600 and 0 < max(sizes) < 600 * (64 + 16) * 4
+    """Of each sum there is the output alone, and no more rows of two rounds than of these."""
+    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES)
+    few, some, many = (taken(case, {"N": n, "g": n})[0] for n in (40, 1000, 2000))
+    assert few == (0, 40 + BEHIND) and some == many
+    assert some[0] == 0 and BEHIND < some[1] <= 2 * 600

@@ -21,8 +21,6 @@ from gnnc.runtime.reserves import BEHIND, Reserve
 USED = ("arena.c", "base.c", "base.h", "places.c", "places.h")
 NUMBERS = list(itertools.product((0, 1, 5, 300, 7650), (0, 1, 900, 10**6), (1, 4, 194), (1, 8192)))
 """Rows, members of their groups, costs of a row, and grains."""
-FORMS = ((0, 0), (12, 0), (12, 1))
-"""Blocks of a round, and whether there may be chunks all the same."""
 KERNELS = """
 #include <stdint.h>
 #define INLINE static inline
@@ -42,7 +40,7 @@ class Cut(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_int64)
         for name in ("rows", "members", "row_cost", "grain", "most", "bytes", "room")
-    ] + [(name, ctypes.c_int64) for name in ("block", "round", "either")]
+    ] + [(name, ctypes.c_int64) for name in ("block", "round")]
 
 
 def chunk_count() -> str:
@@ -81,13 +79,13 @@ def test_as_many_as_kernels_find(library: ctypes.CDLL, most: int) -> None:
 
 
 def test_programs_reserve_as_much(library: ctypes.CDLL) -> None:
-    """Of every kind, with much room and little, with rounds, chunks and either."""
+    """Of every kind, with much room and little, with rounds and without."""
     seen: set[tuple[str, bool, bool]] = set()
-    cuts = itertools.product((0, 1, 300, 30000), (0, 900), (0, 2000, 200_000), (-7, 10**6), FORMS)
-    for rows, members, of_chunk, room, (round_, either) in cuts:
+    cuts = itertools.product((0, 1, 300, 30000), (0, 900), (0, 2000, 200_000), (-7, 10**6), (0, 12))
+    for rows, members, of_chunk, room, round_ in cuts:
         for what, of in enumerate(("chunks", "sums", "rows")):
             numbers = {"row_cost": 66, "grain": 62500, "most": 64, "bytes": of_chunk}
-            numbers |= {"block": 48, "round": round_, "either": either}
+            numbers |= {"block": 48, "round": round_}
             found = reserve(of, **numbers).length([rows, members], lambda _, room=room: room)
             cut = Cut(rows=rows, members=members, room=room, **numbers)
             assert found == library.reserved(what, cut)
@@ -103,7 +101,7 @@ def test_members_without_a_group_take_no_more(library: ctypes.CDLL) -> None:
 
 
 def test_rows_of_several_sets_and_pieces() -> None:
-    found = Reserve("chunks", 3, [0, 1], None, 1, 1, 256, 0, 0, 0, 0, 0)
+    found = Reserve("chunks", 3, [0, 1], None, 1, 1, 256, 0, 0, 0, 0)
     assert found.length([10, 4], no_room) == 16
 
 
@@ -113,7 +111,7 @@ def test_chunks_take_little_beside_what_a_step_needs() -> None:
     counts, few, many = [30000, 0], 250_000, 1_290_000
     found = reserve("sums", **numbers)
     assert [found.length(counts, lambda _, n=n: n) for n in (0, few, many, 10**9)] == [4, 4, 12, 30]
-    rounds = reserve("sums", **numbers, block=48, round=12, either=1)
+    rounds = reserve("sums", **numbers, block=48, round=12)
     assert [rounds.length(counts, lambda _, n=n: n) for n in (0, few, many)] == [0, 0, 12]
 
 
@@ -154,7 +152,7 @@ def reserve(of: str, **numbers: int) -> Reserve:
         "step": 0,
         "bytes": 0,
     }
-    spec |= {"block": 0, "round": 0, "either": 0} | numbers
+    spec |= {"block": 0, "round": 0} | numbers
     return Reserve.of_spec({**spec, "chunks": spec["most"]}, _number)
 
 

@@ -1,11 +1,11 @@
 // RUN: gnn-opt %s -p schedule | filecheck %s
 
-// A sum of 1500 x 64 numbers would leave the second-level cache: threads share it, after rounds of
-// rows. One of 900 x 64 each chunk has of its own, where there is memory. One of 300 x 64 always.
+// Threads share sums of 1500 x 64 and of 900 x 64 numbers, after rounds of rows, where those of chunks
+// would take too much memory. One of 300 x 64 each chunk has of its own.
 // CHECK: intra.outer
-// CHECK-NEXT: } {schedule = {{.*}} round = 12>}
+// CHECK-NEXT: } {schedule = {{.*}} round = 6>}
 // CHECK: intra.outer
-// CHECK-NEXT: } {schedule = {{.*}} round = 6, either = 1>}
+// CHECK-NEXT: } {schedule = {{.*}} round = 6>}
 // CHECK: intra.outer
 // CHECK-NEXT: } {schedule = {{.*}} masked = 1>}
 func.func @main() attributes {intra.phase} {
