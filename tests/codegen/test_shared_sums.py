@@ -18,6 +18,8 @@ from gnnc.runtime.sets.tables import Tables
 from .compiled import COARSE, FINE, Case, call_together
 from .test_pointwise import FORMATS
 
+MANY = "schedule{{target=openmp vector-bytes={bytes} grain=64}}"
+"""Many chunks of long blocks."""
 PHASES = "unify-sets,autodiff,canonicalize,cse,dce,split-phases"
 
 
@@ -113,7 +115,7 @@ def test_sizes_choose_rounds_or_chunks(sizes: dict[str, int]) -> None:
     ("shape", "schedule", "sizes", "in_chunks"),
     [
         ("tall", FINE, CHUNKS, False),
-        ("plain", COARSE, {"N": 700, "g": 2000}, False),
+        ("tall", MANY, CHUNKS, False),
         ("tall", COARSE, CHUNKS, True),
         ("rows", FINE, CHUNKS, True),
     ],
