@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .arena import ALWAYS, Use, arena, most_in_use
 from .cpu.pool import SMALL
 from .reserves import KIND as CHUNKS
-from .reserves import Reserve
+from .reserves import MORE, Reserve
 from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
 SCRATCH = 0
@@ -60,6 +60,8 @@ class Layout:
         tables: those that graphs have, `others` tables and the like that it makes itself.
         living: the same as `rows`, by their kinds and with their lives.
         scratch: the places of temporaries that are scratch memory of a step.
+        passed: the places of inputs that forward passed on, and of gradients of its results: as
+            long as these, which the caller keeps.
     """
 
     def __init__(self, buffers: Sequence[Mapping[str, Any]], sizes: Sequence[Domain]) -> None:
@@ -68,6 +70,7 @@ class Layout:
         self.rows: list[Rows] = []
         self.reserves: list[tuple[int, Reserve]] = []
         self.scratch: set[int] = set()
+        self.passed: set[int] = set()
         self.shares: list[tuple[int, Described]] = []
         self.tables: list[tuple[int, Described]] = []
         self.others: list[tuple[int, Mapping[str, Any]]] = []
@@ -80,8 +83,10 @@ class Layout:
                 self.living[b["kind"]].append(Living(self.rows[-1], first, last))
                 if b.get("scratch"):
                     self.scratch.add(k)
+                if b.get("passed"):
+                    self.passed.add(k)
             elif b["kind"] == CHUNKS:
-                self.reserves.append((k, Reserve.of(b, self.number)))
+                self.reserves.append((k, Reserve.of_spec(b, self.number)))
             elif b["kind"] not in KINDS:
                 self.others.append((k, b))
             else:
@@ -121,9 +126,18 @@ class Layout:
     def most_alive(self, bytes_of: BytesOf, held: Collection[int] = ()) -> int:
         """The most bytes of temporaries, outputs and those inputs whose places are `held` that are
         in use at a step, without scratch memory."""
-        return most_in_use(
-            Use(bytes_of(rows), first, last)
-            for kind, buffers in self.living.items()
-            for rows, first, last in buffers
-            if rows[0] not in self.scratch and (kind != "input" or rows[0] in held)
-        )
+        return most_in_use(self._uses(bytes_of, held))
+
+    def room(self, bytes_of: BytesOf, step: int) -> int:
+        """The bytes that scratch memory may take at a step: what is free there when as much is in
+        use as at any other, with what lives across phases, and a small part (`MORE`) of that.
+        """
+        uses = list(self._uses(bytes_of, self.passed))
+        most = most_in_use(uses)
+        return most + most // MORE - sum(u.size for u in uses if u.first <= step <= u.last)
+
+    def _uses(self, bytes_of: BytesOf, held: Collection[int] = ()) -> Iterator[Use]:
+        for kind, buffers in self.living.items():
+            for rows, first, last in buffers:
+                if rows[0] not in self.scratch and (kind != "input" or rows[0] in held):
+                    yield Use(bytes_of(rows), first, last)

@@ -171,7 +171,8 @@ class PhaseOnGraph:
         self.counts = counts
         self.rows_in_all = sum(counts)
         self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
-        lengths |= {k: reserve.chunks(counts) for k, reserve in layout.reserves}
+        room = functools.cache(functools.partial(layout.room, self.bytes_of))
+        lengths |= {k: reserve.length(counts, room) for k, reserve in layout.reserves}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []

@@ -4,6 +4,7 @@ the C arguments.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +37,9 @@ class Phase:
     (codegen/common/exchange_code.py). `counts` are places of tables whose lengths follow the sizes
     in `n`; one of kind chunks is a length alone, that chunks of rows there are at most
     (runtime/reserves.py). A temporary has a row for each entry of the table `rows_of`, where it
-    says so; one that is `scratch` is memory of one step (scratch.py). `workspace` is the scratch
+    says so; one that is `scratch` is memory of one step (scratch.py). An input of
+    backward that is `passed` is no argument of forward's: what that saved, and gradients of its
+    results. `workspace` is the scratch
     memory of kernels on devices, in bytes. `launches` says what each of the `kernels` does
     (codegen/common/launches.py).
     """
@@ -66,6 +69,16 @@ class Printed:
     device: str = ""
     kernels: list[str] = field(default_factory=list[str])
     library: str = ""
+
+
+def mark_passed(phases: Iterable[Phase]) -> None:
+    """Say which inputs of backward are no arguments of forward, nor rows kept with the graph."""
+    found = {phase.name: phase.buffers for phase in phases}
+    given = {b["name"] for b in found.get("forward", ()) if b["kind"] == "input"}
+    given |= {b["name"] for b in found.get("prepare", ()) if b["kind"] == "output"}
+    for b in found.get("backward", ()):
+        if b["kind"] == "input" and b["name"] not in given:
+            b["passed"] = True
 
 
 def describe(op: bindings.BindingOp | bindings.MemoryOp) -> dict[str, Any]:
@@ -138,7 +151,7 @@ def readable_name(op: object, used: set[str]) -> str:
 
 RESERVED = set(
     "b n c i r f k m lo hi ws rows chunks threads i0 sum size group int chunk cuts "
-    "team lane mask slab t launch kernels stream status arguments least reserved".split()
+    "team lane mask slab t launch kernels stream status arguments least reserved kept".split()
 )
 
 

@@ -17,7 +17,7 @@ from ...dialects.intra.syntax import buffer_dims
 from .host import Phase, describe, domain_of, readable_name
 from .launches import describe_nest, summary
 from .scalars import ctype_of
-from .scratch import RESERVED_CHUNKS, Chunks, Scratch, rows_of_nest
+from .scratch import CHUNKS, RESERVED, ROWS, SUMS, Chunks, Scratch, rows_of_nest
 from .shared_functions import Functions, Parameters
 from .writer import Writer
 
@@ -74,24 +74,32 @@ class PhaseHost:
     def scratch(self, nest: TraverseOp, wanted: Iterable[Scratch], step: int) -> Given:
         """Memory for one step alone: parameters, and what the call gives."""
         parameters, given = list[tuple[str, str]](), dict[str, str]()
+        wanted = list(wanted)
+        each = (r for r in wanted if r.chunks is not None and r.kind != ROWS)
+        of_chunk = sum(room.count * room.c.bytes for room in each)
         for room in wanted:
             described = {"kind": "temporary", "domain": None, "row": [room.count]}
             described |= {"bytes": room.c.bytes, "lives": [step, step], "scratch": True}
             if room.chunks is not None:
-                described["rows_of"] = table = self.chunks(nest, room.chunks)
-                given[RESERVED_CHUNKS] = self.count(table)
+                described["rows_of"] = self.chunks(nest, room.kind, room.chunks, of_chunk, step)
+                for kind in (CHUNKS, ROWS) if room.kind == SUMS else (room.kind,):
+                    table = self.chunks(nest, kind, room.chunks, of_chunk, step)
+                    given[RESERVED[kind]] = self.count(table)
             self.phase.buffers.append(described)
             given[room.name] = f"b[{len(self.phase.buffers) - 1}]"
             parameters.append((f"{room.c.name} *", room.name))
-        if RESERVED_CHUNKS in given:
-            parameters.append(("const int64_t ", RESERVED_CHUNKS))
+        parameters += [("const int64_t ", name) for name in RESERVED.values() if name in given]
         return parameters, given
 
-    def chunks(self, nest: TraverseOp, chunks: Chunks) -> int:
-        """The place of the number of a nest's chunks."""
+    def chunks(self, nest: TraverseOp, kind: str, chunks: Chunks, of_chunk: int, step: int) -> int:
+        """The place of the number of what there is of a kind, in a nest whose chunks take so many
+        bytes each."""
         work = None if chunks.offsets is None else domain_of(chunks.offsets.domain)
         numbers = {"row_cost": chunks.row_cost, "grain": chunks.grain, "chunks": chunks.most}
-        found = {"kind": "chunks", **rows_of_nest(nest.size), "work": work, **numbers}
+        numbers |= {"bytes": of_chunk, "step": step}
+        numbers |= {"block": chunks.block, "round": chunks.round}
+        found = {"kind": "chunks", "of": kind, **rows_of_nest(nest.size), "work": work}
+        found |= numbers
         if found not in self.phase.buffers:
             self.phase.buffers.append(found)
         return self.phase.buffers.index(found)

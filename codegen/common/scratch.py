@@ -1,5 +1,6 @@
 """Scratch memory of a step: temporaries that are in use at this step alone. Where each chunk of a
-nest's rows keeps partial results, there are as many rows as chunks, by the sizes at hand.
+nest's rows keeps partial results, there are as many rows as chunks, by the sizes at hand; where
+rounds do without sums of chunks, as many as rows that they keep.
 """
 
 from __future__ import annotations
@@ -13,29 +14,38 @@ from ...dialects.intra import bindings
 from .c_types import CType
 from .host import domain_of
 
-RESERVED_CHUNKS = "reserved"
-"""The parameter of a kernel that says for how many chunks it has scratch memory."""
+CHUNKS, SUMS, ROWS = "chunks", "sums", "rows"
+"""What a piece of scratch memory has rows for: chunks, or blocks of a round; chunks with sums of
+their own; rows that rounds keep."""
+RESERVED = {CHUNKS: "reserved", ROWS: "kept"}
+"""The parameters of a kernel that say for how many chunks, and rows of rounds, it has scratch
+memory; for none of these where there are no rounds."""
 
 
 @dataclass(frozen=True)
 class Chunks:
     """How a nest's rows are cut into chunks: `most` at most, of about `grain` units of work. A row
-    is `row_cost`, and so much more as it has members of the group `offsets`."""
+    is `row_cost`, and so much more as it has members of the group `offsets`. There are rounds of
+    `round` blocks of `block` rows instead (0: there are not) where chunks would take too much."""
 
     offsets: bindings.OffsetsOp | None
     row_cost: int
     grain: int
     most: int
+    block: int = 0
+    round: int = 0
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """`count` numbers, or as many for each of the `chunks`; kernels call them `name`."""
+    """`count` numbers, or as many for each of what there is of a kind, with `chunks`; kernels call
+    them `name`."""
 
     name: str
     c: CType
     count: int
     chunks: Chunks | None = None
+    kind: str = CHUNKS
 
 
 def rows_of_nest(size: SSAValue) -> dict[str, Any]:

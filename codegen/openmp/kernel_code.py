@@ -16,14 +16,15 @@ from ...dialects.intra.bindings import OffsetsOp, root
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
 from ..common.products import table_of
-from ..common.scalars import START, ctype_of, looked_up, start_text
-from ..common.scratch import RESERVED_CHUNKS, Chunks, Scratch
+from ..common.scalars import ctype_of, looked_up
+from ..common.scratch import CHUNKS, RESERVED, ROWS, SUMS, Chunks, Scratch
 from ..common.writer import Writer
 from .grouped_products import GroupedMatmul, GroupedOuter
 from .member_loops import gathered_at, prefetch_row
+from .partial_sums import PartialSums
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode
-from .row_values import Memory, Place, Scalar, combine
+from .row_values import Memory, Place, Scalar
 from .stages import Schedule, Stage, stages_of
 
 LOOKUPS = (rows.LookupOp, rows.LoadOp)
@@ -33,8 +34,6 @@ BLOCK_BYTES = 32 * 1024
 SHARED_BLOCK = 48
 """Rows of a round that a thread adds to its columns of a sum at a time: with these they stay in the
 near caches."""
-LINE = 64
-"""Bytes of a cache line, and of the longest vector."""
 
 
 class KernelCode:
@@ -55,15 +54,18 @@ class KernelCode:
         self.packed: dict[rows.MatmulOp, str] = {}
         self.grouped: dict[rows.MatmulOp, GroupedMatmul] = {}
         self.sums: dict[rows.OuterOp, GroupedOuter] = {}
-        self.partial: dict[rows.OuterOp | rows.TotalOp, str] = {}
+        self.partial = PartialSums(self.out, self.text, self.products)
         self.shared: list[rows.OuterOp] = []
-        """Products whose sums threads share by columns, after each round."""
+        """Products whose sums threads share by columns, while rounds are printed."""
         self.local: dict[SSAValue, Operand] = {}
+        self.of_rounds: dict[SSAValue, Operand] = {}
+        """Rows that rounds keep."""
         # the group offsets that carry the rows' work: of the first segment
         offsets = next((op.offsets for op in self.segments()), None)
         self.offsets = None if offsets is None else self.text(offsets)
         s = self.schedule
-        self.chunks = Chunks(table_of_groups(offsets), s.row_cost, s.grain, s.chunks)
+        cut = (s.row_cost, s.grain, s.chunks, s.block, s.round)
+        self.chunks = Chunks(table_of_groups(offsets), *cut)
         self.hubs: HubPlan | None = None
 
     # ------------------------------------------------------------ the kernel
@@ -77,8 +79,8 @@ class KernelCode:
         partials = [] if segment is None else self.hub_partials(segment)
         totals = self.offsets or "NULL"
         count = f"chunk_count({totals}, size, {s.row_cost}, {s.grain}, {s.chunks})"
-        if any(room.chunks is not None for room in self.scratch):
-            count = f"min64({count}, {RESERVED_CHUNKS})"
+        if any(room.kind != ROWS and room.chunks is not None for room in self.scratch):
+            count = f"min64({count}, {RESERVED[CHUNKS]})"
         out.line(f"const int64_t chunks = {count};")
         for name in dict.fromkeys(self.text(op.offsets) for op in self.segments()):
             out.line(f"const int64_t {name}_total = {name}[size];")
@@ -91,7 +93,10 @@ class KernelCode:
             self.declare_locals()
             self.reduce_hub_pieces()
             if s.round:
-                self.all_rounds()
+                with out.block(f"if ({RESERVED[ROWS]} == 0)"):
+                    self.all_chunks(totals)
+                with out.block("else"):
+                    self.all_rounds()
             else:
                 self.all_chunks(totals)
             out.line("LEAVE_KERNEL;")
@@ -111,7 +116,7 @@ class KernelCode:
                 self.block()
             for sums in self.sums.values():
                 sums.finish(out)
-        self.combine_partials("chunks")
+        self.partial.combine("chunks")
         for sums in self.sums.values():
             sums.combine(out)
 
@@ -121,12 +126,14 @@ class KernelCode:
         threads wait for each other only where blocks end. The first round is there without a row
         too, for sums of none."""
         out, s = self.out, self.schedule
+        local, self.local = self.local, self.local | self.of_rounds
+        self.shared = self.outers()
         rows_of_round = s.block * s.round
         with out.block(f"for (int64_t lo = 0; lo == 0 || lo < size; lo += {rows_of_round})"):
             out.line(f"const int64_t hi = min64(lo + {rows_of_round}, size);")
             out.line("#pragma omp for schedule(dynamic, 1)")
             with self.blocks():
-                if self.partial:
+                if self.partial.of(self.shared):
                     out.line(f"const int64_t c = (i0 - lo) / {s.block};")
                 self.start_partials("lo == 0")
                 self.block()
@@ -134,7 +141,19 @@ class KernelCode:
                 code, a, b = self.operands(op)
                 code.outer_shared(out, op, a, b, self.text(op.buffer), SHARED_BLOCK)
         out.line("#pragma omp barrier")
-        self.combine_partials(f"min64((size + {s.block - 1}) / {s.block}, {s.round})")
+        blocks = f"min64((size + {s.block - 1}) / {s.block}, {s.round})"
+        self.partial.combine(blocks, self.shared)
+        self.local, self.shared = local, []
+
+    def outers(self) -> list[rows.OuterOp]:
+        """The sums of outer products, but for those by group."""
+        products = (op for stage in self.stages for op in stage.products)
+        return [op for op in products if isinstance(op, rows.OuterOp) and op.index is None]
+
+    def start_partials(self, condition: str = "") -> None:
+        """Begin part `c`."""
+        added = self.partial.start(self.shared, condition)
+        self.place |= {buffer: Scalar(name) for buffer, name in added.items()}
 
     @contextmanager
     def blocks(self) -> Generator[None]:
@@ -219,45 +238,26 @@ class KernelCode:
         return ProductCode(c, self.schedule.vector_bytes, self.schedule.panel)
 
     def prepare_products(self) -> None:
-        out = self.out
         for stage in self.stages:
             for op in stage.products:
                 if op.index is not None:
                     self.prepare_grouped(op)
                 elif isinstance(op, rows.MatmulOp):
                     self.packed[op] = self.pack(op)
-                elif self.schedule.round:
-                    self.shared.append(op)
                 else:
-                    c = ctype_of(op.a)
-                    self.partial[op] = name = out.name("partial")
-                    self.for_each_chunk(c, name, self.products(c).padded_size(op))
+                    kind = SUMS if self.schedule.round else CHUNKS
+                    self.for_each_chunk(ctype_of(op.a), *self.partial.add(op), kind)
             for op in stage.ops:
                 if isinstance(op, rows.TotalOp):
-                    c = ctype_of(op.value)
-                    self.partial[op] = name = out.name("partial")
-                    self.for_each_part(c, name, self.pitch(op))
-        for v in dict.fromkeys(v for op in self.shared for v in (op.a, op.b)):
+                    self.for_each_chunk(ctype_of(op.value), *self.partial.add(op))
+        shared = self.outers() if self.schedule.round else []
+        for v in dict.fromkeys(v for op in shared for v in (op.a, op.b)):
             if self.made_by_stages(v):
-                self.local[v] = self.declare_for_round(v)
+                self.of_rounds[v] = self.declare_for_round(v)
 
-    def for_each_part(self, c: CType, name: str, count: int) -> None:
+    def for_each_chunk(self, c: CType, name: str, count: int, kind: str = CHUNKS) -> None:
         """Scratch memory of so many numbers a chunk, or a block of a round."""
-        if self.schedule.round:
-            self.scratch.append(Scratch(name, c, count * self.schedule.round))
-        else:
-            self.for_each_chunk(c, name, count)
-
-    def for_each_chunk(self, c: CType, name: str, count: int) -> None:
-        """Scratch memory of so many numbers a chunk."""
-        self.scratch.append(Scratch(name, c, count, self.chunks))
-
-    def pitch(self, op: rows.TotalOp) -> int:
-        """Numbers from one chunk's partial total to the next: whole cache lines, as each row adds
-        to it while another thread's rows add to the next one.
-        """
-        c = ctype_of(op.value)
-        return -(-length(op.value) * c.bytes // LINE) * LINE // c.bytes
+        self.scratch.append(Scratch(name, c, count, self.chunks, kind))
 
     def pack(self, op: rows.MatmulOp) -> str:
         """Where the matrix of a product lies as tiles read it."""
@@ -281,49 +281,15 @@ class KernelCode:
         self.sums[op] = GroupedOuter(op, self.products(ctype_of(op.a)), self.text, row)
         self.sums[op].prepare(out, self.for_each_chunk, I64)
 
-    def start_partials(self, condition: str = "") -> None:
-        """Nothing yet in the partial sums of part `c`, where the condition holds."""
-        where = f"if ({condition}) " if condition else ""
-        for op, name in self.partial.items():
-            if isinstance(op, rows.OuterOp):
-                c = ctype_of(op.a)
-                n = self.products(c).padded_size(op)
-                self.out.line(f"{c.name} *{name}_c = {name} + c * {n};")
-                self.out.line(f"memset({name}_c, 0, sizeof({c.name}) * {n});")
-            else:
-                c, n = ctype_of(op.value), length(op.value)
-                start = start_text(START[op.kind.data], c)
-                self.out.line(f"{c.name} *{name}_c = {name} + c * {self.pitch(op)};")
-                self.out.line(f"{where}for (int f = 0; f < {n}; ++f) {name}_c[f] = {start};")
-                self.place[op.buffer] = Scalar(f"{name}_c")
-
-    def combine_partials(self, parts: str) -> None:
-        for op, name in self.partial.items():
-            if isinstance(op, rows.OuterOp):
-                self.products(ctype_of(op.a)).sum_partials(
-                    self.out, op, name, self.text(op.buffer), parts
-                )
-                continue
-            c, n = ctype_of(op.value), length(op.value)
-            start = start_text(START[op.kind.data], c)
-            self.out.line("#pragma omp for schedule(static)")
-            with self.out.block(f"for (int f = 0; f < {n}; ++f)"):
-                self.out.line(f"{c.name} sum = {start};")
-                step = combine(op.kind.data, "sum", f"{name}[k * {self.pitch(op)} + f]", c)
-                self.out.line(f"for (int64_t k = 0; k < {parts}; ++k) sum = {step};")
-                guard = "size ? sum : 0" if op.kind.data in ("max", "min") else "sum"
-                self.out.line(f"{self.outputs[op]}[f] = {guard};")
-
     # ------------------------------------------------------------ block-local buffers
 
     def declare_locals(self) -> None:
-        self.outputs = {op: self.text(op.buffer) for op in self.partial}
         for code in (*self.grouped.values(), *self.sums.values()):
             code.declare(self.out)
         for stage in self.stages:
             for op in (stage.cut, *stage.products):
                 for v in op.results if op is not None else ():
-                    if v not in self.local and self.direct_output(v) is None:
+                    if self.direct_output(v) is None:
                         self.local[v] = self.declare_local(v)
 
     def declare_local(self, v: SSAValue) -> Operand:
@@ -336,14 +302,18 @@ class KernelCode:
         return Operand(name, pitch)
 
     def declare_for_round(self, v: SSAValue) -> Operand:
-        """Rows of two rounds, of all threads."""
-        c, name = ctype_of(v), self.out.name("round")
-        rows = 2 * self.schedule.block * self.schedule.round
-        pitch, count = self.numbers_of(v, rows)
-        self.scratch.append(Scratch(name, c, count))
+        """Rows of two rounds, of all threads; fewer where there are not so many. The two are a
+        vector apart: the last load of one must not read what others write in the other.
+        """
+        c, name, kept = ctype_of(v), self.out.name("round"), RESERVED[ROWS]
+        rows = self.schedule.block * self.schedule.round
+        apart = self.schedule.vector_bytes // c.bytes
+        pitch, _ = self.numbers_of(v, 1)
+        self.scratch.append(Scratch(name, c, pitch, self.chunks, ROWS))
         if pitch != length(v):
-            self.out.line(f"memset({name}, 0, sizeof({c.name}) * {count});")
-        return Operand(f"({name} + i0 % {rows} * {pitch})", pitch)
+            self.out.line(f"memset({name}, 0, sizeof({c.name}) * {pitch} * {kept});")
+        at = f"{name} + i0 % {2 * rows} * {pitch} + i0 / {rows} % 2 * {apart}"
+        return Operand(f"({at})", pitch)
 
     def numbers_of(self, v: SSAValue, count: int) -> tuple[int, int]:
         """Numbers from one row to the next, and of so many rows."""
@@ -410,7 +380,7 @@ class KernelCode:
                 if op in self.sums:
                     self.sums[op].run(self.out, a, b, stream)
                     continue
-                code.outer(self.out, op, a, b, f"{self.partial[op]}_c", "rows", stream)
+                code.outer(self.out, op, a, b, f"{self.partial.names[op]}_c", "rows", stream)
 
     def operands(self, op: rows.OuterOp) -> tuple[ProductCode, Operand, Operand]:
         """How a sum of outer products is printed, and of what rows."""

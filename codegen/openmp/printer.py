@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.steps import phases, steps
 from ..common.exchange_code import EXCHANGE, PARAMETER, ExchangeCode, comm_text
-from ..common.host import Phase, Printed, is_size, nest_arguments
+from ..common.host import Phase, Printed, is_size, mark_passed, nest_arguments
 from ..common.phase_host import PhaseHost, pointer
 from ..common.shared_functions import Functions
 from ..common.writer import Writer
@@ -57,6 +57,7 @@ def print_module(module: ModuleOp) -> Printed:
         raise PassFailedException(
             "nothing to print: no function has intra ops (run lower-to-intra)"
         )
+    mark_passed(found)
     head = prelude(widths.pop() if widths else 16, exchanges)
     return Printed(head + "\n" + "\n".join(text), found)
 

@@ -38,6 +38,7 @@ class PhaseCode:
         self.made, self.placement = made, placement
         self.shares: dict[int, str] = {}
         self.lengths: dict[int, str] = {}
+        self.counted = False
         name: str = phase["name"]
         self.n, self.b, self.ws = f"n_{name}", f"b_{name}", f"ws_{name}"
         sizes = len(phase["sizes"])
@@ -84,10 +85,32 @@ class PhaseCode:
         self.ready.append(f"const Shares {variable} = {self.tables.shares(b)};")
 
     def _chunks(self, b: Mapping[str, Any]) -> str:
-        """How many chunks of rows there are at most (runtime/reserves.py)."""
+        """What rows are cut into (runtime/reserves.py)."""
         rows = " + ".join([f"INT64_C({b['pieces']})", *map(self.tables.size, b["rows"])])
         members = "INT64_C(0)" if b["work"] is None else self.tables.size(b["work"])
-        return f"most_chunks({rows}, {members}, {b['row_cost']}, {b['grain']}, {b['chunks']})"
+        numbers = {"rows": rows, "members": members, "most": b["chunks"]}
+        names = ("row_cost", "grain", "bytes", "block", "round")
+        numbers |= {name: b[name] for name in names} | {"room": self._room(b["step"])}
+        cut = ", ".join(f".{name} = {value}" for name, value in numbers.items())
+        return f"reserved({b['of'].upper()}, (Cut){{{cut}}})"
+
+    def _room(self, step: int) -> str:
+        """What scratch memory may take at a step."""
+        name = f"rows_{self.phase['name']}"
+        if not self.counted:
+            self.counted = True
+            buffers = [b for b in self.phase["buffers"] if not b.get("scratch")]
+            living = [b for b in buffers if b["kind"] in ("temporary", "output") or "passed" in b]
+            uses = [self._use(b) for b in living]
+            self.ready.append(f"const int64_t {name}[] = {{{', '.join(uses or ['0'])}}};")
+        return f"room_at(sizeof {name} / 24, {name}, {step})"
+
+    def _use(self, b: Mapping[str, Any]) -> str:
+        """The bytes of a buffer of rows, and the steps from which to which it is in use."""
+        of = b.get("rows_of")
+        count = self.tables.size(b["domain"]) if of is None else self.lengths[of]
+        first, last = b.get("lives") or (0, "INT64_MAX")
+        return f"{count} * INT64_C({math.prod(b['row']) * b['bytes']}), {first}, {last}"
 
     def _temporaries(self) -> None:
         """Temporaries whose lives do not overlap share memory."""
@@ -95,12 +118,7 @@ class PhaseCode:
         if not buffers:
             return
         name: str = self.phase["name"]
-        uses: list[str] = []
-        for _, b in buffers:
-            of = b.get("rows_of")
-            count = self.tables.size(b["domain"]) if of is None else self.lengths[of]
-            first, last = b.get("lives") or (0, "INT64_MAX")
-            uses.append(f"{count} * INT64_C({math.prod(b['row']) * b['bytes']}), {first}, {last}")
+        uses = [self._use(b) for _, b in buffers]
         self.ready.append(f"const int64_t uses_{name}[] = {{{', '.join(uses)}}};")
         self.ready.append(f"int64_t at_{name}[{len(uses)}];")
         size = f"laid_out({len(uses)}, uses_{name}, at_{name})"

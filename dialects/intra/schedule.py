@@ -59,8 +59,10 @@ class Decisions(ParametrizedAttribute):
         return found
 
     def print_parameters(self, printer: Printer) -> None:
-        shown = {k: v for k, v in self.numbers().items() if v or k not in self.MAY_BE_LEFT_OUT}
-        text = ", ".join(f"{k} = {v}" for k, v in shown.items())
+        shown = list(self.numbers().items())
+        while shown[-1][1] == 0 and shown[-1][0] in self.MAY_BE_LEFT_OUT:
+            shown.pop()
+        text = ", ".join(f"{k} = {v}" for k, v in shown)
         printer.print_string(f"<{text}>")
 
     def numbers_in_vector(self, element_bytes: int) -> int:
@@ -87,8 +89,9 @@ class ScheduleAttr(Decisions):
     `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before. Where
     vectors can be `masked` (1), the rest of a row is read and written as a part of one.
 
-    With a `round` of some blocks there are no chunks but of pieces of long rows: threads share the
-    blocks of a round, then the columns of its sums of outer products, of which each is kept once.
+    With a `round` of some blocks there are no chunks, but of pieces of long rows, on graphs where
+    sums of outer products of each would take much beside what a step needs: threads share the
+    blocks of a round, then the columns of its sums, of which each is kept once.
     """
 
     name = "intra.schedule"

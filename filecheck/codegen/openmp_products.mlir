@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256 shared=98304},cut-stages" -t openmp | filecheck %s
+// RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 chunks=256},cut-stages" -t openmp | filecheck %s
 
 // The matrix is packed once a call into panels of whole vectors, whatever the order of its letters.
 // CHECK: static void forward_0_matmul({{.*}}, float *[[PACKED:packed[0-9]+]])
@@ -46,12 +46,16 @@ func.func @backward() attributes {intra.phase} {
   func.return
 }
 
-// A large sum is kept once: after each round of blocks threads share its columns.
+// A large sum is kept once where there is no memory for those of chunks: after each round of blocks
+// threads share its columns.
 // All panels of columns use a slab of a long row while it is near, and the slab that follows is fetched.
-// CHECK: static void predict_0_outer({{.*}}, float *restrict out_s)
+// CHECK: static void predict_0_outer({{.*}}, float *restrict out_s, float *partial1, const int64_t reserved, const int64_t kept)
+// CHECK: if (kept == 0) {
+// CHECK: memset(partial1_c, 0,
+// CHECK: else {
 // CHECK: for (int64_t lo = 0; lo == 0 || lo < size; lo += 576) {
 // CHECK: #pragma omp for schedule(dynamic, 1)
-// CHECK-NEXT: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
+// CHECK-NEXT: for (int64_t i0 = lo; i0 < hi; i0 += 96) {
 // CHECK: #pragma omp for schedule(dynamic, 1) collapse(2) nowait
 // CHECK-NEXT: for (int b = 0; b < 1; ++b) {
 // CHECK-NEXT: for (int p = 0; p < 576; p += 192) {

@@ -3,11 +3,11 @@
 Attaches `{schedule = #intra.schedule<..>}` to every nest: rows of a chunk carry about `grain` units
 of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums of groups, up to two
 of which each hands over; more where partial sums are large, so that they take a small part of a
-chunk's time), `chunks` bounds their number; where such sums would leave the second-level cache,
-there are rounds of blocks instead, and one sum that all threads add to; `block` rows pass through
-the stages of a nest together so that they stay in the near caches. Operands of outer products are
-exchanged where that saves vectors (turn_outer.py). The numbers depend on widths only, never on a
-graph, so one program serves all graphs and any number of threads.
+chunk's time), `chunks` bounds their number; where such sums are large, there may be rounds of
+blocks instead, and one sum that all threads add to: sizes decide (runtime/reserves.py); `block`
+rows pass through the stages of a nest together so that they stay in the near caches. Operands of
+outer products are exchanged where that saves vectors (turn_outer.py). The numbers depend on widths
+only, never on a graph, so one program serves all graphs and any number of threads.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ FEWEST = 8
 """Members of a strip that are worth it."""
 ENOUGH = 3
 """Functions of single numbers that are."""
-SHARED = 352 * 1024
-"""Bytes of sums that each chunk has to itself. They are loaded and stored in the second-level cache
-once a block; rounds read rows in parts, which takes longer where these come from memory.
-"""
+APART = 96 * 1024
+"""Bytes of sums that each chunk has to itself on any graph. Rounds read rows in parts, which takes
+longer where these come from memory."""
 ROUND = 12
-"""Blocks of a round, at most: enough for several threads, and so few that their rows stay near."""
+"""Blocks of a round, at most: enough for several threads, and so few that their rows stay near; of
+blocks of twice the rows half as many."""
 NARROW = 128
 """Columns of the right operand, at most: with 256 rounds took an eighth longer than chunks do."""
 FEWEST_OF_ROUND = 4
@@ -74,7 +74,7 @@ class SchedulePass(ModulePass):
     chunks: int = 256
     row_cost: int = 4
     prefetch: int = 32
-    shared: int = SHARED
+    apart: int = APART
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self.name, self.target)
@@ -82,7 +82,7 @@ class SchedulePass(ModulePass):
             raise PassFailedException(
                 f"schedule: vector-bytes is 16, 32 or 64, not {self.vector_bytes}"
             )
-        least = {"block": 1, "grain": 1, "chunks": 1, "row_cost": 0, "prefetch": 0, "shared": 0}
+        least = {"block": 1, "grain": 1, "chunks": 1, "row_cost": 0, "prefetch": 0, "apart": 0}
         for name, bound in least.items():
             if not bound <= getattr(self, name) < 2**31:
                 option = name.replace("_", "-")
@@ -99,32 +99,33 @@ class SchedulePass(ModulePass):
 
     def of(self, nest: TraverseOp, target: Target) -> ScheduleAttr:
         """The schedule of one nest."""
-        blocks = self.round_blocks(nest, target)
-        sums = 0 if blocks else partial_bytes(nest)
+        sums = partial_bytes(nest)
         return ScheduleAttr.of(
             vector_bytes=self.vector_bytes,
-            block=self.block_rows(nest, target, far=0 if blocks else block_sums(nest)),
+            block=self.block_rows(nest, target, block_sums(nest)),
             grain=int(self.grain * work_of_chunk(nest, sums, target)),
             chunks=most_chunks(sums, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
             prefetch=self.prefetch,
             panel=target.nests.panels[self.vector_bytes],
             masked=int(self.vector_bytes in target.nests.masked),
-            round=blocks,
+            round=self.round_blocks(nest, target),
         )
 
     def round_blocks(self, nest: TraverseOp, target: Target) -> int:
         """The blocks of a round after which threads share the columns of sums of outer products,
-        where these take more than `shared` bytes, of which each chunk would have its own; 0 where
+        where these take more than `apart` bytes, of which each chunk would have its own; 0 where
         chunks are better. The rows of a round take no more memory than the sums. An even number,
         for two threads.
         """
         sums, outers = block_sums(nest), [op for op in nest.walk() if isinstance(op, OuterOp)]
         wide = any(op.sizes()["f"] > NARROW for op in outers)
-        if sums <= self.shared or wide or sums_by_group(nest):
+        if sums <= self.apart or wide or sums_by_group(nest):
             return 0
-        rows = self.block_rows(nest, target) * max(self.local_bytes(nest, (OuterOp,)), 1)
-        blocks = min(sums // rows, ROUND) // 2 * 2
+        rows = self.block_rows(nest, target, sums)
+        most = ROUND * self.block_rows(nest, target) // rows
+        bytes_of_block = rows * max(self.local_bytes(nest, (OuterOp,)), 1)
+        blocks = min(sums // bytes_of_block, most) // 2 * 2
         return blocks if blocks >= FEWEST_OF_ROUND else 0
 
     def block_rows(self, nest: TraverseOp, target: Target, far: int = 0) -> int:

@@ -7,8 +7,21 @@
  * bytes, and the steps from which to which it is in use; `offsets` gets where it begins. */
 int64_t laid_out(int64_t count, const int64_t *uses, int64_t *offsets);
 
-/* How many chunks rows are cut into at most, of `grain` units of work or more: a row is `row_cost`,
- * and one more for each of the `members` of its group. */
-int64_t most_chunks(int64_t rows, int64_t members, int64_t row_cost, int64_t grain, int64_t most);
+/* The bytes that scratch memory may take at a step: what is free there when as much is in use as at
+ * any other, and a small part of that. `uses` are `count` buffers as above, without scratch memory. */
+int64_t room_at(int64_t count, const int64_t *uses, int64_t step);
+
+/* How the rows of a nest are cut (runtime/reserves.py): into chunks of `grain` units of work or more,
+ * `most` at most, of `bytes` each; a row is `row_cost`, and one more for each of the `members` of its
+ * group. Or into rounds of `round` blocks (0: there are none) of `block` rows, where chunks would take
+ * more than `room`. */
+typedef struct {
+    int64_t rows, members, row_cost, grain, most, bytes, room, block, round;
+} Cut;
+
+enum { CHUNKS, SUMS, ROWS };
+
+/* For how many of these a nest has scratch memory. */
+int64_t reserved(int what, Cut cut);
 
 #endif

@@ -31,7 +31,7 @@ TRAIN = (
     "plan-saves,hoist-invariants,split-phases"
 )
 INFER = "canonicalize,cse,unify-sets,infer-domains,split-phases"
-FINE = "schedule{{target=openmp vector-bytes={bytes} block=5 grain=16 chunks=7 shared=98304}}"
+FINE = "schedule{{target=openmp vector-bytes={bytes} block=5 grain=16 chunks=7}}"
 """Small graphs are cut into chunks and blocks too, and have hubs."""
 COARSE = "schedule{{target=openmp vector-bytes={bytes}}}"
 FILL = 77

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +34,9 @@ SIZES = {"N": 40, "g": 300, "g0": 300}
 LOOP = re.compile(r"#pragma omp for schedule\(\w+(?:, 1)?\)")
 
 
-def recorded(text: str, phases: str) -> tuple[Case, Recorder]:
+def recorded(text: str, phases: str, sizes: Mapping[str, int] = SIZES) -> tuple[Case, Recorder]:
     case, calls = Case.of(text, phases), Recorder()
-    values = case.values(4, SIZES)
+    values = case.values(4, sizes)
     if "g" in values:
         lengthen_a_row(values["g"].maps)
     case.run(values, call=calls)
@@ -48,8 +49,8 @@ def lengthen_a_row(maps: dict[str, np.ndarray]) -> None:
     dst[(src != 3) & (src != dst)] = 3
 
 
-def check(folder: Path, text: str, phases: str) -> None:
-    case, calls = recorded(text, phases)
+def check(folder: Path, text: str, phases: str, sizes: Mapping[str, int] = SIZES) -> None:
+    case, calls = recorded(text, phases, sizes)
     assert not replay(folder, case.program.source, calls)
 
 
@@ -58,6 +59,11 @@ def check(folder: Path, text: str, phases: str) -> None:
 )
 def test_no_races(name, tmp_path):
     check(tmp_path, *PROGRAMS[name])
+
+
+def test_no_races_of_one_round_with_the_next(tmp_path):
+    """Rows that no whole vectors make: the last load of a round ends behind its last row."""
+    check(tmp_path, layer(*SHAPES["rows"], "f64"), PHASES, {"N": 160, "g": 400})
 
 
 @pytest.mark.long

@@ -1,18 +1,25 @@
-"""Large sums of outer products: kept once, and shared among threads by their columns after each
-round of rows.
+"""Large sums of outer products: where those of chunks would take much beside what a step needs,
+they are kept once, and shared among threads by their columns after each round of rows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gnnc.runtime.cpu import threads
+from gnnc.runtime.program import PhaseOnGraph
+from gnnc.runtime.reserves import BEHIND, KIND
+from gnnc.runtime.sets.tables import Tables
 
-from .compiled import FINE, Case
+from .compiled import COARSE, FINE, Case, call_together
 from .test_pointwise import FORMATS
 
-COARSE = "schedule{{target=openmp vector-bytes={bytes} shared=98304}}"
+MANY = "schedule{{target=openmp vector-bytes={bytes} grain=64}}"
+"""Many chunks of long blocks."""
 PHASES = "unify-sets,autodiff,canonicalize,cse,dce,split-phases"
 
 
@@ -52,9 +59,27 @@ GRAPHS = (
 )
 
 
+ROUNDS, CHUNKS = {"N": 80, "g": 400}, {"N": 2000, "g": 9000}
+"""Where rows of the shape of that name take either."""
+
+
 def rounds(case: Case) -> bool:
     """Whether threads of some nest share the columns of sums."""
     return "nowait" in case.program.source
+
+
+def taken(case: Case, sizes: dict[str, int]) -> list[tuple[int, int]]:
+    """For how many sums of chunks, and rows of rounds, backward has memory."""
+    found: list[tuple[int, int]] = []
+
+    def call(phase: PhaseOnGraph, tables: Tables, arrays: Mapping[int, Any]) -> None:
+        lengths = {b["of"]: k for k, b in enumerate(phase.phase.buffers) if b["kind"] == KIND}
+        if {"sums", "rows"} <= lengths.keys():
+            found.append((phase.lengths[lengths["sums"]], phase.lengths[lengths["rows"]]))
+        call_together(phase, tables, arrays)
+
+    case.run(case.values(0, sizes), call=call)
+    return found
 
 
 @pytest.mark.one_in(3)
@@ -76,11 +101,33 @@ def test_formats(format_: str) -> None:
         case.check(case.values(seed, sizes), tolerance=2e-3)
 
 
-@pytest.mark.parametrize("schedule", (FINE, COARSE), ids=("fine", "coarse"))
-def test_numbers_do_not_depend_on_the_number_of_threads(schedule: str) -> None:
-    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES, schedule=schedule)
-    assert rounds(case)
-    values = case.values(0, {"N": 2000, "g": 9000})
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("sizes", (ROUNDS, CHUNKS), ids=("rounds", "chunks"))
+def test_sizes_choose_rounds_or_chunks(sizes: dict[str, int]) -> None:
+    """The sums of 6 chunks take 1.5 MB: more than all that a step on 80 nodes needs."""
+    case = Case.of(text(*SHAPES["rows"], "f64"), PHASES)
+    expected = [(6, 0)] if sizes is CHUNKS else [(0, sizes["N"] + BEHIND)]
+    assert taken(case, sizes) == expected
+    case.check(case.values(1, sizes), tolerance=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("shape", "schedule", "sizes", "in_chunks"),
+    [
+        ("tall", FINE, CHUNKS, False),
+        ("tall", MANY, CHUNKS, False),
+        ("tall", COARSE, CHUNKS, True),
+        ("rows", FINE, CHUNKS, True),
+    ],
+    ids=("fine", "coarse", "coarse chunks", "fine chunks"),
+)
+def test_numbers_do_not_depend_on_the_number_of_threads(
+    shape: str, schedule: str, sizes: dict[str, int], in_chunks: bool
+) -> None:
+    case = Case.of(text(*SHAPES[shape], "f32"), PHASES, schedule=schedule)
+    ((sums, _),) = taken(case, sizes)
+    assert (sums > 0) == in_chunks
+    values = case.values(0, sizes)
     found: list[dict[str, np.ndarray]] = []
     try:
         for count in (1, 2, 4):
@@ -94,11 +141,8 @@ def test_numbers_do_not_depend_on_the_number_of_threads(schedule: str) -> None:
 
 
 def test_scratch_memory_does_not_grow_with_the_rows() -> None:
-    """Of each sum there is the output alone, and no more of the rows of a round than of these."""
-    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES, schedule=COARSE)
-    assert rounds(case)
-    buffers = case.program.data["phases"]["backward"]["buffers"]
-    scratch = [b for b in buffers if b.get("scratch")]
-    sizes = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" not in b]
-    parts = [b["row"][0] * b["bytes"] for b in scratch if "rows_of" in b]
-    assert max(parts, default=0) < 600 and 0 < max(sizes) < 600 * (64 + 16) * 4
+    """Of each sum there is the output alone, and no more rows of two rounds than of these."""
+    case = Case.of(text(*SHAPES["tall"], "f32"), PHASES)
+    few, some, many = (taken(case, {"N": n, "g": n})[0] for n in (40, 1000, 2000))
+    assert few == (0, 40 + BEHIND) and some == many
+    assert some[0] == 0 and BEHIND < some[1] <= 2 * 600
