@@ -65,10 +65,10 @@ def kernels(contestant: str, model: str, graph: Any, hidden: int, layers: int) -
     on_graph = Program.on_graph
 
     def noting(
-        program: Program, sets: Mapping[str, Any], early: Mapping[str, Any], device: str
+        program: Program, sets: Mapping[str, Any], early: Mapping[str, Any], *where: Any
     ) -> Any:
         given.append({**sets, **early})
-        return on_graph(program, sets, early, device)
+        return on_graph(program, dict(sets), early, *where)
 
     with tempfile.TemporaryDirectory(prefix="gnnc-bench-") as folder:
         contest = Contest(contestant, model, graph, hidden, layers, target=DEFAULT)

@@ -64,8 +64,7 @@ def before_partition(training: bool) -> tuple[str, ...]:
 def pipeline(training: bool, target: Target, ranks: Between | None = None) -> str:
     """The whole pipeline from an imported module to one that prints for a target, as a gnn-opt
     specification; with `ranks` from a module that is partitioned, or where ranks have graphs of
-    their own. A target that is the default of
-    its passes' options is not spelled.
+    their own. A target that is the default of its passes' options is not spelled.
     """
     reads = ranks == "reads" and target.remote_reads
     parted = ranks not in (None, "sums")
