@@ -27,8 +27,9 @@ from gnnc.dialects.meaning.phases import argument_names, functions, result_names
 from gnnc.dialects.signature import arg_attributes, result_attributes
 from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
-from gnnc.passes.driver.pipelines import passes_of
+from gnnc.passes.driver.pipelines import Between, passes_of
 from gnnc.passes.driver.runner import PassRunner
+from gnnc.runtime.carrier import Carrier
 from gnnc.runtime.cpu.memory import HOST
 from gnnc.runtime.layout import Places
 from gnnc.runtime.program import DTYPES, Buffer, OnGraph
@@ -52,8 +53,10 @@ def interpreting() -> Iterator[None]:
         torch_compile.compile_module = before
 
 
-def interpreted(module: ModuleOp, training: bool, options: compiler.Options) -> Interpreted:
-    """What `compile_module` gives, interpreted.
+def interpreted(
+    module: ModuleOp, training: bool, options: compiler.Options, ranks: Between | None = None
+) -> Interpreted:
+    """What `compile_module` gives, interpreted, of one rank.
 
     Raises:
         DiagnosticException: a pass refused the program.
@@ -181,9 +184,13 @@ class Interpreted:
             self.cotangents = named(argument_names(func), arg_attributes(func), COTANGENT)
 
     def on_graph(
-        self, sets: Mapping[str, SetData], rows: Mapping[str, Any], device: str = "cpu"
+        self,
+        sets: Mapping[str, SetData],
+        rows: Mapping[str, Any],
+        device: str = "cpu",
+        carrier: Carrier | None = None,
     ) -> OnGraph:
-        """Run @prepare for one graph."""
+        """Run @prepare for one graph, of one rank."""
         given = {
             name: SetVal(s.size, {k: np.asarray(m.array, np.int64) for k, m in s.maps.items()})
             for name, s in sets.items()

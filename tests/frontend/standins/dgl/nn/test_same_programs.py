@@ -21,7 +21,7 @@ import gnnc.dgl as dgl
 from gnnc.dgl import nn as conv
 from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
-from gnnc.passes.driver.pipelines import pipeline
+from gnnc.passes.driver.pipelines import Between, pipeline
 from gnnc.passes.targets import target_named
 
 NODES, EDGES, RELATIONS = 30, 90, 3
@@ -36,7 +36,9 @@ def artifacts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The artifacts of what is compiled from here on, in place of programs."""
     found: list[dict[str, Any]] = []
 
-    def printed(module: ModuleOp, training: bool, options: compiler.Options) -> None:
+    def printed(
+        module: ModuleOp, training: bool, options: compiler.Options, ranks: Between | None
+    ) -> None:
         target = target_named("openmp")
         text = compiler.run_pipeline(module, pipeline(training, target), target, [])
         found.append(json.loads(text))
