@@ -54,9 +54,10 @@ def join_parts(func: FuncOp) -> int:
     join = _Join(func, verify_sets(func))
     ops = [op for op in body_ops(func) if isinstance(op, AddOp | StackOp)]
     works = [work for op in ops if (work := _work(op)) is not None]
-    pairs = {work.pair for work in works if join.reads(work)}
+    reading = {work for work in works if join.reads(work)}
+    pairs = {work.pair for work in reading}
     # where some of it stayed apart, the groups of edges would be kept twice
-    apart = {w.pair[0] for w in works if not join.reads(w) and join.reads_arrived(w)}
+    apart = {w.pair[0] for w in works if w not in reading and join.reads_arrived(w)}
     mine = [w for w in works if w.pair in pairs and w.pair[0] not in apart]
     for work in mine:
         join.replace(work)

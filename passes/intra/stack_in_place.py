@@ -33,9 +33,8 @@ class StackInPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in phases(op):
-            order = steps(func)
-            for step in order:
-                if (copy := _copy(step)) is not None and _may_lie_there(copy, order):
+            for step in steps(func):
+                if (copy := _copy(step)) is not None and _may_lie_there(copy, steps(func)):
                     _lay(copy)
 
 
