@@ -73,14 +73,17 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()):
         self._taken = set(taken)
+        self._counts: dict[str, int] = {}
+        """Of a hint the last number that was taken: there are thousands of names of one kind."""
 
     def fresh(self, hint: str) -> str:
         # a hint that ends in a number would read as another value's second name
         base = re.sub(r"_\d+$", "", hint) or hint
-        name, count = hint, 0
+        name, count = hint, self._counts.get(base, 0)
         while name in self._taken:
             count += 1
             name = f"{base}_{count}"
+            self._counts[base] = count
         self._taken.add(name)
         return name
 

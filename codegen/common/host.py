@@ -4,6 +4,7 @@ the C arguments.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,7 +113,24 @@ def describe(op: bindings.BindingOp | bindings.MemoryOp) -> dict[str, Any]:
     return out
 
 
-def readable_name(op: object, used: set[str]) -> str:
+class Identifiers:
+    """Hands out C identifiers that are not used: a name, else `name_1`, `name_2`, .."""
+
+    def __init__(self) -> None:
+        self.used = set(RESERVED)
+        self.counts: defaultdict[str, int] = defaultdict(int)
+        """The last number that a name was given: a phase has thousands of temporaries."""
+
+    def fresh(self, name: str) -> str:
+        full = name
+        while full in self.used:
+            self.counts[name] += 1
+            full = f"{name}_{self.counts[name]}"
+        self.used.add(full)
+        return full
+
+
+def readable_name(op: object, used: Identifiers) -> str:
     """A C identifier that says what the binding is."""
     match op:
         case bindings.SizeOp():
@@ -141,12 +159,7 @@ def readable_name(op: object, used: set[str]) -> str:
     name = "".join(ch if ch.isalnum() else "_" for ch in stem).strip("_") or "t"
     if name[0].isdigit():
         name = f"v_{name}"
-    full, k = name, 0
-    while full in used or full in RESERVED:
-        k += 1
-        full = f"{name}_{k}"
-    used.add(full)
-    return full
+    return used.fresh(name)
 
 
 RESERVED = set(

@@ -14,7 +14,7 @@ from ...dialects.intra import bindings
 from ...dialects.intra.remote import is_remote
 from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.syntax import buffer_dims
-from .host import Phase, describe, domain_of, readable_name
+from .host import Identifiers, Phase, describe, domain_of, readable_name
 from .launches import describe_nest, summary
 from .scalars import ctype_of
 from .scratch import CHUNKS, RESERVED, ROWS, SUMS, Chunks, Scratch, rows_of_nest
@@ -46,7 +46,7 @@ class PhaseHost:
         self.places: dict[SSAValue, int] = {}
         """Where tables and buffers lie in the caller's array."""
         self.out = Writer(1)
-        used: set[str] = set()
+        used = Identifiers()
         for op in func.body.block.ops:
             if not isinstance(op, bindings.BindingOp | bindings.MemoryOp):
                 continue
@@ -60,7 +60,7 @@ class PhaseHost:
             kind = pointer(v) if isinstance(op, _BUFFERS) else "const int64_t "
             self.out.line(f"{kind}{self.names[v]} = {self.value(op)};")
 
-    def rows_of_others(self, v: SSAValue, used: set[str]) -> None:
+    def rows_of_others(self, v: SSAValue, used: Identifiers) -> None:
         """Two tables (comm.h), of which views know the same."""
         if not isinstance(op := v.owner, bindings.PeerRowsOp):
             self.names[v] = self.names[bindings.root(v)]

@@ -146,7 +146,8 @@ class Splitter:
             wanted = ancestors([*(v for v, _ in phase.results), *checks])
             phase.ops = in_order(phase.ops, wanted)
         self._add_free_ops(phase)
-        given = {v for p in earlier for v in p.provides()}
+        provided = [(p, p.provides()) for p in earlier]
+        given = set[SSAValue]().union(*(values for _, values in provided))
         while True:  # sets that only types name are made where nobody made them before
             phase.inputs = self._needs(phase)
             missing = [
@@ -157,8 +158,8 @@ class Splitter:
             own = ancestors(missing, lambda op: any(r in given for r in op.results))
             phase.ops = in_order(self.ops, {*phase.ops, *own})
         for value in phase.inputs:
-            for p in earlier:
-                if value in p.provides():
+            for p, values in provided:
+                if value in values:
                     self._give(p, value)
 
     def _give(self, phase: Phase, value: SSAValue) -> None:

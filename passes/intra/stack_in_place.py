@@ -19,10 +19,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.intra.bindings import AllocOp, PartOp, SizeOp, ViewOp, root
+from ...dialects.intra.bindings import AllocOp, PartOp, SizeOp, ViewOp
 from ...dialects.intra.loops import TraverseOp
 from ...dialects.intra.rows import LoadOp, StoreOp
 from ...dialects.intra.steps import Step, phases, steps
+from .fusion.simplify import accesses_of
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,11 @@ class StackInPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in phases(op):
-            for step in steps(func):
-                if (copy := _copy(step)) is not None and _may_lie_there(copy, steps(func)):
-                    _lay(copy)
+            order = steps(func)
+            stacks = _Stacks(order)
+            for step in order:
+                if (copy := _copy(step)) is not None and stacks.may_lie_there(copy):
+                    stacks.lay(copy)
 
 
 @dataclass(frozen=True)
@@ -64,20 +67,45 @@ def _copy(step: Step) -> _Copy | None:
             return None
 
 
-def _may_lie_there(copy: _Copy, order: list[Step]) -> bool:
-    """Whether nests alone use the rows, all that fill them come first, and nobody else writes where
-    they are stacked."""
-    rows, out = copy.rows.result, copy.place.buffer
-    if rows is out or any(isinstance(u, PartOp) for u in _users(rows)):
-        return False
-    users = [s for s in order if rows in s.reads() | s.writes()]
-    after = order[order.index(copy.nest) :]
-    if not all(isinstance(s, TraverseOp) for s in users) or any(rows in s.writes() for s in after):
-        return False
-    stores = [op for s in order for op in s.walk() if isinstance(op, StoreOp)]
-    whole = [op for op in stores if root(op.buffer) is out]
-    mine = [op for op in whole if op.buffer is copy.place.result]
-    return len(mine) == 1 and all(isinstance(op.buffer.owner, PartOp) for op in whole)
+class _Stacks:
+    """The steps of a phase while rows are laid where they are stacked."""
+
+    def __init__(self, order: list[Step]) -> None:
+        self.place = {step: k for k, step in enumerate(order)}
+        self.by_parts: dict[SSAValue, bool] = {}
+        """Of stacks whether all that is stored in one is stored in a part of it."""
+
+    def may_lie_there(self, copy: _Copy) -> bool:
+        """Whether nests alone use the rows, all that fill them come first, and nobody else writes
+        where they are stacked."""
+        rows, out = copy.rows.result, copy.place.buffer
+        if rows is out or any(isinstance(u, PartOp) for u in _users(rows)):
+            return False
+        now = self.place[copy.nest]
+        for step in {_step_of(op) for op in accesses_of(rows)}:
+            if not isinstance(step, TraverseOp):
+                return False
+            if self.place[step] >= now and rows in step.writes():
+                return False
+        return len(_stores(copy.place.result)) == 1 and self.is_by_parts(out)
+
+    def is_by_parts(self, out: SSAValue) -> bool:
+        if out not in self.by_parts:
+            stores = [op for op in accesses_of(out) if isinstance(op, StoreOp)]
+            self.by_parts[out] = all(isinstance(op.buffer.owner, PartOp) for op in stores)
+        return self.by_parts[out]
+
+    def lay(self, copy: _Copy) -> None:
+        """Makes the place the rows' own; views of these come behind it."""
+        Rewriter.erase_op(copy.nest)
+        last: Operation = copy.place
+        for view in [u for u in _users(copy.rows.result) if isinstance(u, ViewOp)]:
+            self.by_parts[copy.place.buffer] &= not _stores(view.result)
+            view.detach()
+            Rewriter.insert_op(view, InsertPoint.after(last))
+            last = view
+        copy.rows.result.replace_all_uses_with(copy.place.result)
+        Rewriter.erase_op(copy.rows)
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:
@@ -88,13 +116,15 @@ def _users(buffer: SSAValue) -> Iterator[Operation]:
             yield from _users(use.operation.result)
 
 
-def _lay(copy: _Copy) -> None:
-    """Makes the place the rows' own; views of these come behind it."""
-    Rewriter.erase_op(copy.nest)
-    last: Operation = copy.place
-    for view in [u for u in _users(copy.rows.result) if isinstance(u, ViewOp)]:
-        view.detach()
-        Rewriter.insert_op(view, InsertPoint.after(last))
-        last = view
-    copy.rows.result.replace_all_uses_with(copy.place.result)
-    Rewriter.erase_op(copy.rows)
+def _stores(buffer: SSAValue) -> list[StoreOp]:
+    """What stores in a buffer, not in a view of it."""
+    ops = [use.operation for use in buffer.uses]
+    return [op for op in ops if isinstance(op, StoreOp) and op.buffer is buffer]
+
+
+def _step_of(op: Operation) -> Step | None:
+    """The step of a phase that an op is, or is in; None of what a phase has beside its steps."""
+    at: Operation | None = op
+    while at is not None and not isinstance(at, Step):
+        at = at.parent_op()
+    return at

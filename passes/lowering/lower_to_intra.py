@@ -11,6 +11,7 @@ by exactly one nest; fuse-traversals then merges nests.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -182,7 +183,7 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     env = SetEnv.of(func)
     low = Lowering(Host(env), Sizes.of(func, env), target)
     names = [name for name, _, _ in arguments(func)]
-    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise PassFailedException(
             f'lower-to-intra: two arguments of @{func.sym_name.data} are named "{twice[0]}"'
         )

@@ -26,7 +26,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.types import ONE, UNIT, Dom, RowsType
+from ...dialects.inter.types import ONE, UNIT, Dom, RowsType, SetType
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import (
     INDEX32,
@@ -77,6 +77,8 @@ class Host:
     head: dict[IntraOp, None] = field(default_factory=dict[IntraOp, None])
     steps: list[Step] = field(default_factory=list[Step])
     tables: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    starts: dict[str, list[SSAValue]] = field(default_factory=dict[str, list[SSAValue]])
+    """Of unions by label, where the parts behind the first begin."""
 
     def block(self) -> Block:
         """The finished body: tables and buffers, then the steps in order."""
@@ -167,12 +169,20 @@ class Host:
         t = buffer_type(dims, element(buffer.type))
         return self.add(ViewOp.make([buffer], [t], domain=domain))
 
-    def part(self, buffer: SSAValue, sizes: Sequence[SSAValue]) -> SSAValue:
-        """The rows after the first `sizes` ones."""
-        offset = list(sizes[:1])
-        for n in sizes[1:]:
-            offset = [self.add(SumSizesOp.make([*offset, n], [INDEX]))]
-        return self.add(PartOp.make([buffer, offset], [buffer.type]))
+    def part(self, buffer: SSAValue, union: SetType, k: int) -> SSAValue:
+        """The rows of the k-th part of a union."""
+        return self.add(PartOp.make([buffer, self.start(union, k)], [buffer.type]))
+
+    def start(self, union: SetType, k: int) -> SSAValue | None:
+        """How many rows of a union are before its k-th part; None for the first. Each start is that
+        of the part before and one size more: a union has hundreds of parts, of hundreds of
+        relations.
+        """
+        found = self.starts.setdefault(union.label, [])
+        sizes = [self.size(Dom(name)) for name in union.part_names[len(found) : k]]
+        for n in sizes:
+            found.append(self.add(SumSizesOp.make([found[-1], n], [INDEX])) if found else n)
+        return found[k - 1] if k else None
 
     def move_first(self, buffer: SSAValue, view: IntraOp | None) -> None:
         """Put a buffer, and a new view of it, in front of the views that were made of the one it

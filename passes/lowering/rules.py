@@ -78,15 +78,11 @@ def lower_at_else(low: Lowering, op: values.AtOp, path: str) -> None:
     low.rowwise(op, compute)
 
 
-def part_sizes(low: Lowering, s: SSAValue, count: int) -> list[SSAValue]:
-    return [low.host.size(Dom(p)) for p in set_type(s).part_names[:count]]
-
-
 def lower_stack(low: Lowering, op: values.StackOp) -> None:
     t = rows(op.results[0])
     out = low.host.buffer(t.dom, t.dims, t.elem)
     for k, (x, name) in enumerate(zip(op.xs, set_type(op.set).part_names, strict=True)):
-        into = low.host.part(out, part_sizes(low, op.set, k))
+        into = low.host.part(out, set_type(op.set), k)
         nest = low.host.nest(Dom(name))
         nest.store(low.read(nest, x), into)
     low.alias(op, out)
@@ -101,7 +97,7 @@ def lower_part(low: Lowering, op: values.PartOp) -> None:
         buffer = low.copied(op.x, whole)
     else:
         buffer = low.buffer(op.x)
-    source = low.host.part(buffer, part_sizes(low, op.set, op.index.data))
+    source = low.host.part(buffer, set_type(op.set), op.index.data)
     low.rowwise(op, lambda nest: nest.load(source, nest.row))
 
 

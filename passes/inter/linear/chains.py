@@ -120,7 +120,10 @@ class _Reshaped(Term):
 
 
 def _once(v: SSAValue) -> bool:
-    return len({use.operation for use in v.uses}) == 1
+    """Whether one op uses a value; those of a value that hundreds use are not counted."""
+    users = (use.operation for use in v.uses)
+    first = next(users, None)
+    return first is not None and all(op is first for op in users)
 
 
 def _product_and_bias(op: object) -> tuple[SSAValue, SSAValue] | None:

@@ -14,83 +14,18 @@ relations each print the same text, which is compiled once, and still read a row
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.intra.bindings import root
-from ....dialects.intra.rows import (
-    LoadOp,
-    LookupOp,
-    MatmulOp,
-    OuterOp,
-    SegmentOp,
-    StoreOp,
-    TraverseOp,
-    buffers_read,
-    buffers_written,
-)
+from ....dialects.intra.rows import LoadOp, MatmulOp, StoreOp, TraverseOp
 from ....dialects.intra.steps import Step, sections, steps
-from ....dialects.intra.syntax import row_bytes
 from ....dialects.walks import ops_within
-from ...analysis.costs import DEGREE
 from ...targets import Nests
-from .simplify import identity
-
-Pair = tuple[TraverseOp, TraverseOp]
-"""Two nests in the order in which they are done."""
-
-
-@dataclass
-class Accesses:
-    """What a step does to memory: roots of the buffers it reads and writes; of a nest also bytes a
-    row by root of what it loads and stores at its own row, and by group, table and root of what it
-    gathers for the rows of its group; how many ops and products it has.
-    """
-
-    reads: set[SSAValue]
-    writes: set[SSAValue]
-    loaded: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    stored: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    gathered: dict[object, int] = field(default_factory=dict[object, int])
-    ops: int = 0
-    products: int = 0
-
-    @staticmethod
-    def of(step: Step) -> Accesses:
-        if not isinstance(step, TraverseOp):
-            return Accesses(step.reads(), step.writes())
-        ops, row = ops_within(step), step.row
-        found = Accesses(buffers_read(ops), buffers_written(ops), ops=1 + len(ops))
-        for op in ops:
-            if isinstance(op, LoadOp):
-                if op.row is row:
-                    found.loaded[root(op.buffer)] = row_bytes(op.result)
-            elif isinstance(op, StoreOp):
-                if op.row is row:
-                    found.stored[root(op.buffer)] = row_bytes(op.value)
-            elif isinstance(op, MatmulOp | OuterOp):
-                found.products += 1
-        found.gathered = gathers(step)
-        return found
-
-
-def gathers(nest: TraverseOp) -> dict[object, int]:
-    """What the groups of the nest's own rows look up through tables, in bytes a row."""
-    found: dict[object, int] = {}
-    for segment in nest.body.block.ops:
-        if not isinstance(segment, SegmentOp) or segment.row is not nest.row:
-            continue
-        for op in segment.body.block.ops:
-            if isinstance(op, LoadOp) and isinstance(lookup := op.row.owner, LookupOp):
-                key = segment.offsets, identity(lookup.table), root(op.buffer)
-                found[key] = round(DEGREE * row_bytes(op.result))
-    return found
+from .candidates import Candidates, Pair, Users
 
 
 class Merger:
@@ -102,24 +37,16 @@ class Merger:
 
     def __init__(self, func: FuncOp, limits: Nests) -> None:
         order = steps(func)
-        self.limits = limits
-        self.section = sections(order)
         self.place = {step: k for k, step in enumerate(order)}
         self.fixed = [step for step in order if not isinstance(step, TraverseOp)]
-        self.accesses: dict[Step, Accesses] = {}
-        self.readers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
-        self.writers: defaultdict[SSAValue, set[Step]] = defaultdict(set)
-        self.gains: dict[TraverseOp, dict[TraverseOp, int]] = {}
-        self.earlier: defaultdict[TraverseOp, set[TraverseOp]] = defaultdict(set)
-        """The nests before one that it has a gain with."""
-        self.ranked: list[tuple[int, int, int, int, Pair]] = []
-        self.pushed = itertools.count()
+        self.users = Users()
         self.waiting: defaultdict[Step, list[Pair]] = defaultdict(list)
         for step in order:
-            self.note(step)
+            self.users.note(step)
+        self.candidates = Candidates(self.users, self.place, sections(order), limits)
         for step in order:
             if isinstance(step, TraverseOp):
-                self.consider_all(step)
+                self.candidates.add(step)
 
     def run(self) -> set[TraverseOp]:
         """Merge pairs while there are any; the nests that stand for several."""
@@ -131,79 +58,14 @@ class Merger:
         return merged
 
     def best(self) -> Pair | None:
-        """The legal pair that gains most; of equal ones the first that completes, as close as
-        possible.
-        """
-        while self.ranked:
-            *rank, _, (first, second) = heapq.heappop(self.ranked)
-            if rank != self.rank(first, second):
-                continue  # one of them has changed since
-            if (in_the_way := self.in_the_way(first, second)) is not None:
+        """The legal pair that is to be merged first."""
+        while (pair := self.candidates.pop()) is not None:
+            if (in_the_way := self.in_the_way(*pair)) is not None:
                 for step in in_the_way:
-                    self.waiting[step].append((first, second))
-            elif self.reads_own_rows(first, second):
-                return first, second
+                    self.waiting[step].append(pair)
+            elif self.reads_own_rows(*pair):
+                return pair
         return None
-
-    def rank(self, first: TraverseOp, second: TraverseOp) -> list[int] | None:
-        """Of pairs the least is merged first; None for one that is none any more."""
-        gain = self.gains.get(first, {}).get(second)
-        return None if gain is None else [-gain, self.place[second], -self.place[first]]
-
-    def push(self, first: TraverseOp, second: TraverseOp) -> None:
-        """Take a pair in among those that are ranked, if it still is one."""
-        if (rank := self.rank(first, second)) is not None:
-            gain, second_place, first_place = rank
-            found = gain, second_place, first_place, next(self.pushed), (first, second)
-            heapq.heappush(self.ranked, found)
-
-    def note(self, step: Step) -> None:
-        """Take in what a step does to memory."""
-        found = self.accesses[step] = Accesses.of(step)
-        for buffer in found.reads:
-            self.readers[buffer].add(step)
-        for buffer in found.writes:
-            self.writers[buffer].add(step)
-
-    def forget(self, nest: TraverseOp) -> None:
-        found = self.accesses.pop(nest)
-        for buffer in found.reads:
-            self.readers[buffer].discard(nest)
-        for buffer in found.writes:
-            self.writers[buffer].discard(nest)
-
-    def consider_all(self, nest: TraverseOp) -> None:
-        """Note the gains of a nest with all that it shares a buffer with."""
-        own = self.accesses[nest]
-        touching = (self.readers[b] | self.writers[b] for b in own.reads | own.writes)
-        for other in set[Step]().union(*touching):
-            if isinstance(other, TraverseOp) and other is not nest:
-                first, second = sorted((nest, other), key=self.place.__getitem__)
-                self.consider(first, second)
-
-    def consider(self, first: TraverseOp, second: TraverseOp) -> None:
-        """Note what merging the two would gain, if they have anything in common."""
-        if first.size is not second.size or self.section[first] != self.section[second]:
-            return
-        a, b = self.accesses[first], self.accesses[second]
-        common = (a.writes | a.reads) & b.reads
-        if not common or b.writes & (a.reads | a.writes) or self.too_long(a, b):
-            return
-        gain = 0
-        for buffer in (a.loaded.keys() | a.stored.keys()) & b.loaded.keys():
-            gain += b.loaded[buffer]
-            if buffer in a.stored and self.readers[buffer] <= {second}:
-                gain += a.stored[buffer]
-        gain += sum(a.gathered[k] for k in a.gathered.keys() & b.gathered.keys())
-        if self.gains.setdefault(first, {}).get(second) != gain:
-            self.gains[first][second] = gain
-            self.earlier[second].add(first)
-            self.push(first, second)
-
-    def too_long(self, a: Accesses, b: Accesses) -> bool:
-        """Whether both nests together would hold more than a nest may."""
-        products, ops = a.products + b.products, a.ops + b.ops
-        return products > self.limits.merged_products or ops > self.limits.merged_ops
 
     def in_the_way(self, first: TraverseOp, second: TraverseOp) -> list[Step] | None:
         """Steps because of which neither nest may be done next to the other; None where one may."""
@@ -222,9 +84,9 @@ class Merger:
     def stops(self, moved: TraverseOp, first: TraverseOp, second: TraverseOp) -> Step | None:
         """A step between two because of which a nest may not be done before or after all of them:
         one that writes what it touches, or touches what it writes."""
-        own = self.accesses[moved]
-        touching = [self.writers[b] for b in own.reads | own.writes]
-        touching += [self.readers[b] for b in own.writes]
+        own = self.users.accesses[moved]
+        touching = [self.users.writers[b] for b in own.reads | own.writes]
+        touching += [self.users.readers[b] for b in own.writes]
         near = (step for found in touching for step in found)
         return next((step for step in near if self.is_between(step, first, second)), None)
 
@@ -235,8 +97,8 @@ class Merger:
         """Of what `first` stores, `second` loads its own row only, through no view, and nothing it
         totals.
         """
-        made = self.accesses[first].writes
-        if not made & self.accesses[second].reads:
+        made = self.users.accesses[first].writes
+        if not made & self.users.accesses[second].reads:
             return True
         stored = own_stores(first)
         for op in ops_within(second):
@@ -251,20 +113,16 @@ class Merger:
         """One nest in the place of the two; the first stands for both from here on."""
         late = self.stops_going_up(first, second) is not None
         merge(first, second, late)
-        self.forget(second)
-        self.forget(first)
+        for nest in (first, second):
+            self.users.forget(nest)
+            self.candidates.remove(nest)
         if late:
             self.place[first] = self.place[second]
-        self.note(first)
-        for nest in (first, second):
-            for later in self.gains.pop(nest, {}):
-                self.earlier[later].discard(nest)
-            for before in self.earlier.pop(nest, ()):
-                self.gains[before].pop(nest)
-        self.consider_all(first)
+        self.users.note(first)
+        self.candidates.add(first)
         for nest in (first, second):
             for pair in self.waiting.pop(nest, ()):
-                self.push(*pair)
+                self.candidates.push(*pair)
 
 
 def own_stores(nest: TraverseOp) -> dict[SSAValue, SSAValue]:
