@@ -117,7 +117,7 @@ class Identifiers:
     """Hands out C identifiers that are not used: a name, else `name_1`, `name_2`, .."""
 
     def __init__(self) -> None:
-        self.used = set(RESERVED)
+        self.used: set[str] = {*RESERVED}
         self.counts: defaultdict[str, int] = defaultdict(int)
         """The last number that a name was given: a phase has thousands of temporaries."""
 

@@ -5,7 +5,7 @@ Which pair first decides which others remain possible: a gradient of a weight ma
 that makes one of its factors, or with another that streams the other factor. So the pair that saves
 most memory traffic a row goes first: rows that need not be read again, rows that need not be
 written, because nobody else reads them, and rows that loops over the same groups gather once for
-both.
+both (candidates.py).
 
 A merged nest has a bounded number of ops and products. Of many relations that read the same rows
 one nest would take all: the time of C compilers grows faster than a function, while nests of a few
