@@ -127,10 +127,11 @@ class _Work:
         of_node = numbers * self.constants.node_number + products * self.constants.multiply_add
         return self.factor * of_node * self.loads.owned
 
-    def edges(self, count: Floats, layer: Layer, scores: int) -> Floats:
-        """The aggregation of so many edges, with the weights of attention computed so often."""
+    def edges(self, count: Floats, layer: Layer, widths: Sequence[int], scores: int) -> Floats:
+        """The aggregation of so many edges, which read rows of these widths, with the weights of
+        attention computed so often."""
         scored = scores * layer.heads * self.constants.score
-        return self.rows(count, layer.read_widths) + self.factor * count * scored
+        return self.rows(count, widths) + self.factor * count * scored
 
     def rows(self, count: Floats, widths: Sequence[int]) -> Floats:
         """Rows that are read, written or added to anywhere among those of a rank."""
@@ -139,13 +140,13 @@ class _Work:
 
     def forward(self, place: int, layer: Layer) -> Stage:
         loads, widths = self.loads, layer.forward_widths
-        on_nodes = self.nodes(layer.node_numbers, layer.product)
+        on_nodes = self.nodes(layer.forward_numbers, layer.product)
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(FORWARD, place, nothing, on_nodes, nothing, ())
         packing = self.rows(loads.sent, widths)
-        local = self.edges(self._local(layer), layer, 1)
-        remote = self.edges(loads.remote_edges, layer, 1)
+        local = self.edges(self._local(layer), layer, layer.read_widths, 1)
+        remote = self.edges(loads.remote_edges, layer, layer.read_widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in widths)
         if layer.product_first:
             return Stage(FORWARD, place, packing + on_nodes, local, remote, sizes)
@@ -154,13 +155,13 @@ class _Work:
     def backward(self, place: int, layer: Layer, before: Floats) -> Stage:
         """`before` is work that its gradients need first."""
         loads, widths = self.loads, layer.backward_widths
-        on_nodes = self.nodes(layer.node_numbers, layer.product_back)
+        on_nodes = self.nodes(layer.backward_numbers, layer.product_back)
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(BACKWARD, place, before, on_nodes, nothing, ())
         adding = self.rows(loads.sent, widths)
-        local = self.edges(self._local(layer), layer, 2)
-        remote = self.edges(loads.remote_edges, layer, 2)
+        local = self.edges(self._local(layer), layer, layer.read_back_widths, 2)
+        remote = self.edges(loads.remote_edges, layer, layer.read_back_widths, 2)
         sizes = tuple(float(NUMBER_BYTES * w) for w in reversed(widths))
         if layer.product_first:
             return Stage(BACKWARD, place, before + remote, local, adding + on_nodes, sizes)
