@@ -3,8 +3,8 @@ each exchange, in the order of the compiled program.
 
 The loss begins with an all-reduce that makes sure of one program, and ends with one of gradients;
 between them each layer exchanges rows once forward and once backward, or not at all. Forward,
-ghosts are received and remote edges are read last. Backward, the gradients of ghosts are computed
-first, of remote edges, and go back to the owners.
+rows are packed, ghosts are received and copied to where remote edges read them last. Backward, the
+gradients of ghosts are computed first, of remote edges, and go back to the owners.
 """
 
 from __future__ import annotations
@@ -138,19 +138,24 @@ class _Work:
         of_row = row_seconds(self.loads.owned + self.loads.ghosts, widths, self.constants)
         return self.factor * count * of_row
 
+    def copied(self, count: Floats, widths: Sequence[int], times: int) -> Floats:
+        """Rows that are so often read or written in order."""
+        return times * sum(widths) * self.factor * self.constants.node_number * count
+
     def forward(self, place: int, layer: Layer) -> Stage:
         loads, widths = self.loads, layer.forward_widths
         on_nodes = self.nodes(layer.forward_numbers, layer.product)
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(FORWARD, place, nothing, on_nodes, nothing, ())
-        packing = self.rows(loads.sent, widths)
+        packing = self.rows(loads.sent, widths) + self.copied(loads.sent, widths, 1)
+        unpacking = self.copied(loads.ghosts, widths, 2)
         local = self.edges(self._local(layer), layer, layer.read_widths, 1)
         remote = self.edges(loads.remote_edges, layer, layer.read_widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in widths)
         if layer.product_first:
-            return Stage(FORWARD, place, packing + on_nodes, local, remote, sizes)
-        return Stage(FORWARD, place, packing, local, remote + on_nodes, sizes)
+            return Stage(FORWARD, place, packing + on_nodes, local, unpacking + remote, sizes)
+        return Stage(FORWARD, place, packing, local, unpacking + remote + on_nodes, sizes)
 
     def backward(self, place: int, layer: Layer, before: Floats) -> Stage:
         """`before` is work that its gradients need first."""
@@ -159,9 +164,10 @@ class _Work:
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(BACKWARD, place, before, on_nodes, nothing, ())
-        adding = self.rows(loads.sent, widths)
+        adding = self.rows(loads.sent, widths) + self.copied(loads.sent, widths, 1)
         local = self.edges(self._local(layer), layer, layer.read_back_widths, 2)
         remote = self.edges(loads.remote_edges, layer, layer.read_back_widths, 2)
+        remote = remote + self.copied(loads.ghosts, widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in reversed(widths))
         if layer.product_first:
             return Stage(BACKWARD, place, before + remote, local, adding + on_nodes, sizes)
