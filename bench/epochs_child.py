@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -89,25 +88,38 @@ class Way:
     batches: Callable[[int], Iterator[Batch]]
     fed_by: str
     rule: str
-    whole: bool = False
-    """Whether loss, gradients and Adam are one program."""
+    features: Tensor | None = None
+    """Of all nodes, where loss, gradients and Adam are one program: it reads those of a batch by
+    numbers, which batches have in the place of features."""
 
 
 ONCE, EACH_HOP = "once", "at every hop"
 """Which nodes are expanded, by PyG's rule and by DGL's."""
 
 
-def by_gnnc(task: Task, workers: int, whole: bool = False) -> Way:
-    """gnnc.loader and gnnc.compile, as a user of PyG writes it, or gnnc.train_step."""
-    model = TrimmedNet(task.model, task.widths)
-    model = model if whole else gnnc.compile(model)
+def by_gnnc(task: Task, workers: int) -> Way:
+    """gnnc.loader and gnnc.compile, as a user of PyG writes it."""
+    model = gnnc.compile(TrimmedNet(task.model, task.widths))
     loader = _pyg_loader(NeighborLoader, task, seed=0, num_workers=workers)
 
     def batches(number: int) -> Iterator[Batch]:
         loader.set_epoch(number)
         return map(_trimmed, loader)
 
-    return Way(model, _loading(model), batches, "gnnc.loader", ONCE, whole)
+    return Way(model, _loading(model), batches, "gnnc.loader", ONCE)
+
+
+def by_gnnc_step(task: Task, workers: int) -> Way:
+    """gnnc.loader and gnnc.train_step, which reads rows of features itself."""
+    model = TrimmedNet(task.model, task.widths)
+    data = Data(y=task.y, edge_index=task.edge_index, num_nodes=len(task.x))
+    loader = _pyg_loader(NeighborLoader, task, data, seed=0, num_workers=workers)
+
+    def batches(number: int) -> Iterator[Batch]:
+        loader.set_epoch(number)
+        return (_trimmed(batch, batch.n_id) for batch in loader)
+
+    return Way(model, _loading(model), batches, "gnnc.loader", ONCE, task.x)
 
 
 def by_gnnc_blocks(task: Task, workers: int) -> Way:
@@ -140,16 +152,17 @@ def _loading(model: nn.Module) -> Callable[[BlockNet], object]:
     return lambda weights: model.load_state_dict(weights.state_dict())
 
 
-def _pyg_loader(loader: Any, task: Task, **options: Any) -> Any:
-    data = Data(x=task.x, y=task.y, edge_index=task.edge_index)
+def _pyg_loader(loader: Any, task: Task, data: Data | None = None, **options: Any) -> Any:
+    data = data or Data(x=task.x, y=task.y, edge_index=task.edge_index)
     hops = task.fanouts[::-1]
     options = {"batch_size": task.batch_size, "shuffle": True, **options}
     return loader(data, hops, input_nodes=task.seeds, **options)
 
 
-def _trimmed(batch: Any) -> Batch:
+def _trimmed(batch: Any, x: Tensor | None = None) -> Batch:
     hops = batch.num_sampled_nodes, batch.num_sampled_edges
-    return (batch.x, batch.edge_index, *hops), batch.y[: batch.batch_size]
+    x = batch.x if x is None else x
+    return (x, batch.edge_index, *hops), batch.y[: batch.batch_size]
 
 
 def by_dgl(task: Task, workers: int) -> Way:
@@ -205,7 +218,7 @@ def by_pyg(task: Task, workers: int) -> Way:
 
 LIBRARIES: dict[str, Callable[[Task, int], Way]] = {
     "gnnc": by_gnnc,
-    "gnnc-step": partial(by_gnnc, whole=True),
+    "gnnc-step": by_gnnc_step,
     "gnnc-blocks": by_gnnc_blocks,
     "dgl": by_dgl,
     "pyg": by_pyg,
@@ -219,7 +232,8 @@ class Training:
         self.task, self.compiled = Task(**task), library.startswith("gnnc")
         self.way = LIBRARIES[library](self.task, workers)
         self.optimizer = torch.optim.Adam(self.way.model.parameters(), lr=self.task.lr)
-        self.step = gnnc.train_step(self._loss, self.optimizer) if self.way.whole else self._step
+        whole = self.way.features is not None
+        self.step = gnnc.train_step(self._of_all, self.optimizer) if whole else self._step
         self._start(0)
         for batch in islice(self.way.batches(EPOCHS - 1), WARM):
             self.step(*batch)
@@ -230,6 +244,12 @@ class Training:
 
     def _loss(self, inputs: tuple[Any, ...], y: Tensor) -> Tensor:
         return F.cross_entropy(self.way.model(*inputs), y)
+
+    def _of_all(self, inputs: tuple[Any, ...], y: Tensor) -> Tensor:
+        """The loss of a batch whose features are among those of all nodes."""
+        assert self.way.features is not None
+        numbers, *others = inputs
+        return self._loss((self.way.features[numbers], *others), y)
 
     def _step(self, inputs: tuple[Any, ...], y: Tensor) -> Tensor:
         self.optimizer.zero_grad()
@@ -251,7 +271,7 @@ class Training:
 
     def description(self) -> Message:
         """Who samples by which rule, and what of a compiled model runs in torch."""
-        compiled = self.step if self.way.whole else self.way.model
+        compiled = self.way.model if self.way.features is None else self.step
         in_torch = gnnc.explain(compiled).fallbacks if self.compiled else []
         return {"fed_by": self.way.fed_by, "rule": self.way.rule, "in_torch": in_torch}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -128,13 +129,24 @@ class Layout:
         in use at a step, without scratch memory."""
         return most_in_use(self._uses(bytes_of, held))
 
-    def room(self, bytes_of: BytesOf, step: int) -> int:
-        """The bytes that scratch memory may take at a step: what is free there when as much is in
-        use as at any other, with what lives across phases, and a small part (`MORE`) of that.
+    def rooms(self, bytes_of: BytesOf) -> Callable[[int], int]:
+        """For each step the bytes that scratch memory may take at it: what is free there when as
+        much is in use as at any other, with what lives across phases, and a small part (`MORE`) of
+        that. Nothing is looked at before a step is asked for.
         """
-        uses = list(self._uses(bytes_of, self.passed))
-        most = most_in_use(uses)
-        return most + most // MORE - sum(u.size for u in uses if u.first <= step <= u.last)
+
+        @functools.cache
+        def in_use() -> tuple[list[Use], int]:
+            uses = list(self._uses(bytes_of, self.passed))
+            return uses, most_in_use(uses)
+
+        @functools.cache
+        def room(step: int) -> int:
+            uses, most = in_use()
+            taken = sum(size for size, first, last in uses if first <= step <= last)
+            return most + most // MORE - taken
+
+        return room
 
     def _uses(self, bytes_of: BytesOf, held: Collection[int] = ()) -> Iterator[Use]:
         for kind, buffers in self.living.items():

@@ -171,8 +171,9 @@ class PhaseOnGraph:
         self.counts = counts
         self.rows_in_all = sum(counts)
         self.lengths = lengths = {k: len(tables.table(b)) for k, b in layout.shares}
-        room = functools.cache(functools.partial(layout.room, self.bytes_of))
-        lengths |= {k: reserve.length(counts, room) for k, reserve in layout.reserves}
+        if layout.reserves:
+            room = layout.rooms(self.bytes_of)
+            lengths |= {k: reserve.length(counts, room) for k, reserve in layout.reserves}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []

@@ -256,7 +256,7 @@ def imported_graph(
         imported = note_rows_of_all(imported, examples, sizes)
     else:
         note_sizes(imported.function, sizes)
-        note_subsets(imported.function, first_shares(imported, examples, sizes))
+        note_subsets(imported.function, first_shares(imported, examples))
         note_masks(imported, examples)
     if constants:
         mark_constants(imported, examples)

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DictionaryAttr, FixedBitwidthType, FloatAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 
 from ...dialects.attributes import STATS
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.structure import RangeOp
+from ...dialects.inter.structure import PARENT, RangeOp
 from ...dialects.inter.types import UNIT, Dom, RowsType, is_bool, rows, set_name
 from ...dialects.inter.values import AsRowsOp, AsUnitOp
 
@@ -29,7 +28,7 @@ NODES = 100_000
 """Rows of a set that nothing is known of."""
 DEGREE = 8.0
 """Rows of an edge set for one row of a set it maps into."""
-FEW = 4.0
+FEW = 2.0
 """A set has few rows where it reads values that are so many times more: these are computed at its
 rows then."""
 SHARE = 0.5
@@ -117,30 +116,33 @@ def note_sizes(func: FuncOp, counts: Mapping[str, float]) -> None:
     expected; `counts` has their rows in a graph, or on average over graphs, by name.
 
     Only the shape counts: the largest set of nodes is taken to have the usual size, so a graph of
-    few nodes gets the program of a large one, where time matters. Sets that are empty are left out:
-    they will be full in another graph.
+    few nodes gets the program of a large one, where time matters. A set with fewer rows than the
+    sets that it reads from, as an index has, is noted in powers of 2: what is computed where
+    depends on that. Sets that are empty are left out: they will be full in another graph.
     """
     env = SetEnv.of(func)
     noted = Sizes.of(func, env)
     here = Sizes(env, dict(noted.stats))
     known = [s for s, n in counts.items() if n and s in env.sets and s not in noted.stats]
     top = max((counts[s] for s in known if noted.is_plain(s)), default=0)
-    stats: dict[str, Attribute] = {}
     for name in sorted(known, key=lambda s: not noted.is_plain(s)) if top else ():
         expected = here.set(name)
         here.stats[name] = counts[name] * NODES / top
-        if steps := round(math.log(here.stats[name] / expected, STEP)):
-            size = max(1, round(noted.set(name) * STEP**steps))
-            noted.stats[name] = size
-            stats[name] = IntegerAttr(size, i64)
-    if stats:
-        func.attributes[STATS] = DictionaryAttr(stats)
+        ends = [m.codomain for m in env.info(name).maps.values()]
+        share = here.stats[name] / max(map(here.set, ends)) if ends else 1.0
+        if 0 < (step := in_steps(share)) < 1:
+            noted.stats[name] = max(map(noted.set, ends)) * step
+        elif steps := round(math.log(here.stats[name] / expected, STEP)):
+            noted.stats[name] = max(1, round(noted.set(name) * STEP**steps))
+        else:
+            continue
+        note_size(func, name, noted.stats[name])
 
 
 def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
     """Writes down, in `inter.stats`, the sizes of sets of `func` that find few rows of others:
-    `shares` has how many each has for one row of what its maps lead to (the largest), by name, a
-    set behind those that it is of.
+    `shares` has how many each has for one row of the set that it is a part of, or else of what its
+    maps lead to (the largest), by name, a set behind those that it is of.
 
     In powers of 2, for how many rows of a layer are needed depends on them. Sets that are empty or
     find nearly all rows are left out: they will be full in another graph.
@@ -148,8 +150,10 @@ def note_subsets(func: FuncOp, shares: Mapping[str, float]) -> None:
     sizes = Sizes.of(func, SetEnv.of(func))
     for name, share in shares.items():
         if 0 < (step := in_steps(share)) < 1:
-            found = max(sizes.set(m.codomain) for m in sizes.env.info(name).maps.values())
-            sizes.stats[name] = found * step
+            maps = sizes.env.info(name).maps
+            # a part has the maps of the whole, too, which lead anywhere
+            of = [maps[PARENT]] if PARENT in maps else maps.values()
+            sizes.stats[name] = max(sizes.set(m.codomain) for m in of) * step
             note_size(func, name, sizes.stats[name])
 
 

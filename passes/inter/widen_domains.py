@@ -2,7 +2,8 @@
 
 A value once a node is what most graphs want, for edges are more than nodes. The relations of a
 heterogeneous graph may have far fewer: `lin(x)` over all papers, for the few of them that a
-relation joins. Where a set has `few` times fewer rows than the values that it reads,
+relation joins. So may the nodes of a batch, of all nodes: `lin(x[n_id])`. Where a set has `few`
+times fewer rows than the values that it reads,
 
 - row-wise ops move behind the read, `at %g[src], f(x)` becomes `f(at %g[src], x)`;
 - their results are stored once a row of the set, `rows<g, ..>`, not `rows<g[src], ..>`, which has
@@ -16,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.reduce import OverAlong
 from ...dialects.inter.sets import SetEnv
+from ...dialects.inter.structure import AttachOp, FilterOp
 from ...dialects.inter.types import UNIT, Dom, rows, set_name
 from ...dialects.inter.values import AtOp
 from ...dialects.signature import body_ops
@@ -49,6 +52,11 @@ def widen_domains(func: FuncOp, few: float = FEW) -> int:
         if isinstance(op, ValueOp):
             moved += widening.retyped(op)
     return moved
+
+
+def is_plain_read(op: Operation) -> TypeGuard[AtOp]:
+    """Whether `op` reads rows through a map without exceptions."""
+    return isinstance(op, AtOp) and op.otherwise is None
 
 
 @dataclass
@@ -85,7 +93,7 @@ class _Widening:
     def reads_of(self, v: SSAValue) -> list[AtOp]:
         """The users of `v`, if all of them read it through maps without exceptions."""
         users = list(dict.fromkeys(use.operation for use in v.uses))
-        reads = [u for u in users if isinstance(u, AtOp) and u.otherwise is None]
+        reads = [u for u in users if is_plain_read(u)]
         return reads if len(reads) == len(users) else []
 
     def work_at(self, read: AtOp, op: ValueOp) -> None:
@@ -120,24 +128,37 @@ class _Widening:
         return True
 
     def may_widen(self, v: SSAValue, dom: Dom) -> bool:
-        """Whether `v` may be stored on `dom`, a whole set, and all that follows from it as well:
-        row-wise ops, up to those that are there already or reduce over all rows of the set."""
-        todo, seen = [v], {v}
+        """Whether `v` may be stored on `dom`, a whole set, and all that follows from it as far as
+        it has to: row-wise ops and reads from other sets, up to those that are there already,
+        reduce over all rows of the set, or make sets of them."""
+        wide, todo = {v: dom}, [v]
         while todo:
             x = todo.pop()
-            if rows(x).dom == dom:
+            if self.env.le(wide[x], rows(x).dom):
                 continue
             for use in x.uses:
                 user = use.operation
                 if isinstance(user, OverAlong):
-                    if use.index != 0 or not self.env.le(dom, user.over):
+                    if use.index != 0 or not self.env.le(wide[x], user.over):
                         return False
-                elif not isinstance(user, ROW_WISE):
+                    continue
+                if isinstance(user, AttachOp | FilterOp):
+                    continue
+                if not isinstance(user, ROW_WISE) and not is_plain_read(user):
                     return False
-                elif (result := user.results[0]) not in seen:
-                    seen.add(result)
+                result = user.results[0]
+                known = wide.get(result, rows(result).dom)
+                found = self.env.join([known, self.seen_by(user, wide[x])])
+                if wide.get(result) != found:
+                    wide[result] = found
                     todo.append(result)
         return True
+
+    def seen_by(self, user: Operation, dom: Dom) -> Dom:
+        """Where an operand on `dom` is seen by its user."""
+        if not isinstance(user, AtOp):
+            return dom
+        return self.env.at(set_name(user.set), user.path.data, dom)
 
 
 @dataclass(frozen=True)

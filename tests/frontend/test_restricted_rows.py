@@ -252,6 +252,41 @@ def test_each_layer_of_a_batch_gives_the_rows_that_the_next_one_reads(name, rest
     assert count > 10
 
 
+@pytest.mark.parametrize("name", [pytest.param("gat", marks=pytest.mark.long), "sage"])
+def test_features_of_a_batch_are_read_by_number(name):
+    """Nothing is computed at the nodes that no batch has: `x[n_id]` reads, and copies nothing."""
+    torch.manual_seed(0)
+    eager = Trimmed(LAYERS[name], 3).double()
+    ours = copy.deepcopy(eager)
+    a, b = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (eager, ours))
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(2000, WIDTH, generator=g, dtype=torch.float64)
+    y = torch.randint(0, CLASSES, (2000,), generator=g)
+    graph = Data(edge_index=torch.randint(0, 2000, (2, 16_000), generator=g), num_nodes=2000)
+    step = gnnc.train_step(lambda n, *args: F.cross_entropy(ours(x[n], *args), y[n[:8]]), b)
+    seeds = torch.arange(48)
+    sampled = 0
+    for batch in NeighborLoader(graph, [4, 4, 4], seeds, batch_size=8, num_workers=0, seed=0):
+        args = batch.edge_index, batch.num_sampled_nodes, batch.num_sampled_edges
+        a.zero_grad()
+        wanted = F.cross_entropy(eager(x[batch.n_id], *args), y[batch.n_id[:8]])
+        wanted.backward()
+        a.step()
+        torch.testing.assert_close(step(batch.n_id, *args), wanted.detach())
+        sampled = len(batch.n_id)
+    for p, q in zip(eager.parameters(), ours.parameters(), strict=True):
+        torch.testing.assert_close(p, q)
+    assert gnnc.explain(step).fallbacks == []
+    program = gnnc.explain(step).programs[-1]
+    sizes = [
+        phase.counts[living.rows[1]]
+        for phase in program.graphs()[-1].phases.values()
+        for kind in ("temporary", "output")
+        for living in phase.phase.layout.living[kind]
+    ]
+    assert 100 < max(sizes) <= sampled < 1000
+
+
 def test_statistics_stop_it(restricted):
     torch.manual_seed(0)
     eager = Masked(Net(GCNConv, norm=True)).double()

@@ -138,7 +138,7 @@ def test_room_beside_what_is_in_use(library: ctypes.CDLL) -> None:
     layout = Layout(buffers, [])
     uses = np.array(lives, np.int64)
     for step, free in {0: 400, 2: 200, 3: 0, 5: 1600}.items():
-        assert layout.room(lambda rows: rows[3], step) == free + 225
+        assert layout.rooms(lambda rows: rows[3])(step) == free + 225
         assert library.room_at(len(lives), uses.ctypes.data, step) == free + 225
 
 

@@ -54,7 +54,7 @@ def note_rows_of_all(
     sizes = {**sizes, **{s: float(next(numbers)) for s in indices}}
     note_sizes(imported.function, sizes)
     wholes = [cut_tensors.whole(x) for x in examples]
-    note_subsets(imported.function, first_shares(imported, wholes, sizes))
+    note_subsets(imported.function, first_shares(imported, wholes))
     masks.note({m: Kept(true, rows) for m, (true, rows, unknown) in every.items() if not unknown})
     found = Sizes.of(imported.function, SetEnv.of(imported.function))
     parts = {

@@ -183,6 +183,24 @@ func.func @f({GRAPH}, {MASK}, %x : !inter.rows<N, 4xf32>) -> !inter.rows<unit, 4
     assert restricted or str(module) == before
 
 
+def test_parts_are_sized_by_what_they_are_of():
+    """An interval of sampled nodes, which have a map into a far larger set: the interval has the
+    map, too."""
+    _, func = parse("""
+func.func @f(%A : !inter.set<A>, %N : !inter.set<N, id: A>, %x : !inter.rows<A, 4xf32>,
+    %hi : !inter.rows<unit, i64>) -> !inter.rows<unit, 4xf32> {
+  %lo = inter.const 0 : !inter.rows<unit, i64>
+  %h = inter.at %N[id], %x : !inter.rows<N, 4xf32>
+  %f = inter.interval %N, %lo, %hi : !inter.set<f, id: A, parent: N mono>
+  %o = inter.at %f[parent], %h : !inter.rows<f, 4xf32>
+  %l = inter.reduce sum %o over %f along () : !inter.rows<unit, 4xf32>
+  func.return %l : !inter.rows<unit, 4xf32>
+}""")
+    note_subsets(func, {"N": 0.13, "f": 0.25})
+    stats = func.attributes["inter.stats"].data
+    assert {k: v.value.data for k, v in stats.items()} == {"N": 12_500, "f": 3125}
+
+
 CHOICE = f"""
 func.func @f({GRAPH}, {MASK}, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<N, 4xf32>)
     -> (!inter.rows<unit, 4xf32>, !inter.rows<N, 4xf32>) {{{{

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,12 +24,10 @@ def first_sizes(imported: Imported, examples: Sequence[Any]) -> dict[str, int]:
     return {s.name: max(0, s.size(known)) for s in imported.sets}
 
 
-def first_shares(
-    imported: Imported, examples: Sequence[Any], typical: Mapping[str, float]
-) -> dict[str, float]:
+def first_shares(imported: Imported, examples: Sequence[Any]) -> dict[str, float]:
     """What part of the rows of a set argument an interval between numbers that are known keeps, or
-    of such an interval the next one (a layer of a sampled batch), or an index where sets have
-    `typical` rows; by the name of the set that has these rows, sets behind those they are of."""
+    of such an interval the next one (a layer of a sampled batch); by the name of the set that has
+    these rows, sets behind those they are of."""
     known = [_hinted(x) for x in examples]
     sizes = first_sizes(imported, examples)
     of_names = {r.name: r.source for r in imported.rows}
@@ -42,10 +40,6 @@ def first_shares(
         return source.size(known) if isinstance(source, FromSize) else None
 
     shares: dict[str, float] = {}
-    for s in imported.sets:
-        found = [typical[m.codomain] for m in s.maps if m.codomain in typical]
-        if found and max(found):
-            shares[s.name] = typical[s.name] / max(found)
     for op in body_ops(imported.function):
         if not isinstance(op, IntervalOp | AttachOp) or not (n := sizes.get(set_name(op.set))):
             continue
