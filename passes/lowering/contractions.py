@@ -121,11 +121,14 @@ def is_multiple(op: shapes.ContractOp) -> bool:
 
 
 def sums_outer(low: Lowering, op: reduce.ReduceOp, products: RowsType) -> bool:
-    """Whether a reduction is a sum of outer products that printers block over rows."""
-    if op.over != products.dom or op.kind.data not in ("sum", "mean"):
+    """Whether a reduction is a sum of outer products that printers block over rows; in one over all
+    rows they may be the same for several of these."""
+    if op.kind.data not in ("sum", "mean"):
         return False
     if not op.along_keys:
-        return True
+        return low.env.le(products.dom, op.over)
+    if op.over != products.dom:
+        return False
     several = op.kind.data == "sum" and len(op.along_keys) == 1 and len(op.over.keys) != 1
     if not several or not is_small(low, products):
         return False

@@ -287,6 +287,17 @@ for _name, _spec, _x, _w, _out in (
         f'%y = inter.contract "{_spec}" %x, %w : !inter.rows<N, {_types[2]}>',
     )
 
+PROGRAMS["outer of ends, summed over edges"] = program(
+    f"{X}, %d : !inter.rows<N, 2xf64> {{inter.needs_grad}}",
+    "%s : !inter.rows<unit, 3x2xf64>",
+    """
+%a = inter.at %g[dst], %x : !inter.rows<g[dst], 3xf64>
+%b = inter.at %g[dst], %d : !inter.rows<g[dst], 2xf64>
+%o = inter.contract "k,f->kf" %a, %b : !inter.rows<g[dst], 3x2xf64>
+%s = inter.reduce sum %o over %g along () : !inter.rows<unit, 3x2xf64>
+""",
+)
+
 PROGRAMS["a value in two sums"] = program(
     E,
     f"%y : {rows('N', '3xf64')}; %z : {rows('N', '3xf64')}",

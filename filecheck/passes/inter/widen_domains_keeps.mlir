@@ -1,11 +1,11 @@
 // RUN: gnn-opt %s -p widen-domains,verify-sets | filecheck %s
-// RUN: gnn-opt %s -p 'widen-domains{few=3.0},verify-sets' | filecheck %s --check-prefix=LESS
+// RUN: gnn-opt %s -p 'widen-domains{few=1.5},verify-sets' | filecheck %s --check-prefix=LESS
 
 // Not so few edges: the product once a node.
 // CHECK-LABEL: func.func @edges
 // LESS-LABEL: func.func @edges
 func.func @edges(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 5xf32>, %W : !inter.rows<unit, 5x4xf32>) -> !inter.rows<N, 4xf32>
-    attributes {inter.stats = {N = 1000 : i64, g = 300 : i64}} {
+    attributes {inter.stats = {N = 1000 : i64, g = 600 : i64}} {
   // CHECK-NEXT: %y = inter.contract "k,kf->f" %x, %W : !inter.rows<N, 4xf32>
   // LESS-NEXT: inter.at
   %y = inter.contract "k,kf->f" %x, %W : !inter.rows<N, 4xf32>

@@ -16,6 +16,21 @@ func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 5xf32>, %d : !inter.r
 
 // -----
 
+// Edges of one target have one product: it is summed once an edge, and not stored either.
+// CHECK: func.func @forward()
+// CHECK: intra.traverse
+// CHECK: intra.outer %{{.*}}, %{{.*}}, %{{.*}} {spec = "k,f->kf"}
+// CHECK-NOT: intra.total
+func.func @forward(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 5xf32>, %d : !inter.rows<N, 3xf32>) -> !inter.rows<unit, 5x3xf32> {
+  %a = inter.at %g[dst], %x : !inter.rows<g[dst], 5xf32>
+  %b = inter.at %g[dst], %d : !inter.rows<g[dst], 3xf32>
+  %o = inter.contract "k,f->kf" %a, %b : !inter.rows<g[dst], 5x3xf32>
+  %dW = inter.reduce sum %o over %g along () : !inter.rows<unit, 5x3xf32>
+  func.return %dW : !inter.rows<unit, 5x3xf32>
+}
+
+// -----
+
 // Letters of one role that lie side by side are one letter of the product, seen through a view.
 // CHECK: func.func @forward()
 // CHECK: %[[W:.*]] = intra.input {buffer = "W"} : memref<?x2x3x7xf32>
