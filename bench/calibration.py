@@ -7,7 +7,6 @@ most (ceilings.py).
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,8 +33,9 @@ SECONDS = 0.5
 """Of steps of each task."""
 MESSAGES = (1 << 9, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the messages that are timed."""
-READ = tuple(size * ceilings.MIB for size in (1, 2, 4, 10, 20, 40, 90, 150))
-"""Working sets whose bandwidth is measured; the first is near, the last far."""
+READ = tuple(size * ceilings.MIB for size in (1, 2, 4, 8, 16, 32, 64, 150))
+"""Working sets whose bandwidth is measured; the first is near, the last far. Caches are as large as
+one of them."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,17 @@ TASKS = (
     Task("sage", (16, 48, 16), 30_000, 450_000),
     Task("gin", (64, 32, 16), 50_000, 400_000),
     Task("gin", (16, 64, 32), 40_000, 200_000),
+    Task("gcn", (32, 16, 16), 150_000, 1_500_000),
+    Task("gcn", (16, 32, 32), 200_000, 1_200_000),
     Task("gcn", (8, 32, 32), 600_000, 4_000_000),
     Task("gat", (64, 32, 16), 20_000, 160_000),
 )
 """The first is so small that its step takes what every step takes; the rows that the largest reads
-are in no cache."""
+are in no cache, and those of the two before it in part."""
 
 
 def calibrate() -> Constants:
-    """Measures for two minutes, on two cores.
+    """Measures for a minute, on two cores.
 
     Raises:
         ChildFailed: ranks could not be launched, or failed.
@@ -96,13 +98,10 @@ def question(
 
 def least(found: ceilings.Ceilings) -> Constants:
     """Lower bounds of the constants of work: rows from caches or memory, products by all vector
-    units. What is in the caches is what is read at more than the mean of both speeds."""
+    units."""
     near, far = (NUMBER_BYTES / rate for _, rate in (found.read[0], found.read[-1]))
-    middle = math.sqrt(found.read[0][1] * found.read[-1][1])
-    cache = max(size for size, rate in found.read if rate >= middle)
     bounds = {"edge_number": near, "far_number": far, "node_number": far}
-    products = {"multiply_add": 2 / found.flops, "cache_bytes": float(cache)}
-    return Constants(**{**dict.fromkeys(WORK, 0.0), **bounds, **products})
+    return Constants(**{**dict.fromkeys(WORK, 0.0), **bounds, "multiply_add": 2 / found.flops})
 
 
 def fitted(one: Message, two: Message, least: Constants) -> Constants:
@@ -121,10 +120,18 @@ def fitted(one: Message, two: Message, least: Constants) -> Constants:
 
 
 def _work(seconds: Sequence[float], least: Constants) -> Constants:
-    """The constants of work."""
+    """The constants of work. How many rows are in the caches is told by what fits best: reading in
+    order is as fast from the last of them as from memory, where reading anywhere is not."""
+    found = (_work_with(seconds, replace(least, cache_bytes=float(size))) for size in READ)
+    return min(found, key=lambda fit: fit[0])[1]
+
+
+def _work_with(seconds: Sequence[float], least: Constants) -> tuple[float, Constants]:
+    """The constants with caches of this size, behind the mean square of their relative errors."""
     columns = [[_work_seconds(task, name, least) for name in WORK] for task in TASKS]
     found = _fit(columns, seconds, [getattr(least, name) for name in WORK])
-    return replace(least, **dict(zip(WORK, found, strict=True)))
+    error = np.array(columns) @ found / np.array(seconds) - 1
+    return float(error @ error), replace(least, **dict(zip(WORK, found, strict=True)))
 
 
 def _work_seconds(task: Task, name: str, least: Constants) -> float:

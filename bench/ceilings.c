@@ -1,14 +1,20 @@
-/* How fast this machine reads memory and multiplies and adds, with as many threads as asked for.
-   VECTOR_BYTES is defined in front of this text. */
-#include <omp.h>
-#include <stdint.h>
-
-typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+/* How fast this machine reads memory and multiplies and adds, with as many threads as asked for. What
+   all generated C begins with stands in front of this text: kernels multiply and add by its muladd,
+   in one instruction where there is one. */
+#if VECTOR_BYTES >= 64
+typedef f32x16 vec;
+#define MULADD_VEC muladd_f32x16
+#elif VECTOR_BYTES >= 32
+typedef f32x8 vec;
+#define MULADD_VEC muladd_f32x8
+#else
+typedef f32x4 vec;
+#define MULADD_VEC muladd_f32x4
+#endif
 enum { LANES = VECTOR_BYTES / 4, STREAMS = 8, ACCUMULATORS = 12 };
 
 /* Nothing read or computed before this may be reused after it, nor left out. */
 #define FORGET __asm__ volatile("" ::: "memory")
-#define UNROLL _Pragma("GCC unroll 16")
 
 static float lanes_sum(vec v)
 {
@@ -78,7 +84,7 @@ double gnnc_multiply_add(int64_t repeats, int threads, float *sums)
 #pragma omp master
         start = omp_get_wtime();
         for (int64_t k = 0; k < repeats; ++k)
-            UNROLL for (int a = 0; a < ACCUMULATORS; ++a) sum[a] = sum[a] * factor + term;
+            UNROLL for (int a = 0; a < ACCUMULATORS; ++a) sum[a] = MULADD_VEC(sum[a], factor, term);
         float all = 0;
         for (int a = 0; a < ACCUMULATORS; ++a) all += lanes_sum(sum[a]);
         sums[omp_get_thread_num()] = all;

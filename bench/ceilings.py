@@ -99,8 +99,9 @@ def _best_rate(seconds: Callable[[int], float]) -> float:
 
 
 def _library() -> ctypes.CDLL:
+    prelude = (files("gnnc.codegen.openmp") / "prelude.h").read_text()
     text = (files("gnnc.bench") / "ceilings.c").read_text()
-    source = f"#define VECTOR_BYTES {toolchain.vector_bytes()}\n{text}"
+    source = f"#define VECTOR_BYTES {toolchain.vector_bytes()}\n{prelude}\n{text}"
     library = toolchain.load(toolchain.compile_source(source))
     address, count, threads = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     library.gnnc_fill.argtypes = [address, count, threads]

@@ -1,15 +1,17 @@
-"""What `gnnc plan` predicts against what is measured: steps of one rank and of two, and the bytes
-of more ranks, which are threads."""
+"""What `gnnc plan` predicts against what is measured: steps of one rank and of two; steps of more
+ranks, which are threads, in virtual time; and the bytes of these."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
+
 from ..frontend.plan import constants as constants_file
-from ..frontend.plan import cost
+from ..frontend.plan import cost, simulate
 from ..frontend.plan.constants import BadConstants, Constants
 from ..frontend.plan.layers import model as model_of
 from ..frontend.plan.loads import Loads, of_partition
@@ -27,6 +29,16 @@ RANKS = (1, 2)
 COUNTED: Message = {"widths": (24, 16, 8), "nodes": 2_000, "edges": 12_000}
 """What bytes are counted on: a drawn graph."""
 COUNTS = ("bytes", "messages")
+VIRTUAL = (64_000, 512_000)
+"""Nodes and edges of what ranks have together that train in virtual time. They take turns on one
+core, so the rows of all should be as near as those of one would be."""
+VIRTUAL_STEPS = 9
+TINY = 32
+"""Nodes and edges of a rank whose step takes what every step takes."""
+TITLES = {
+    "steps": "steps planned and measured",
+    "virtual": "steps planned and measured, in virtual time: each rank has a machine",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counted", nargs="*", type=int, default=[4, 16], help="ranks whose bytes are counted"
     )
+    parser.add_argument(
+        "--virtual", nargs="*", type=int, default=[4, 8, 16], help="ranks that have virtual time"
+    )
 
 
 def measure(args: argparse.Namespace) -> Iterator[Message]:
-    """All steps as one result, then the bytes as another.
+    """All steps as one result, those in virtual time as another, then the bytes.
 
     Raises:
         Refused: the constants cannot be read.
@@ -59,6 +74,10 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
         "constants": asdict(constants),
         "points": _steps(args, constants, tasks),
     }
+    if args.virtual:
+        of_models = [Task(m, widths, *VIRTUAL, args.across) for m in args.models]
+        points = [_virtual(task, r, constants) for task in of_models for r in args.virtual]
+        yield {"study": "virtual", "points": points}
     if args.counted:
         yield {"study": "bytes", "points": [_counted(m, r) for m in MODELS for r in args.counted]}
 
@@ -106,18 +125,57 @@ def _counted(model: str, ranks: int) -> Message:
     return {**question, "counted": answer, "planned": planned, "simulated": seconds}
 
 
+def _virtual(task: Task, ranks: int, constants: Constants) -> Message:
+    """A step of ranks that have a machine each: what they are measured to do between messages, with
+    the link of the constants between them; and as it is simulated. What any step of the model takes
+    in Python, of ranks that are threads, is measured on a graph that is tiny."""
+    apart = replace(constants, shared=1.0, exchange=0.0, fixed=0.0)
+    tiny = replace(task, nodes=TINY * ranks, edges=TINY * ranks)
+    planned = cost.predict(tiny.layers(), _planted(tiny, ranks), apart, simulated=0).work_seconds
+    work = sum(float(np.mean(s.before + s.beside)) for s in _stages(tiny, ranks))
+    apart = replace(apart, fixed=max(0.0, work - planned))
+    found = cost.predict(task.layers(), _planted(task, ranks), apart, simulated=ranks)
+    link = simulate.Link(constants.alpha, constants.bandwidth)
+    measured = simulate.simulate(_stages(task, ranks), link).seconds
+    predicted = {"predicted": found.seconds, "simulated": found.simulated}
+    return {**asdict(task), "ranks": ranks, "measured": measured, **predicted}
+
+
+def _planted(task: Task, ranks: int) -> Loads:
+    """Those of the graph that ranks train on in virtual time."""
+    src, dst = plan_graphs.planted(task.nodes, task.edges, task.across, ranks)
+    owner = plan_graphs.owners_of_parts(task.nodes, ranks)
+    return of_partition(in_memory(src, dst, task.nodes), owner, ranks)
+
+
+def _stages(task: Task, ranks: int) -> list[simulate.Stage]:
+    """What ranks are measured to do in a step."""
+    with Child("gnnc.bench.plan_stages_child") as child:
+        found = child.ask({**asdict(task), "ranks": ranks, "steps": VIRTUAL_STEPS})["stages"]
+    return [_stage(one) for one in found]
+
+
+def _stage(found: Message) -> simulate.Stage:
+    before, beside = np.array(found["before"]), np.array(found["beside"])
+    size = np.array(found["bytes"])
+    return simulate.Stage(before, beside, np.zeros(len(before)), size, (1.0,))
+
+
 def report(result: Message, *, markdown: bool = False) -> str:
     """A line a measurement."""
     if result["study"] == "bytes":
         return _report_bytes(result["points"], markdown)
     rows = [["ranks", "measured", "predicted", "simulated", "off by"]]
+    off: list[float] = []
     for p in result["points"]:
         name = f"{p['model']}, {p['nodes']:,} nodes, {p['edges']:,} edges: {p['ranks']}"
         cells = (seconds_text(p[k]) for k in ("measured", "predicted", "simulated"))
-        rows.append([name, *cells, f"{p['predicted'] / p['measured'] - 1:+.1%}"])
-    off = [abs(p["predicted"] / p["measured"] - 1) for p in result["points"]]
-    most = f"off by {max(off):.1%} at most, {sum(off) / len(off):.1%} on average"
-    return f"steps planned and measured\n\n{table(rows, markdown=markdown)}\n\n{most}"
+        off.append(p["simulated"] / p["measured"] - 1)
+        rows.append([name, *cells, f"{off[-1]:+.1%}"])
+    mean = sum(map(abs, off)) / len(off)
+    most = f"off by {max(map(abs, off)):.1%} at most, {mean:.1%} on average"
+    title = TITLES[result["study"]]
+    return f"{title}\n\n{table(rows, markdown=markdown)}\n\n{most}"
 
 
 def _report_bytes(points: Sequence[Message], markdown: bool) -> str:

@@ -12,19 +12,30 @@ HALVES = 2
 
 
 def halves(nodes: int, edges: int, across: float, seed: int = 0) -> Int64:
-    """The ends of edges (2 x edges) of a graph of two halves: a share of them comes from the other
-    half, from any of its nodes. `nodes` is even."""
-    random = np.random.default_rng(seed)
-    half = nodes // HALVES
-    src, dst = random.integers(0, half, (2, edges))
-    of_dst = random.integers(0, HALVES, edges)
-    of_src = (of_dst + (random.random(edges) < across)) % HALVES
-    return np.stack([src + of_src * half, dst + of_dst * half])
+    """See `planted`: a graph of two parts."""
+    return planted(nodes, edges, across, HALVES, seed)
 
 
 def owners_of_halves(nodes: int, ranks: int) -> Int32:
     """The rank of each node: a half each, or all on one."""
-    return (np.arange(nodes) // (nodes // HALVES) % ranks).astype(np.int32)
+    return owners_of_parts(nodes, HALVES) % np.int32(ranks)
+
+
+def planted(nodes: int, edges: int, across: float, parts: int, seed: int = 0) -> Int64:
+    """The ends of edges (2 x edges) of a graph of parts with equally many nodes: a share of the
+    edges comes from other parts, from any of their nodes. `nodes` is a multiple of `parts`."""
+    random = np.random.default_rng(seed)
+    size = nodes // parts
+    src, dst = random.integers(0, size, (2, edges))
+    of_dst = random.integers(0, parts, edges)
+    away = random.random(edges) < across
+    of_src = (of_dst + away * random.integers(1, max(parts, 2), edges)) % parts
+    return np.stack([src + of_src * size, dst + of_dst * size])
+
+
+def owners_of_parts(nodes: int, parts: int) -> Int32:
+    """The part of each node."""
+    return (np.arange(nodes) // (nodes // parts)).astype(np.int32)
 
 
 def scattered(nodes: int, edges: int, ranks: int) -> tuple[Int64, Int32]:

@@ -27,13 +27,13 @@ class BadConstants(ValueError):
 @dataclass(frozen=True)
 class Constants:
     """What work and messages cost. The defaults are those of a rank with one core of a shared
-    two-core AMD EPYC, and of messages between two processes on it, rounded.
+    two-core Intel Xeon, and of messages between two processes on it, rounded.
 
     Attributes:
         edge_number: seconds for a number that an edge reads: the place of a row, or a number of a
             row that is in the caches, by whole cache lines.
         far_number: the same of a row that is in memory.
-        cache_bytes: of the rows that edges read, so many are in the caches.
+        cache_bytes: of the rows that edges read, so many are in the caches, or near enough.
         node_number: seconds for a number of a node's row that is read or written in order.
         multiply_add: seconds for a multiplication and addition of a product with a weight.
         score: seconds for the weight of an edge in a head of attention, once computed.
@@ -49,20 +49,20 @@ class Constants:
         edge_bytes: bytes for each edge of a rank.
     """
 
-    edge_number: float = 4.3e-11
-    far_number: float = 3.4e-10
-    cache_bytes: float = 2.1e7
-    node_number: float = 4.1e-10
-    multiply_add: float = 2.0e-11
-    score: float = 2.8e-9
+    edge_number: float = 5.5e-11
+    far_number: float = 2.7e-10
+    cache_bytes: float = 8.4e6
+    node_number: float = 1.45e-10
+    multiply_add: float = 8.1e-12
+    score: float = 1.2e-9
     fixed: float = 2.3e-4
-    shared: float = 1.25
-    exchange: float = 8.6e-5
-    alpha: float = 2.8e-5
-    bandwidth: float = 1.7e10
+    shared: float = 1.1
+    exchange: float = 2.5e-5
+    alpha: float = 1.8e-5
+    bandwidth: float = 7.5e9
     overlap: float = 0.0
-    fixed_bytes: float = 4.8e8
-    edge_bytes: float = 130.0
+    fixed_bytes: float = 4.9e8
+    edge_bytes: float = 81.0
 
     def gathered(self, table: Floats | float) -> Floats | float:
         """Seconds for a number of a row that is read anywhere in a table of so many bytes."""

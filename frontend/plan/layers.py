@@ -59,9 +59,15 @@ class Layer:
 
     @property
     def read_widths(self) -> tuple[int, ...]:
-        """Numbers of the rows that an edge reads in each half: in attention the scores of a node,
-        which follow from its row, are stored beside it."""
+        """Numbers of the rows that an edge reads in the forward half: in attention the scores of a
+        node, which follow from its row, are stored beside it."""
         return (self.heads, self.width) if self.heads else (self.width,)
+
+    @property
+    def read_back_widths(self) -> tuple[int, ...]:
+        """The same of the backward half: weights of attention have gradients, of the rows at both
+        ends."""
+        return (*self.read_widths, self.width) if self.heads else self.read_widths
 
     @property
     def backward_widths(self) -> tuple[int, ...]:
@@ -81,24 +87,46 @@ class Layer:
 
     @property
     def product(self) -> int:
-        """Multiplications and additions for a node in the forward half."""
+        """Multiplications and additions for a node in the forward half, of whole vectors."""
         a, b = self.inputs, self.outputs
-        return {"gcn": a * b, "sage": 2 * a * b, "gin": a * b + b * b, "gat": a * b + 2 * b}[
-            self.kind
-        ]
+        inner = b * lanes(b) if self.kind == "gin" else 0
+        scores = 2 * b if self.heads else 0
+        return self._factors * a * lanes(b) + inner + scores
 
     @property
     def product_back(self) -> int:
         """The same of the backward half: gradients of weights, and those of what they multiply."""
-        inner = self.outputs**2 if self.kind == "gin" else 0
-        return self.product + (self.product if self.learnt_inputs else inner)
+        a, b = self.inputs, self.outputs
+        inner = b * lanes(b) if self.kind == "gin" else 0
+        learnt = self._factors * b * lanes(a) + 2 * b * bool(self.heads)
+        return self.product + inner + (learnt if self.learnt_inputs else 0)
 
     @property
-    def node_numbers(self) -> int:
-        """Numbers of a node that one half of the layer reads or writes in order."""
-        beside = self.inputs if self.kind == "sage" else 0
-        inner = self.outputs if self.kind == "gin" else 0
-        return self.inputs + self.outputs + beside + inner
+    def forward_numbers(self) -> int:
+        """Numbers of a node that the forward half reads or writes in order: what products read, and
+        what they write."""
+        inner = 2 * self.outputs if self.kind == "gin" else 0  # is written, then read
+        return self._factors * self.inputs + self.outputs + inner
+
+    @property
+    def backward_numbers(self) -> int:
+        """The same of the backward half: what the gradients of weights are made of, and gradients
+        of inputs where they have one. Those of an inner product read its inputs, and write a
+        gradient, of which those of the outer one are made, where its inputs are not 0."""
+        inner = 4 * self.outputs if self.kind == "gin" else 0
+        learnt = self.inputs if self.learnt_inputs else 0
+        return self._factors * self.inputs + self.outputs + learnt + inner
+
+    @property
+    def _factors(self) -> int:
+        """Rows of inputs that are multiplied for a row of outputs: of a node and of its sum."""
+        return 2 if self.kind == "sage" else 1
+
+
+def lanes(width: int) -> int:
+    """Numbers of so many whole vectors as have `width`."""
+    lane = OPENMP.vector_bytes // NUMBER_BYTES
+    return -(-width // lane) * lane
 
 
 def lines(width: int) -> float:

@@ -54,12 +54,17 @@ class Scheme:
 
 @dataclass(frozen=True)
 class _Share:
-    """What a rank has: shares of the edges and of the products of nodes, and the rows among which
-    its edges read."""
+    """What a rank has: shares of the edges and of the products of nodes, the rows among which its
+    edges read, and among how many ranks the numbers of each are divided."""
 
     edges: float
     nodes: float
     rows: float
+    columns: int = 1
+
+    def widths(self, whole: Sequence[int]) -> list[int]:
+        """Of rows of which the rank has a part."""
+        return [math.ceil(width / self.columns) for width in whole]
 
 
 def compared(layer: Layer, loads: Loads, constants: Constants) -> list[Scheme]:
@@ -85,7 +90,7 @@ def _halo(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
     messages = float(loads.owners.max()) * sum(map(len, widths))
     size = float(loads.ghosts.max()) * numbers * NUMBER_BYTES
     share, rows = 1 / loads.ranks, float((loads.owned + loads.ghosts).max())
-    work = _work(layer, loads, constants, _Share(share, share, rows), layer.read_widths)
+    work = _work(layer, loads, constants, _Share(share, share, rows))
     packed = sum(float(row_seconds(rows, w, constants)) for w in widths) * float(loads.sent.max())
     work += (constants.shared if loads.ranks > 1 else 1.0) * packed
     return _scheme(HALO, 1, messages, size, work, constants)
@@ -100,7 +105,7 @@ def _replicated(layer: Layer, loads: Loads, constants: Constants, count: int) ->
         messages += rounds * math.ceil(math.log2(max(ranks // count, 1))) + 2 * (count - 1)
         size += rounds * block * row + 2 * (count - 1) / count * block * row
     share = _Share(1 / ranks, count / ranks, block)
-    work = _work(layer, loads, constants, share, layer.read_widths)
+    work = _work(layer, loads, constants, share)
     return _scheme(REPLICATED, count, messages, size, work, constants)
 
 
@@ -110,8 +115,7 @@ def _columns(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
         row = sum(widths) * NUMBER_BYTES
         messages += 2 * (ranks - 1)
         size += 2 * loads.nodes / ranks * row * (ranks - 1) / ranks
-    narrow = [math.ceil(w / ranks) for w in layer.read_widths]
-    work = _work(layer, loads, constants, _Share(1.0, 1 / ranks, loads.nodes), narrow)
+    work = _work(layer, loads, constants, _Share(1.0, 1 / ranks, loads.nodes, ranks))
     return _scheme(COLUMNS, 1, messages, size, work, constants)
 
 
@@ -120,19 +124,18 @@ def _aggregated(layer: Layer) -> list[tuple[int, ...]]:
     return [w for w in (layer.forward_widths, layer.backward_widths) if w]
 
 
-def _work(
-    layer: Layer,
-    loads: Loads,
-    constants: Constants,
-    share: _Share,
-    widths: Sequence[int],
-) -> float:
-    """Seconds of a rank with such a share, whose edges read rows of such widths."""
+def _work(layer: Layer, loads: Loads, constants: Constants, share: _Share) -> float:
+    """Seconds of a rank with such a share."""
     c = constants
-    of_edge = len(_aggregated(layer)) * float(row_seconds(share.rows, widths, c))
-    of_edge += 3 * widths[0] * c.score if layer.heads else 0.0  # the first are scores
+    of_edge = 0.0
+    forward, back = layer.forward_widths, layer.backward_widths
+    for crossing, read in ((forward, layer.read_widths), (back, layer.read_back_widths)):
+        if crossing:
+            of_edge += float(row_seconds(share.rows, share.widths(read), c))
+    of_edge += 3 * math.ceil(layer.heads / share.columns) * c.score
     products = layer.product + layer.product_back
-    of_node = 2 * layer.node_numbers * c.node_number + products * c.multiply_add
+    numbers = layer.forward_numbers + layer.backward_numbers
+    of_node = numbers * c.node_number + products * c.multiply_add
     shared = c.shared if loads.ranks > 1 else 1.0
     return shared * (share.edges * loads.edges * of_edge + share.nodes * loads.nodes * of_node)
 

@@ -3,8 +3,8 @@ each exchange, in the order of the compiled program.
 
 The loss begins with an all-reduce that makes sure of one program, and ends with one of gradients;
 between them each layer exchanges rows once forward and once backward, or not at all. Forward,
-ghosts are received and remote edges are read last. Backward, the gradients of ghosts are computed
-first, of remote edges, and go back to the owners.
+rows are packed, ghosts are received and copied to where remote edges read them last. Backward, the
+gradients of ghosts are computed first, of remote edges, and go back to the owners.
 """
 
 from __future__ import annotations
@@ -127,40 +127,47 @@ class _Work:
         of_node = numbers * self.constants.node_number + products * self.constants.multiply_add
         return self.factor * of_node * self.loads.owned
 
-    def edges(self, count: Floats, layer: Layer, scores: int) -> Floats:
-        """The aggregation of so many edges, with the weights of attention computed so often."""
+    def edges(self, count: Floats, layer: Layer, widths: Sequence[int], scores: int) -> Floats:
+        """The aggregation of so many edges, which read rows of these widths, with the weights of
+        attention computed so often."""
         scored = scores * layer.heads * self.constants.score
-        return self.rows(count, layer.read_widths) + self.factor * count * scored
+        return self.rows(count, widths) + self.factor * count * scored
 
     def rows(self, count: Floats, widths: Sequence[int]) -> Floats:
         """Rows that are read, written or added to anywhere among those of a rank."""
         of_row = row_seconds(self.loads.owned + self.loads.ghosts, widths, self.constants)
         return self.factor * count * of_row
 
+    def copied(self, count: Floats, widths: Sequence[int], times: int) -> Floats:
+        """Rows that are so often read or written in order."""
+        return times * sum(widths) * self.factor * self.constants.node_number * count
+
     def forward(self, place: int, layer: Layer) -> Stage:
         loads, widths = self.loads, layer.forward_widths
-        on_nodes = self.nodes(layer.node_numbers, layer.product)
+        on_nodes = self.nodes(layer.forward_numbers, layer.product)
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(FORWARD, place, nothing, on_nodes, nothing, ())
-        packing = self.rows(loads.sent, widths)
-        local = self.edges(self._local(layer), layer, 1)
-        remote = self.edges(loads.remote_edges, layer, 1)
+        packing = self.rows(loads.sent, widths) + self.copied(loads.sent, widths, 1)
+        unpacking = self.copied(loads.ghosts, widths, 2)
+        local = self.edges(self._local(layer), layer, layer.read_widths, 1)
+        remote = self.edges(loads.remote_edges, layer, layer.read_widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in widths)
         if layer.product_first:
-            return Stage(FORWARD, place, packing + on_nodes, local, remote, sizes)
-        return Stage(FORWARD, place, packing, local, remote + on_nodes, sizes)
+            return Stage(FORWARD, place, packing + on_nodes, local, unpacking + remote, sizes)
+        return Stage(FORWARD, place, packing, local, unpacking + remote + on_nodes, sizes)
 
     def backward(self, place: int, layer: Layer, before: Floats) -> Stage:
         """`before` is work that its gradients need first."""
         loads, widths = self.loads, layer.backward_widths
-        on_nodes = self.nodes(layer.node_numbers, layer.product_back)
+        on_nodes = self.nodes(layer.backward_numbers, layer.product_back)
         nothing = np.zeros(len(loads.owned))
         if not widths:
             return Stage(BACKWARD, place, before, on_nodes, nothing, ())
-        adding = self.rows(loads.sent, widths)
-        local = self.edges(self._local(layer), layer, 2)
-        remote = self.edges(loads.remote_edges, layer, 2)
+        adding = self.rows(loads.sent, widths) + self.copied(loads.sent, widths, 1)
+        local = self.edges(self._local(layer), layer, layer.read_back_widths, 2)
+        remote = self.edges(loads.remote_edges, layer, layer.read_back_widths, 2)
+        remote = remote + self.copied(loads.ghosts, widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in reversed(widths))
         if layer.product_first:
             return Stage(BACKWARD, place, before + remote, local, adding + on_nodes, sizes)

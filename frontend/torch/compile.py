@@ -138,7 +138,7 @@ def compile_somehow(
         options = replace(options, fullgraph=True)
         graph, draws = drawn_edges.apart(graph)
         run = AtFirstCall(functools.partial(compiled_timed, graph, options=options, report=report))
-        return drawn_edges.before(run, draws) if draws else run
+        return drawn_edges.before(run, draws)
     return compiled_timed(graph, examples, options, report)
 
 

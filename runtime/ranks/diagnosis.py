@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .board import State, Status
+from .board import Board, State, Status
 from .errors import RankFailed, RanksError, Stuck
+
+OUT_SECONDS = 1.0
+"""Who has not looked for so long was itself stopped: it looks ten times as often."""
+
+
+class Looker:
+    """Somebody who looks at the board again and again. While all of a job is stopped, by Ctrl-Z or
+    by what manages jobs, no rank makes progress, and none is stuck: what a rank does counts from
+    when the looker came back."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._last = time.monotonic()
+        self._back = 0.0
+
+    def look(self) -> tuple[list[Status], float]:
+        """What all ranks do, and the time."""
+        now = time.monotonic()
+        if now - self._last > OUT_SECONDS:
+            self._back = now
+        self._last = now
+        statuses = self._board.read_all()
+        return [replace(s, since=max(s.since, self._back)) for s in statuses], now
 
 
 @dataclass(frozen=True)

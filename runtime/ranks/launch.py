@@ -21,7 +21,7 @@ from pathlib import Path
 
 from . import started
 from .board import PATIENCE, Board, State
-from .diagnosis import Diagnosis, diagnose
+from .diagnosis import Diagnosis, Looker, diagnose
 from .reports import Failure, board_file, output_file, stack_file
 from .started import TRANSPORTS, Transport
 
@@ -162,6 +162,7 @@ class _Watch:
     def __init__(self, process: subprocess.Popen[bytes], board: Board, folder: Path) -> None:
         self._process = process
         self._board = board
+        self._looker = Looker(board)
         self._folder = folder
 
     def until_the_end(self) -> int:
@@ -187,9 +188,8 @@ class _Watch:
 
     def _stuck(self) -> Diagnosis | None:
         """Why some rank waits in vain without having seen it."""
-        now = time.monotonic() - MARGIN
-        statuses = self._board.read_all()
-        found = (diagnose(statuses, r, now) for r in range(self._board.size))
+        statuses, now = self._looker.look()
+        found = (diagnose(statuses, r, now - MARGIN) for r in range(self._board.size))
         return next((f for f in found if f is not None), None)
 
     def _mpi_ended(self, status: int) -> int:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from .board import Note
-from .diagnosis import diagnose
+from .diagnosis import Looker, diagnose
 
 EAGER_SECONDS = 5e-4
 """So long a rank asks without pausing, but lets others run: messages between cores take less."""
@@ -64,6 +64,7 @@ class Pending(ABC):
     def _wait_with_pauses(self, start: float) -> None:
         left = -1
         looked = 0.0
+        looker = Looker(self.note.board)
         while not self.poll():
             now = time.monotonic()
             if left != self.left():
@@ -72,12 +73,12 @@ class Pending(ABC):
                 looked = now
             elif now - looked > DIAGNOSE_SECONDS:
                 looked = now
-                self._diagnose()
+                self._diagnose(looker)
             share = PAUSE_SHARE * (now - start)
             self.pause(min(max(share, SHORTEST_PAUSE), LONGEST_PAUSE))
 
-    def _diagnose(self) -> None:
-        board = self.note.board
-        found = diagnose(board.read_all(), self.note.rank, time.monotonic())
+    def _diagnose(self, looker: Looker) -> None:
+        statuses, now = looker.look()
+        found = diagnose(statuses, self.note.rank, now)
         if found is not None:
             raise found.error(found.text, found.culprits)

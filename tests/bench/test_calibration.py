@@ -16,7 +16,7 @@ from gnnc.frontend.tools.children import ChildFailed, Message
 TRUE = Constants(
     edge_number=7e-11,
     far_number=3e-10,
-    cache_bytes=10 * 2**20,
+    cache_bytes=8 * 2**20,
     node_number=2e-10,
     multiply_add=5e-11,
     score=4e-9,
@@ -63,7 +63,7 @@ def test_no_constant_is_below_what_the_machine_can_do():
     slow = Ceilings(1, ((NEAR, 4e9), (CACHE, 2e9), (MEMORY, 2e9)), 1e9)
     least = calibration.least(slow)
     assert (least.edge_number, least.far_number, least.node_number) == (1e-9, 2e-9, 2e-9)
-    assert (least.multiply_add, least.cache_bytes) == (2e-9, NEAR)
+    assert least.multiply_add == 2e-9
     found = calibration.fitted(*answers(), least)
     assert found.edge_number == pytest.approx(1e-9)
     assert found.node_number == pytest.approx(2e-9)

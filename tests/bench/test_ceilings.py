@@ -2,9 +2,12 @@
 
 import argparse
 
+import numpy as np
 import pytest
 
+from gnnc.bench import ceilings
 from gnnc.bench.ceilings import Ceilings, measure, measurements, report
+from gnnc.runtime.cpu import toolchain
 
 MIB = 2**20
 
@@ -21,6 +24,30 @@ def test_measures():
 def test_other_vector_widths(march: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GNNC_MARCH", march)
     assert measure(1, sizes=(64 * 1024,)).flops > 0
+
+
+@pytest.mark.parametrize(("march", "fused"), [("x86-64", False), ("x86-64-v3", True)])
+def test_products_are_those_of_kernels(march: str, fused: bool, monkeypatch: pytest.MonkeyPatch):
+    """Rounded once where the machine has an instruction for that, and so twice as fast."""
+    monkeypatch.setenv("GNNC_MARCH", march)
+    library, sums, rounds = ceilings._library(), np.zeros(1, np.float32), 40
+    library.gnnc_multiply_add(rounds, 1, sums.ctypes.data)
+    operations = library.gnnc_round_flops() // 2
+    lanes = toolchain.vector_bytes() // 4
+    wanted = np.arange(operations // lanes, dtype=np.float32)
+    factor, term = np.float32(0.999), np.float32(0.001)
+    for _ in range(rounds):
+        if fused:  # no product of two floats has more digits than a double
+            wanted = (wanted.astype(np.float64) * factor + term).astype(np.float32)
+        else:
+            wanted = wanted * factor + term
+    total = np.float32(0)
+    for one in np.repeat(wanted[:, None], lanes, 1):
+        of_vector = np.float32(0)
+        for number in one:
+            of_vector += number
+        total += of_vector
+    assert sums[0] == total
 
 
 def test_bandwidth_between_sizes():

@@ -111,7 +111,9 @@ _RETURNED = "those that gnnc.distribute returned, as they are: which are whose i
 
 
 def before(run: Callable[..., Any], draws: Sequence[Draw]) -> Callable[..., Any]:
-    """`run` with the results of draws as its last arguments."""
+    """`run` with the results of draws as its last arguments, or as it is where there are none."""
+    if not draws:
+        return run
 
     def drawn(*args: Any) -> Any:
         more: list[Tensor] = []

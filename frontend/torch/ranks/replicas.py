@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from ....runtime.carrier import Carrier
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.exchanges import exchanges
+from ..returned import with_loss
 
 
 def summed(x: Tensor, communicator: Communicator) -> Tensor:
@@ -101,27 +102,69 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+class Trainers(Protocol):
+    """Who trains the same parameters, as a step of training sees them."""
+
+    @property
+    def carrier(self) -> Carrier | None:
+        """Of what programs add up over ranks; None for one rank."""
+
+    def begin(self) -> None:
+        """A call.
+
+        Raises:
+            Disagreement: at the first one, what is trained is not the same on all ranks.
+        """
+
+    def with_sum(self, out: Any, loss: Tensor) -> Any:
+        """What a call returned, `loss` in it, with the loss of all ranks together."""
+
+    def sum_gradients(self) -> None:
+        """Replaces the gradients of all that the optimizer updates by sums over ranks."""
+
+
+def trainers(communicator: Communicator | None, optimizer: Optimizer) -> Trainers:
+    """This process and those that it talks to."""
+    if communicator is None or communicator.size == 1:
+        return OneTrainer()
+    return Replicas(communicator, optimizer)
+
+
+class OneTrainer:
+    """This process alone: all sums are there."""
+
+    carrier: None = None
+
+    def begin(self) -> None:
+        """See `Trainers`."""
+
+    def with_sum(self, out: Any, loss: Tensor) -> Any:
+        """See `Trainers`."""
+        return out
+
+    def sum_gradients(self) -> None:
+        """See `Trainers`."""
+
+
 class Replicas:
-    """What a step of training needs of the other ranks."""
+    """Ranks that have a batch each."""
 
     def __init__(self, communicator: Communicator, optimizer: Optimizer) -> None:
         self._communicator, self._optimizer = communicator, optimizer
         self._checked = False
         self.carrier: Carrier = exchanges(communicator, {})
-        """Of what programs add up."""
 
     def begin(self) -> None:
-        """A call. At the first, what is trained has to be the same on all ranks: see
-        `check_same`."""
+        """See `Trainers`, and `check_same`."""
         if not self._checked:
             check_same(self._optimizer, self._communicator)
             self._checked = True
 
+    def with_sum(self, out: Any, loss: Tensor) -> Any:
+        """See `Trainers`."""
+        return with_loss(out, summed(loss, self._communicator))
+
     def sum_gradients(self) -> None:
-        """See `sum_gradients`; of all that the optimizer updates."""
+        """See `Trainers`."""
         every = (p for group in self._optimizer.param_groups for p in group["params"])
         sum_gradients(every, self._communicator)
-
-    def summed(self, loss: Tensor) -> Tensor:
-        """The loss of all ranks together."""
-        return summed(loss, self._communicator)

@@ -26,9 +26,9 @@ from ....codegen.standalone.description import (
     SizeText,
 )
 from ....passes.inter.optimizers import COUNT, RULES
+from ..graph_step import StepCall
 from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding, Size
 from ..importer.values.sizes import example, expression
-from ..step import StepCall
 from .array_names import ArrayNames
 from .optimizer_options import kind_of, options_of
 

@@ -20,10 +20,11 @@ from ....codegen.standalone.description import NoProgram, Standalone, Value
 from ....passes.inter.optimizers import RULES
 from ...training.reports import Reports
 from ..calls.bound_program import BoundProgram
+from ..graph_step import StepCall
 from ..importer.binding import Imported, Result
 from ..ranks.ranked_program import RankedProgram
 from ..ranks.whole_graph import as_for_ranks
-from ..step import REFUSED, StepCall
+from ..step import REFUSED
 from .arguments import Arguments
 from .array_names import ArrayNames
 from .program import Begun, TrainingProgram

@@ -27,9 +27,9 @@ from ....codegen.standalone.description import (
     SizeText,
 )
 from ....runtime.sets.sets import SetData
+from ..graph_step import StepCall
 from ..importer.binding import FromSize, FromTensor, Imported, RowsBinding
 from ..ranks.partitioned import Ranked, WholeNumbers
-from ..step import StepCall
 from .arguments import Arguments
 from .array_names import ArrayNames
 from .cut_graph import CutGraph

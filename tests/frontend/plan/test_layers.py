@@ -58,6 +58,29 @@ def test_attention_sends_products_and_reads_scores_too():
     assert (second.forward_widths, second.read_widths) == ((4,), (1, 4))
 
 
+def test_attention_has_gradients_of_the_rows_at_both_ends():
+    for layer in model("gat", (16, 64, 32, 4), 1000, 8000):
+        assert layer.read_back_widths == (*layer.read_widths, layer.width)
+    assert all(m.read_back_widths == m.read_widths for m in model("sage", (8, 8, 4), 1000, 8000))
+
+
+def test_products_are_of_whole_vectors():
+    first, second = model("gcn", (20, 8, 40), 1000, 8000)
+    assert (first.product, first.product_back) == (20 * 16, 20 * 16)
+    assert (second.product, second.product_back) == (8 * 48, 8 * 48 + 40 * 16)
+    (only,) = model("gin", (20, 8), 1000, 8000)
+    # weights of both products, and what the outer one's gradient is made of
+    assert (only.product, only.product_back) == (20 * 16 + 8 * 16, 20 * 16 + 2 * 8 * 16)
+
+
+def test_numbers_of_nodes_are_what_products_read_and_write():
+    first, second = model("sage", (20, 8, 40), 1000, 8000)
+    assert (first.forward_numbers, first.backward_numbers) == (2 * 20 + 8, 2 * 20 + 8)
+    assert (second.forward_numbers, second.backward_numbers) == (2 * 8 + 40, 2 * 8 + 40 + 8)
+    (only,) = model("gin", (20, 8), 1000, 8000)
+    assert (only.forward_numbers, only.backward_numbers) == (20 + 3 * 8, 20 + 5 * 8)
+
+
 def test_rows_are_read_by_cache_lines():
     # 80 bytes take 64 + 64 on average over their places, less what divides both
     assert lines(20) == (80 + 64 - 16) // 4

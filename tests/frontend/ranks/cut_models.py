@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import Adam, Optimizer
+from torch.optim import SGD, Adam, Optimizer
 from torch_geometric import nn as G
 from torch_geometric.data import Data, HeteroData
 
@@ -149,6 +149,10 @@ def arguments(model: nn.Module, data: Any) -> tuple[Any, ...]:
 
 def adam(parameters: Any) -> Optimizer:
     return Adam(parameters, lr=0.01)
+
+
+def sgd(parameters: Any) -> Optimizer:
+    return SGD(parameters, lr=0.1)
 
 
 def trained(model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4) -> list[float]:

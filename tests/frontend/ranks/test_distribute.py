@@ -10,7 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import SGD
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
@@ -21,14 +20,24 @@ from gnnc.frontend.torch.importer import Unsupported
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.exchanges import Exchanges
 
-from .cut_models import CLASSES, LAYERS, WIDTH, MakeOptimizer, adam, check, graph, net
+from .cut_models import (
+    CLASSES,
+    LAYERS,
+    WIDTH,
+    MakeOptimizer,
+    adam,
+    check,
+    graph,
+    hetero_graph,
+    hetero_net,
+    net,
+    on_ranks,
+    sgd,
+    training,
+)
 
 LONG = pytest.mark.long
 QUICK = ("gcn", "gat")
-
-
-def sgd(parameters: Any) -> SGD:
-    return SGD(parameters, lr=0.1)
 
 
 @pytest.mark.one_in(2)
@@ -47,6 +56,21 @@ def test_twenty_steps_on_more_ranks(
     monkeypatch: Any, name: str, ranks: int, make: MakeOptimizer, tolerance: float
 ) -> None:
     check(monkeypatch, net(name), graph(40, 150, 1, hub=True), ranks, make, tolerance, steps=20)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "gat" else LONG) for n in (*LAYERS, "hgt")]
+)
+def test_two_runs_have_the_same_bits(monkeypatch: Any, name: str) -> None:
+    """Of losses, parameters and statistics, in single precision, however ranks meet."""
+    typed = name == "hgt"
+    data = hetero_graph((20, 30, 4), 80, 1) if typed else graph(40, 150, 1, hub=True)
+    data = data.apply(lambda x: x.float() if x.dtype == torch.float64 else x)
+    work = training((hetero_net(name) if typed else net(name)).float(), data)
+    (losses, state), *_ = first = on_ranks(monkeypatch, 3, work)
+    for other_losses, other in (*first, *on_ranks(monkeypatch, 3, work)):
+        assert other_losses == losses
+        assert all(torch.equal(other[key], x) for key, x in state.items())
 
 
 @pytest.mark.parametrize(

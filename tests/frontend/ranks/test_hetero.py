@@ -11,7 +11,17 @@ from torch_geometric.data import HeteroData
 import gnnc
 from gnnc.runtime.ranks import virtual
 
-from .cut_models import EDGE_TYPES, HETERO, NODE_TYPES, check, hetero_graph, hetero_net
+from .cut_models import (
+    EDGE_TYPES,
+    HETERO,
+    NODE_TYPES,
+    MakeOptimizer,
+    adam,
+    check,
+    hetero_graph,
+    hetero_net,
+    sgd,
+)
 
 LONG = pytest.mark.long
 
@@ -25,9 +35,13 @@ def test_models_train_as_on_one_rank(monkeypatch: Any, name: str) -> None:
 
 
 @LONG
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_on_more_ranks(monkeypatch: Any, ranks: int) -> None:
-    check(monkeypatch, hetero_net("hgt"), hetero_graph((20, 30, 4), 80, 1), ranks)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize(("make", "tolerance"), [(sgd, 1e-11), (adam, 1e-9)])
+def test_twenty_steps_on_more_ranks(
+    monkeypatch: Any, ranks: int, make: MakeOptimizer, tolerance: float
+) -> None:
+    data = hetero_graph((20, 30, 4), 80, 1)
+    check(monkeypatch, hetero_net("hgt"), data, ranks, make, tolerance, steps=20)
 
 
 def owners(data: HeteroData, ranks: int) -> dict[str, torch.Tensor]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from gnnc.runtime.ranks import diagnosis
 from gnnc.runtime.ranks.board import Board, Note, State, Status
-from gnnc.runtime.ranks.diagnosis import diagnose, named
+from gnnc.runtime.ranks.diagnosis import Looker, diagnose, named
 from gnnc.runtime.ranks.errors import RankFailed, Stuck
 
 
@@ -53,6 +54,21 @@ def test_in_vain(statuses: list[Status], error: type[Exception], culprits: tuple
     found = diagnose(statuses, 0, now=100)
     assert found is not None
     assert (found.error, found.culprits) == (error, culprits)
+
+
+def test_nobody_is_stuck_while_who_looks_was_stopped(monkeypatch: pytest.MonkeyPatch):
+    """Afterwards all have their patience again, and not more."""
+    board = Board.private(2, 8)
+    board.write(0, waiting(1, 1))
+    board.write(1, working(0))
+    now = 0.0
+    monkeypatch.setattr(diagnosis.time, "monotonic", lambda: now)
+    looker, found = Looker(board), list[bool]()
+    for now in (*(0.5 * k for k in range(10)), *(100 + 0.5 * k for k in range(20))):
+        statuses, at = looker.look()
+        found.append(diagnose(statuses, 0, at) is not None)
+    assert found.index(True) == 10 + 17  # the first look that is more than 8 seconds later
+    assert all(found[27:])
 
 
 def test_named():

@@ -1,5 +1,8 @@
 """Virtual ranks: exchanges against NumPy, sums in the order of ranks, and what goes wrong."""
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -357,3 +360,29 @@ def test_ranks_of_one_machine_copy():
     assert run(2, lambda ranks: ranks.on_one_machine) == [True, True]
     slow = Link(latency=1e-3)
     assert run(2, lambda ranks: ranks.on_one_machine, link=slow) == [False, False]
+
+
+SLOW = """
+import sys, time
+from gnnc.runtime.ranks import virtual
+def work(c):
+    c.barrier()
+    print("begins", flush=True)
+    for _ in range(10 * c.rank):  # rank 0 waits meanwhile
+        time.sleep(0.1)
+    c.barrier()
+virtual.run(2, work, patience=2)
+"""
+
+
+def test_a_job_that_was_stopped_goes_on():
+    """For longer than any rank has patience."""
+    command = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"begins\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(20) == 0, process.stderr.read()
