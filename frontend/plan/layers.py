@@ -106,7 +106,7 @@ class Layer:
         """Numbers of a node that the forward half reads or writes in order: what products read, and
         what they write."""
         inner = 2 * self.outputs if self.kind == "gin" else 0  # is written, then read
-        return self._factors * self.inputs + self.outputs + inner
+        return self._rows_read * self.inputs + self.outputs + inner
 
     @property
     def backward_numbers(self) -> int:
@@ -115,12 +115,18 @@ class Layer:
         gradient, of which those of the outer one are made, where its inputs are not 0."""
         inner = 4 * self.outputs if self.kind == "gin" else 0
         learnt = self.inputs if self.learnt_inputs else 0
-        return self._factors * self.inputs + self.outputs + learnt + inner
+        return self._rows_read * self.inputs + self.outputs + learnt + inner
 
     @property
     def _factors(self) -> int:
         """Rows of inputs that are multiplied for a row of outputs: of a node and of its sum."""
         return 2 if self.kind == "sage" else 1
+
+    @property
+    def _rows_read(self) -> int:
+        """Rows of inputs that are read in order for these: of a GIN a node and its sum are added
+        up, which are two where the sum is kept."""
+        return 2 if self.kind == "gin" and self.once else self._factors
 
 
 def lanes(width: int) -> int:

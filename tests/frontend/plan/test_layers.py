@@ -51,6 +51,13 @@ def test_large_features_are_summed_once():
     assert not model("gcn", (64, 32, 16), nodes - 1, 8 * nodes)[0].once
 
 
+def test_a_gin_reads_a_kept_sum_beside_its_own_rows():
+    small, large = (model("gin", (64, 32, 16), n, 8 * n)[0] for n in (1_000, 100_000))
+    assert not small.once and large.once
+    assert large.forward_numbers - small.forward_numbers == 64
+    assert large.backward_numbers - small.backward_numbers == 64
+
+
 def test_attention_sends_products_and_reads_scores_too():
     first, second = model("gat", (16, 64, 32, 4), 1000, 8000)[::2]
     assert first.forward_widths == first.backward_widths == (64,)
