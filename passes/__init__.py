@@ -46,6 +46,7 @@ _CLASSES = {
     "schedule-grid": ("intra.schedule_grid", "ScheduleGridPass"),
     "gang-small": ("intra.gang_small", "GangSmallPass"),
     "cut-stages": ("intra.cut_stages", "CutStagesPass"),
+    "interleave-rows": ("intra.interleave_rows", "InterleaveRowsPass"),
     "plan-memory": ("intra.plan_memory", "PlanMemoryPass"),
 }
 

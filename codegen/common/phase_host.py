@@ -147,6 +147,8 @@ class PhaseHost:
                 return f"{self.names[op.left]} + {self.names[op.right]}"
             case bindings.ViewOp():
                 return self.names[op.buffer]
+            case bindings.ColumnsOp():
+                return f"{self.names[op.buffer]} + {op.first.data}"
             case bindings.PartOp():
                 offset = "0" if op.offset is None else self.names[op.offset]
                 return f"{self.names[op.buffer]} + {offset} * {math.prod(buffer_dims(op.result))}"
@@ -164,5 +166,6 @@ _BUFFERS = (
     bindings.TableOp,
     bindings.TableOfDomain,
     bindings.ViewOp,
+    bindings.ColumnsOp,
     bindings.PartOp,
 )

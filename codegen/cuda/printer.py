@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
-from ...dialects.intra.bindings import OffsetsOp, root
+from ...dialects.intra.bindings import ColumnsOp, OffsetsOp, root
 from ...dialects.intra.remote import is_remote
 from ...dialects.intra.schedule import GridAttr
 from ...dialects.intra.steps import phases, steps
@@ -94,7 +94,16 @@ class PhasePrinter:
             self.host.phase.buffers.append(exchange.described)
 
     def gangs(self, func: FuncOp) -> list[list[rows.TraverseOp] | Exchange]:
-        """The steps of a phase, nests together that one launch computes."""
+        """The steps of a phase, nests together that one launch computes.
+
+        Raises:
+            PassFailedException: a step that is not known, or rows that lie between others.
+        """
+        if any(isinstance(op, ColumnsOp) for op in func.body.block.ops):
+            raise PassFailedException(
+                f"rows of @{self.host.phase.name} lie between others, which reads of whole vectors "
+                "of CUDA C++ know nothing of: leave out `interleave-rows`"
+            )
         out: list[list[rows.TraverseOp] | Exchange] = []
         for step in steps(func):
             if isinstance(step, EXCHANGE):

@@ -29,6 +29,7 @@ Intra = Dialect(
         bindings.PeerRowsOp,
         bindings.PartOp,
         bindings.ViewOp,
+        bindings.ColumnsOp,
         bindings.SumSizesOp,
         rows.LookupOp,
         rows.LengthOp,

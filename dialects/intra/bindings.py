@@ -330,6 +330,7 @@ class PartOp(BindingOp):
     assembly_format = f"$buffer (`,` $offset^)? {TYPED}"
 
     def verify_(self) -> None:
+        need_whole_rows(self.buffer, "a part")
         need(
             self.result.type == self.buffer.type,
             f"a part has the type of its buffer, {self.buffer.type}, not {self.result.type}",
@@ -354,6 +355,7 @@ class ViewOp(BindingOp):
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a view")
+        need_whole_rows(self.buffer, "a view")
         a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
         need(
             element(self.buffer.type) == element(self.result.type),
@@ -382,6 +384,35 @@ class ViewOp(BindingOp):
         if before is not None and before[0] is not None and self.domain is None:
             return before[0], b // a
         return None
+
+
+@op_definition
+class ColumnsOp(BindingOp):
+    """`intra.columns %all {first = 32}`: the numbers of each row of an allocation from `first` on,
+    as many as a row of the result has. Their rows lie as far apart as those of the allocation."""
+
+    name = "intra.columns"
+    buffer = operand_def(MemRefType)
+    first = prop_def(IntAttr)
+    result = result_def(MemRefType)
+    assembly_format = f"$buffer {TYPED}"
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "what columns are called")
+        need(
+            isinstance(self.buffer.owner, AllocOp),
+            "columns are those of an intra.alloc, which alone may lie between others",
+        )
+        need(
+            element(self.buffer.type) == element(self.result.type),
+            "columns keep the element type: store a cast into another buffer instead",
+        )
+        a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
+        first = self.first.data
+        need(
+            0 <= first <= a - b,
+            f"a row of {a} numbers has no {b} from number {first} on",
+        )
 
 
 @op_definition
@@ -414,10 +445,24 @@ class PeerRowsOp(MemoryOp):
 
 
 def root(buffer: SSAValue) -> SSAValue:
-    """The allocation, input or output that a view or part belongs to."""
-    while isinstance(buffer.owner, ViewOp | PartOp):
+    """The allocation, input or output that a view, part or columns belong to."""
+    while isinstance(buffer.owner, ViewOp | PartOp | ColumnsOp):
         buffer = buffer.owner.buffer
     return buffer
+
+
+def pitch(buffer: SSAValue) -> int:
+    """Numbers from one row of a buffer to the next."""
+    whole = buffer.owner.buffer if isinstance(buffer.owner, ColumnsOp) else buffer
+    return math.prod(buffer_dims(whole))
+
+
+def need_whole_rows(buffer: SSAValue, what: str) -> None:
+    """Raises VerifyException for columns, of which there is no `what`."""
+    need(
+        not isinstance(buffer.owner, ColumnsOp),
+        f"{what} is of whole rows: take the columns of what it is to be of",
+    )
 
 
 def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
@@ -425,6 +470,8 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
     op = buffer.owner
     if isinstance(op, ViewOp) and op.pieces is not None:
         return None
+    if isinstance(op, ColumnsOp):
+        return known_domain(op.buffer)
     if isinstance(op, NamedBuffer | AllocOp | ViewOp | PeerRowsOp):
         return (op.domain,)
     return (None,) if isinstance(op, TableOp) else None

@@ -9,6 +9,7 @@ What ranks exchange goes through a carrier; a phase that is given none is alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -184,6 +185,14 @@ class IntraFunctions(InterpreterFunctions):
                 f"{bindings.domain_text(op.domain)} has another size than the program says"
             )
         return (x.reshape(count, *dims),)
+
+    @impl(bindings.ColumnsOp)
+    def columns(self, interp: Interpreter, op: bindings.ColumnsOp, args: Any) -> PythonValues:
+        x, dims, first = args[0], buffer_dims(op.result), op.first.data
+        whole = x.reshape(len(x), math.prod(x.shape[1:]))
+        found = whole[:, first : first + math.prod(dims)]
+        found.shape = (len(x), *dims)  # the same memory, or an error
+        return (found,)
 
     # ------------------------------------------------------------ exchange
 
