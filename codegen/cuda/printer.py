@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import ColumnsOp, OffsetsOp, root
-from ...dialects.intra.remote import is_remote
+from ...dialects.intra.remote import is_remote, of_one_rank
 from ...dialects.intra.schedule import GridAttr
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import length
@@ -199,9 +199,12 @@ class PhasePrinter:
         for v in arguments:
             name = self.host.names[v]
             if is_remote(v):
-                places = places_name(name)
                 out.append(("const void *const *", name, name))
-                out.append(("const uint64_t *__restrict__ ", places, places))
+                if of_one_rank(v):
+                    places = places_name(name)
+                    out.append(("const uint64_t *__restrict__ ", places, places))
+                else:
+                    out.append(("const int64_t ", "ranks", self.host.ranks()))
             elif is_size(v):
                 out.append(("const int64_t ", name, name))
             elif root(v) in written:

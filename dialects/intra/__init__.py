@@ -27,6 +27,7 @@ Intra = Dialect(
         bindings.TableOp,
         bindings.AllocOp,
         bindings.PeerRowsOp,
+        bindings.PeerTotalsOp,
         bindings.PartOp,
         bindings.ViewOp,
         bindings.ColumnsOp,
@@ -63,6 +64,8 @@ Intra = Dialect(
         exchange.AllReduceOp,
         publication.PublishOp,
         publication.RetireOp,
+        publication.PublishAllOp,
+        publication.RetireAllOp,
     ],
     [DomainAttr, GridAttr, PipelineAttr, ScheduleAttr, TokenType],
 )

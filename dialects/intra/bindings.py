@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     UnitAttr,
+    i1,
     i32,
     i64,
 )
@@ -38,6 +39,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import RESULT, TYPED, op_definition
+from ..inter.ranks import ALL_REDUCED
 from .syntax import IntraOp, buffer_dims, element, need, need_buffer
 
 INDEX32 = MemRefType(i32, (DYNAMIC_INDEX,))
@@ -441,6 +443,25 @@ class PeerRowsOp(MemoryOp):
         need_buffer(self.result.type, "a buffer")
 
 
+@op_definition
+class PeerTotalsOp(MemoryOp):
+    """`intra.peer_totals %a {kind = "sum"}`: for each number of `%a`, of which all ranks have as
+    many rows, the sum (max, min, mul) of what ranks publish in its place, in their order, read
+    where it lies.
+    """
+
+    name = "intra.peer_totals"
+    buffer = operand_def(MemRefType)
+    kind = prop_def(StringAttr)
+    result = result_def(MemRefType)
+    assembly_format = f"$buffer {TYPED}"
+
+    def verify_(self) -> None:
+        have, want = self.result.type, self.buffer.type
+        need(have == want, f"totals have the type of what is added up, {want}, not {have}")
+        need_reducible(self.kind.data, self.buffer)
+
+
 # ---------------------------------------------------------------- what a buffer is
 
 
@@ -474,7 +495,19 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
         return known_domain(op.buffer)
     if isinstance(op, NamedBuffer | AllocOp | ViewOp | PeerRowsOp):
         return (op.domain,)
+    if isinstance(op, PeerTotalsOp):
+        return known_domain(op.buffer)
     return (None,) if isinstance(op, TableOp) else None
+
+
+def need_reducible(kind: str, buffer: SSAValue) -> None:
+    """Raises VerifyException where a buffer is not reduced so over ranks."""
+    need(kind in ALL_REDUCED, f"kind {kind!r} is none of {', '.join(ALL_REDUCED)}")
+    need(
+        element(buffer.type) != i1,
+        "truth values are not reduced: cast them to numbers first",
+    )
+    need(known_domain(buffer) is not None, "a reduction over ranks is of whole buffers")
 
 
 def domain_text(domain: DomainAttr | None) -> str:
