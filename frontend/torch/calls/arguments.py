@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....runtime.at_once import Given
-from ....runtime.sets.arrangement import LARGEST, Column
+from ....runtime.sets.arrangement import LARGEST, Column, MadeAhead
 from ....runtime.sets.sets import MapData, SetData
 from ....runtime.tensors import CPU, TORCH
 from ..importer.binding import (
@@ -96,10 +96,8 @@ class SetArgument:
                     return None
                 address += width * i * strides[d]
             columns[label] = address, width
-        if self.order is not None and rows is not None and rows > LARGEST:
-            return None
         made = None if self.edges is None else ahead(args[self.edges], self.rows)
-        return Given(columns, rows or 0, made)
+        return None if self.puts_in_order(rows or 0, made) else Given(columns, rows or 0, made)
 
     def made(self, count: Mapping[str, int], args: Sequence[Any]) -> SetData:
         """The set of a call, by the sizes of all sets. Indices are not checked yet, and keep the
@@ -117,11 +115,15 @@ class SetArgument:
             column = given[m.placeholder][place]
             maps[m.label] = MapData.of(column, count[m.codomain], what=what)
         made = SetData(count[self.name], maps, name=self.name)
-        if self.order is not None and made.size > LARGEST:
-            return made.in_order_of(self.order)
         if self.edges is not None:
             made.ahead = ahead(args[self.edges], self.rows)
+        if self.order is not None and self.puts_in_order(made.size, made.ahead):
+            return made.in_order_of(self.order)
         return made
+
+    def puts_in_order(self, rows: int, made: MadeAhead | None) -> bool:
+        """Whether so many rows are put in another order; a sampler has put its own in order."""
+        return self.order is not None and rows > LARGEST and made is None
 
 
 def columns_of(m: MapBinding, args: Sequence[Any]) -> NDArray[Any]:
