@@ -86,7 +86,8 @@ def train_step(
     learning rates and the like are read at each call. With another optimizer, with hooks on it or
     on parameters, with a function in the place of its `step`, with parameters that share memory, or
     where a part of `loss` has to run in torch, the loss is compiled and the rest is torch's;
-    `gnnc.explain` tells why.
+    `gnnc.explain` tells why. What torch can run before all else (random numbers, what is made of
+    arguments that want no gradient) leaves the rest one program.
 
     Args:
         loss: a function of tensors that returns the loss, a tensor of one number; or a tuple with
