@@ -70,9 +70,13 @@ TASKS = (
     Task("gcn", (16, 32, 32), 200_000, 1_200_000),
     Task("gcn", (8, 32, 32), 600_000, 4_000_000),
     Task("gat", (64, 32, 16), 20_000, 160_000),
+    Task("gcn", (32, 48, 16), 6_000, 40_000),
+    Task("sage", (32, 48, 16), 10_000, 70_000),
+    Task("gin", (32, 48, 16), 8_000, 80_000),
 )
 """The first is so small that its step takes what every step takes; the rows that the largest reads
-are in no cache, and those of the two before it in part."""
+are in no cache, and those of the two before it in part. The last three are as small as what one of
+many ranks has: a step there takes longer than the first and the others together would tell."""
 
 
 def calibrate() -> Constants:

@@ -22,7 +22,7 @@ from . import calibration, plan_graphs
 from .calibration import Task
 from .ranks import launched
 
-MODELS = ("gcn", "sage", "gin")
+MODELS = ("gcn", "sage", "gin", "gat")
 SIZES = ((25_000, 250_000), (100_000, 800_000))
 """Nodes and edges; none is one of the calibration."""
 RANKS = (1, 2)

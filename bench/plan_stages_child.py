@@ -4,8 +4,10 @@ if each had a machine of its own.
 The question is a task of calibration.py with `ranks` and `steps`; the answer has `stages`, what all
 ranks do from one message to the next, and the median of that over steps: `before` and `beside`,
 seconds by rank that messages wait for, and that they do not; and `bytes`, by receiver, then sender.
-The last stage has no bytes: what comes after all messages. The ranks are threads, of which one
-works at a time; their work is the time that the processor has spent on them.
+The last stage has no bytes: what comes after all messages. The ranks are threads. All do a step
+together, of which what arrives at each is kept; then one after the other repeats it alone, with
+those messages, so that what it works on stays in its caches as on a machine of its own. Work is the
+time that the processor has spent on a rank.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -27,8 +29,10 @@ from gnnc.bench.plan_graphs import owners_of_parts, planted
 from gnnc.frontend.tools.children import Message, serve
 from gnnc.frontend.tools.models import Net
 from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.board import Note
 from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.peers import Messages
+from gnnc.runtime.ranks.rows import Bytes
 from gnnc.runtime.ranks.virtual import Virtual
 from gnnc.runtime.ranks.waiting import Pending
 
@@ -67,7 +71,7 @@ def measured(
         )
         for _ in range(WARM):
             step()
-        return [watched.spells(rank, step) for _ in range(steps)]
+        return watched.spells(rank, step, steps)
 
     return {"stages": stages(virtual.run(ranks, work, wrap=watched.watching, patience=PATIENCE))}
 
@@ -110,60 +114,126 @@ class Watched:
 
     def __init__(self, ranks: int) -> None:
         self._baton = threading.Lock()
-        self._spells: list[list[Spell] | None] = [None] * ranks
+        self._spells: list[list[Spell]] = [[] for _ in range(ranks)]
         self._since = [0.0] * ranks
+        self._carries: list[Carries | None] = [None] * ranks
 
-    def spells(self, rank: Communicator, step: Any) -> list[Spell]:
-        """Those of one step."""
-        rank.barrier()
-        found = self._spells[rank.rank] = list[Spell]()
+    def spells(self, rank: Communicator, step: Callable[[], Any], count: int) -> list[list[Spell]]:
+        """Those of each of `count` steps, which repeat one that all ranks do together."""
+        here = rank.rank
+        kept = self._carries[here] = Kept()
+        step()
         with self._baton:
-            self._since[rank.rank] = time.thread_time()
-            step()
-            found.append(Spell(self._lap(rank.rank)))
-        self._spells[rank.rank] = None
+            found = [self._alone(here, step, kept) for _ in range(WARM + count)]
+        self._carries[here] = None
+        rank.barrier()
+        return found[WARM:]
+
+    def _alone(self, rank: int, step: Callable[[], Any], kept: Kept) -> list[Spell]:
+        """Those of one step, with the messages of another."""
+        self._carries[rank] = Recalled(iter(kept.messages), self, rank)
+        found = self._spells[rank] = list[Spell]()
+        self._since[rank] = time.thread_time()
+        step()
+        found.append(Spell(self.lap(rank)))
         return found
 
-    def _lap(self, rank: int) -> float:
+    def lap(self, rank: int) -> float:
         """Seconds since the last one."""
         now = time.thread_time()
         found, self._since[rank] = now - self._since[rank], now
         return found
 
+    def began(self, rank: int, sends: Messages) -> Spell:
+        """A spell that a rank ends by messages to others."""
+        spell = Spell(self.lap(rank), sent={r: len(x) for r, x in sends})
+        self._spells[rank].append(spell)
+        return spell
+
     def watching(self, communicator: Virtual) -> Communicator:
-        """The communicator, whose messages end spells from now on."""
+        """The communicator, whose messages are kept, or recalled, where `spells` runs."""
         inner: Any = communicator
         plain = inner.carry
 
-        def carry(sends: Messages, *rest: Any) -> Any:
-            spells = self._spells[inner.rank]
-            if spells is None:
-                return plain(sends, *rest)
-            spell = Spell(self._lap(inner.rank), sent={r: len(x) for r, x in sends})
-            spells.append(spell)
-            pending = plain(sends, *rest)
-            self._lap(inner.rank)
-            return self._awaited(inner.rank, spell, pending)
+        def carry(sends: Messages, receives: Messages, *rest: Any) -> Any:
+            carries = self._carries[inner.rank]
+            if carries is None:
+                return plain(sends, receives, *rest)
+            return carries.carry(inner.note, sends, receives, lambda: plain(sends, receives, *rest))
 
         inner.carry = carry
         return communicator
 
-    def _awaited(self, rank: int, spell: Spell, pending: Pending) -> Pending:
-        """Messages, while which are awaited others work."""
-        inner: Any = pending
-        plain = inner.wait
 
-        def wait() -> None:
-            spell.beside = self._lap(rank)
-            self._baton.release()
-            try:
-                plain()
-            finally:
-                self._baton.acquire()
-            self._lap(rank)
+class Carries(Protocol):
+    """What becomes of messages; `plain` starts them as without it."""
 
-        inner.wait = wait
+    def carry(
+        self, note: Note, sends: Messages, receives: Messages, plain: Callable[[], Pending]
+    ) -> Pending: ...
+
+
+class Kept:
+    """Messages that go their way, and what each rank received of them, in the order of their start
+    and of senders."""
+
+    def __init__(self) -> None:
+        self.messages: list[list[Bytes]] = []
+
+    def carry(
+        self, note: Note, sends: Messages, receives: Messages, plain: Callable[[], Pending]
+    ) -> Pending:
+        arrived = list[Bytes]()
+        self.messages.append(arrived)
+        pending: Any = plain()
+        wait = pending.wait
+
+        def keep() -> None:
+            wait()
+            arrived.extend(x.copy() for _, x in receives)
+
+        pending.wait = keep
         return pending
+
+
+class Recalled:
+    """Messages that go nowhere, and bring what others have brought."""
+
+    def __init__(self, messages: Iterator[list[Bytes]], watched: Watched, rank: int) -> None:
+        self.messages, self.watched, self.rank = messages, watched, rank
+
+    def carry(
+        self, note: Note, sends: Messages, receives: Messages, plain: Callable[[], Pending]
+    ) -> Pending:
+        spell = self.watched.began(self.rank, sends)
+        pairs = zip((x for _, x in receives), next(self.messages), strict=True)
+        return _Arrived(note, list(pairs), self.watched, spell)
+
+
+class _Arrived(Pending):
+    """Messages that are there when they are awaited."""
+
+    def __init__(
+        self, note: Note, pairs: list[tuple[Bytes, Bytes]], watched: Watched, spell: Spell
+    ) -> None:
+        super().__init__("recalled", note)
+        self.pairs, self.watched, self.spell = pairs, watched, spell
+
+    def poll(self) -> bool:
+        return True
+
+    def missing(self) -> Sequence[int]:
+        return ()
+
+    def left(self) -> int:
+        return 0
+
+    def wait(self) -> None:
+        self.spell.beside = self.watched.lap(self.note.rank)
+        for into, arrived in self.pairs:
+            into[...] = arrived
+        super().wait()
+        self.watched.lap(self.note.rank)
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ _CLASSES = {
     "stack-in-place": ("intra.stack_in_place", "StackInPlacePass"),
     "publish-rows": ("intra.publish_rows", "PublishRowsPass"),
     "overlap-exchanges": ("intra.overlap_exchanges", "OverlapExchangesPass"),
+    "publish-totals": ("intra.publish_totals", "PublishTotalsPass"),
     "fuse-traversals": ("intra.fuse_traversals", "FuseTraversalsPass"),
     "pack-members": ("intra.pack_members", "PackMembersPass"),
     "split-long-rows": ("intra.split_long_rows", "SplitLongRowsPass"),
@@ -46,6 +47,7 @@ _CLASSES = {
     "schedule-grid": ("intra.schedule_grid", "ScheduleGridPass"),
     "gang-small": ("intra.gang_small", "GangSmallPass"),
     "cut-stages": ("intra.cut_stages", "CutStagesPass"),
+    "interleave-rows": ("intra.interleave_rows", "InterleaveRowsPass"),
     "plan-memory": ("intra.plan_memory", "PlanMemoryPass"),
 }
 

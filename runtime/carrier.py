@@ -106,8 +106,8 @@ class Sharing(Carrier, Protocol):
 
     ranks: int
 
-    def publish(self, plan: str, rows: Region) -> list[Region]:
-        """Tell where one's rows lie; where those of each rank do, once all of them have told."""
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
+        """Tell where one's buffers lie; where those of each rank do, once all of them have told."""
         ...
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -153,9 +153,9 @@ class Alone:
     def all_reduce(self, kind: str, arrays: Sequence[NDArray[Any]]) -> None:
         """The sum of one number is that number."""
 
-    def publish(self, plan: str, rows: Region) -> list[Region]:
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
         """See Sharing."""
-        return [rows]
+        return [list(buffers)]
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """See Sharing."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .carrier import Carrier, Polling, Region, Sharing
-from .messages import Messages, Rows
+from .messages import Messages, Publication, Rows
 
 _RANK_BITS = 48
 """Where the number of a rank begins in the place of a row."""
@@ -24,7 +24,12 @@ _AllReduce = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p)
 )
 _Publish = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+    None,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.c_void_p,
 )
 
 
@@ -184,25 +189,48 @@ class Call:
     # ------------------------------------------------------------ rows that others read
 
     def _publish(
-        self, _: int, k: int, source: int | None, peers: int | None, places: int | None
+        self,
+        _: int,
+        k: int,
+        given: ctypes.Array[ctypes.c_void_p],
+        peers: ctypes.Array[ctypes.c_void_p],
+        places: int | None,
     ) -> None:
         publication = self.messages.publications[k]
 
         def publish() -> None:
-            carrier = self.carrier
+            carrier, sent = self.carrier, publication.numbers
             assert isinstance(carrier, Sharing)  # PhaseOnGraph asks for one
+            own = [(given[i] or 0, size) for i, size in enumerate(publication.bytes)]
             self.reach.settle()
             with self.reach.aside():
-                regions = carrier.publish(publication.plan, (source or 0, publication.bytes))
-                found = None if publication.placed else carrier.places(*publication.of_rows)
+                every = carrier.publish(publication.plan, own)
+                found = None
+                if sent is not None and not publication.placed:
+                    found = carrier.places(publication.plan, sent)
             if found is not None:
                 owners, numbers = (x.astype(np.uint64) for x in found)
                 self.reach.write(owners << np.uint64(_RANK_BITS) | numbers, places)
                 publication.placed = True
-            self.reach.write(np.array([address for address, _ in regions], np.int64), peers)
-            self.reach.lend(regions)
+            addresses = [[address for address, _ in of_rank] for of_rank in every]
+            self._tell(publication, np.array(addresses, np.int64), peers)
+            self.reach.lend([region for of_rank in every for region in of_rank])
 
-        self._try(f"publication {k}, of plan {publication.plan!r}", publish)
+        self._try(f"publication {k}, of {publication.said}", publish)
+
+    def _tell(
+        self,
+        publication: Publication,
+        addresses: NDArray[np.int64],
+        peers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        """Put where a buffer lies on each rank, `[ranks, buffers]`, in its table, unless the last
+        call has."""
+        if np.array_equal(publication.known, addresses):
+            return
+        for i, table in enumerate(addresses.T.copy()):
+            self.reach.write(table, peers[i])
+        publication.known = addresses
 
     def _retire(self, _: int, k: int) -> None:
         publication = self.messages.publications[k]
@@ -213,7 +241,7 @@ class Call:
             with self.reach.aside():
                 self.carrier.retire(publication.plan)
 
-        self._try(f"the end of publication {k}, of plan {publication.plan!r}", retire)
+        self._try(f"the end of publication {k}, of {publication.said}", retire)
 
     def _try(self, where: str, step: Callable[[], None]) -> None:
         try:

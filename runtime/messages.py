@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,14 @@ class Rows:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
     def at(self, address: int | None) -> NDArray[Any]:
         """The array at an address, writable, which has to stay valid while it is used."""
-        size = math.prod(self.shape) * self.dtype.itemsize
+        size = self.bytes
         if not size or not address:
             return np.empty(self.shape, self.dtype)
         memory = (ctypes.c_char * size).from_address(address)
@@ -53,18 +58,20 @@ class Reduction:
 
 @dataclass
 class Publication:
-    """Rows that other ranks read where they lie, of which `numbers` are what the plan sends.
-    `placed` says whether the table of others' rows is filled already."""
+    """Buffers that other ranks read where they lie, with their bytes. `numbers` are the rows that
+    the plan sends; None where all ranks have the same rows. `placed` says whether the table of
+    others' rows is filled already, `known` what the tables of addresses hold."""
 
     plan: str
-    bytes: int
-    numbers: NDArray[np.int64]
+    bytes: tuple[int, ...]
+    numbers: NDArray[np.int64] | None
     placed: bool = False
+    known: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @property
-    def of_rows(self) -> tuple[str, NDArray[np.int64]]:
-        """What a carrier makes the table of."""
-        return self.plan, self.numbers
+    def said(self) -> str:
+        """What it is in messages."""
+        return "totals over all ranks" if self.numbers is None else f"plan {self.plan!r}"
 
 
 @dataclass(frozen=True)
@@ -100,11 +107,12 @@ class Messages:
         )
 
         def publication(p: Mapping[str, Any]) -> Publication:
-            source = rows(p["from"], p)
-            size = math.prod(source.shape) * source.dtype.itemsize
-            through = p["through"]
-            sent = np.arange(count(p["from"])) if through is None else table(through)
-            return Publication(p["plan"], size, sent.astype(np.int64))
+            sizes = tuple(rows(b["at"], b).bytes for b in p["buffers"])
+            if (sent := p["sent"]) is None:
+                return Publication(p["plan"], sizes, None)
+            through = sent["through"]
+            numbers = np.arange(count(sent["from"])) if through is None else table(through)
+            return Publication(p["plan"], sizes, numbers.astype(np.int64))
 
         publications = map(publication, entry["publications"])
         return Messages(slot, tuple(moves), tuple(reductions), tuple(publications))

@@ -174,6 +174,7 @@ class PhaseOnGraph:
         if layout.reserves:
             room = layout.rooms(self.bytes_of)
             lengths |= {k: reserve.length(counts, room) for k, reserve in layout.reserves}
+        lengths |= {k: self.ranks for k, b in layout.others if b["kind"] == "peers"}
         sizes = [counts[d] for d in layout.sizes] + [lengths[k] for k in phase.counts]
         self.sizes = phase.numbers(*sizes)
         self.keep: list[Table] = []
@@ -223,9 +224,14 @@ class PhaseOnGraph:
             raise ValueError(
                 f"in @{self.phase.name} ranks read each other's rows, and a "
                 f"{type(self.carrier).__name__} carries messages alone: compile without "
-                "publish-rows"
+                "publish-rows and publish-totals"
             )
         return found
+
+    @property
+    def ranks(self) -> int:
+        """How many see each other's memory; 0 where none do."""
+        return self.carrier.ranks if isinstance(self.carrier, Sharing) else 0
 
     @functools.cached_property
     def calls(self) -> PhaseCalls | None:
@@ -240,7 +246,7 @@ class PhaseOnGraph:
             case "table":
                 return np.array(b["values"], dtype=DTYPES[b["dtype"]])
             case "peers":
-                return np.zeros(self.carrier.ranks if isinstance(self.carrier, Sharing) else 0)
+                return np.zeros(self.ranks)
             case _:
                 return np.zeros(tables.size(b["domain"]), np.uint64)
 

@@ -5,9 +5,10 @@ struct gnnc_comm {
     void (*start)(gnnc_comm *, int64_t move, const void *from, void *to);
     void (*wait)(gnnc_comm *, int64_t move);
     void (*all_reduce)(gnnc_comm *, int64_t reduction, void *const *buffers);
-    /* Tells other ranks where rows lie: `peers` has then where those of each rank do, and `places` where in these a row
-       is, the rank in the upper 16 bits. Goes on when all ranks have. */
-    void (*publish)(gnnc_comm *, int64_t publication, const void *from, void **peers, uint64_t *places);
+    /* Tells other ranks where buffers lie: each of `peers` has then where that of each rank does. `places` is where in
+       these a row is, the rank in the upper 16 bits, or NULL where ranks have the same rows. Goes on when all ranks
+       have. */
+    void (*publish)(gnnc_comm *, int64_t publication, const void *const *from, void **const *peers, uint64_t *places);
     /* Goes on when no rank reads them any more. */
     void (*retire)(gnnc_comm *, int64_t publication);
     /* NULL, or gives messages that are under way a processor; needs no lock, and is called often. */

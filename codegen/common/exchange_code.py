@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
@@ -11,14 +12,16 @@ from xdsl.ir import SSAValue
 
 from ...dialects.intra.bindings import known_domain
 from ...dialects.intra.exchange import AllReduceOp, MoveStartOp, MoveWaitOp
-from ...dialects.intra.publication import PublishOp, RetireOp
+from ...dialects.intra.publication import BeginOp, PublicationOp, PublishOp
 from ...dialects.intra.syntax import buffer_dims, element
 from .host import domain_of
 from .phase_host import PhaseHost, places_name
 from .writer import Writer
 
-Exchange = MoveStartOp | MoveWaitOp | AllReduceOp | PublishOp | RetireOp
-EXCHANGE = (MoveStartOp, MoveWaitOp, AllReduceOp, PublishOp, RetireOp)
+Exchange = MoveStartOp | MoveWaitOp | AllReduceOp | PublicationOp
+EXCHANGE = (MoveStartOp, MoveWaitOp, AllReduceOp, PublicationOp)
+TOTALS = "totals"
+"""What a publication of whole buffers is called."""
 PARAMETER = ("gnnc_comm *", "comm")
 """What a nest that polls takes."""
 
@@ -30,18 +33,19 @@ class ExchangeCode:
     {"kind": "comm",
      "moves": [{"plan": "halo", "row": [8], "dtype": "f32", "from": ["R", []], "to": ["H", []]}],
      "reductions": [{"kind": "sum", "buffers": [{"row": [], "dtype": "f32", "at": None}]}],
-     "publications": [{"plan": "R to H", "row": [8], "dtype": "f32", "from": ["N", []],
-                       "through": 3}]}
+     "publications": [{"plan": "R to H", "buffers": [{"row": [8], "dtype": "f32", "at": ["N", []]}],
+                       "sent": {"from": ["N", []], "through": 3}}]}
     ```
-    `through` is the place of an index map among the buffers, or None. The target calls only where
-    `goes_on` holds, and has `after` behind each call.
+    `sent` are the rows that a plan sends, of which `through` is the place of an index map among the
+    buffers, or None; of whole buffers it is None. The target calls only where `goes_on` holds, and
+    has `after` behind each call.
     """
 
     def __init__(self, host: PhaseHost, goes_on: str = "!comm->failed", after: str = "") -> None:
         self.names, self.places = host.names, host.places
         self.goes_on, self.after = goes_on, after
         self.publications: list[dict[str, Any]] = []
-        self.published: dict[SSAValue, int] = {}
+        self.published: dict[frozenset[SSAValue], int] = {}
         self.moves: list[dict[str, Any]] = []
         self.reductions: list[dict[str, Any]] = []
         self.under_way: dict[str, int] = {}
@@ -79,26 +83,34 @@ class ExchangeCode:
                 call = f"comm->wait(comm, {self.under_way.pop(op.plan.data)});"
             case AllReduceOp():
                 k = len(self.reductions)
-                buffers = [{**described(b), "at": domain(b)} for b in op.buffers]
+                buffers = [lying(b) for b in op.buffers]
                 self.reductions.append({"kind": op.kind.data, "buffers": buffers})
-                given = ", ".join(self.names[b] for b in op.buffers)
-                call = f"comm->all_reduce(comm, {k}, (void *const[]){{{given}}});"
-            case PublishOp():
-                k = self.published[op.target] = len(self.publications)
+                call = f"comm->all_reduce(comm, {k}, {self.array('void *const', op.buffers)});"
+            case BeginOp():
+                k = self.published[frozenset(op.shown())] = len(self.publications)
                 self.publications.append(self.publication(op))
-                source, peers = self.names[op.source], self.names[op.target]
-                call = f"comm->publish(comm, {k}, {source}, {peers}, {places_name(peers)});"
-            case RetireOp():
-                call = f"comm->retire(comm, {self.published.pop(op.target)});"
+                source = self.array("const void *const", op.shown().values())
+                peers = self.array("void **const", op.shown())
+                places = places_name(self.names[op.target]) if isinstance(op, PublishOp) else "0"
+                call = f"comm->publish(comm, {k}, {source}, {peers}, {places});"
+            case _:
+                call = f"comm->retire(comm, {self.published.pop(frozenset(op.shown()))});"
         out.line(f"if ({self.goes_on}) {call}")
         if self.after:
             out.line(self.after)
 
-    def publication(self, op: PublishOp) -> dict[str, Any]:
+    def publication(self, op: BeginOp) -> dict[str, Any]:
         """What is published, as plain data."""
-        through = None if op.through is None else self.places[op.through]
-        at = {"from": domain(op.source), "through": through}
-        return {"plan": op.plan.data, **described(op.source), **at}
+        found = {"plan": TOTALS, "buffers": [lying(b) for b in op.shown().values()], "sent": None}
+        if isinstance(op, PublishOp):
+            through = None if op.through is None else self.places[op.through]
+            sent = {"from": domain(op.source), "through": through}
+            found |= {"plan": op.plan.data, "sent": sent}
+        return found
+
+    def array(self, kind: str, buffers: Iterable[SSAValue]) -> str:
+        """Buffers as one argument in C."""
+        return f"({kind}[]){{{', '.join(self.names[b] for b in buffers)}}}"
 
 
 def comm_text() -> str:
@@ -109,6 +121,11 @@ def comm_text() -> str:
 def described(buffer: SSAValue) -> dict[str, Any]:
     """The rows of a buffer as plain data."""
     return {"row": list(buffer_dims(buffer)), "dtype": str(element(buffer.type))}
+
+
+def lying(buffer: SSAValue) -> dict[str, Any]:
+    """The rows of a buffer, and where they lie."""
+    return {**described(buffer), "at": domain(buffer)}
 
 
 def domain(buffer: SSAValue) -> list[Any] | None:

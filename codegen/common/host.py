@@ -151,6 +151,8 @@ def readable_name(op: object, used: Identifiers) -> str:
             stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case bindings.PeerRowsOp():
             stem = f"peers_{op.domain}"
+        case bindings.PeerTotalsOp():
+            stem = "all_ranks"
         case bindings.GroupOp():
             kind = op.name.removeprefix("intra.")
             stem = f"{kind}_{op.domain}_{'_'.join(op.along_paths)}"

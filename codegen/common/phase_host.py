@@ -30,6 +30,10 @@ def pointer(v: SSAValue) -> str:
     return f"{ctype_of(v).memory} *"
 
 
+PEERS = "peers"
+"""The kind of a table with an address for each rank."""
+
+
 def places_name(peers: str) -> str:
     """The C name of the table of places beside that of peers."""
     return f"{peers}_places"
@@ -61,15 +65,23 @@ class PhaseHost:
             self.out.line(f"{kind}{self.names[v]} = {self.value(op)};")
 
     def rows_of_others(self, v: SSAValue, used: Identifiers) -> None:
-        """Two tables (comm.h), of which views know the same."""
-        if not isinstance(op := v.owner, bindings.PeerRowsOp):
+        """A table of addresses, and one of places where ranks have other rows (comm.h); views know
+        the same."""
+        op = v.owner
+        if not isinstance(op, bindings.PeerRowsOp | bindings.PeerTotalsOp):
             self.names[v] = self.names[bindings.root(v)]
             return
         name = self.names[v] = readable_name(op, used)
-        self.phase.buffers.append({"kind": "peers"})
+        self.phase.buffers.append({"kind": PEERS})
         self.out.line(f"void **{name} = b[{len(self.phase.buffers) - 1}];")
-        self.phase.buffers.append({"kind": "places", "domain": domain_of(op.domain)})
-        self.out.line(f"uint64_t *{places_name(name)} = b[{len(self.phase.buffers) - 1}];")
+        if isinstance(op, bindings.PeerRowsOp):
+            self.phase.buffers.append({"kind": "places", "domain": domain_of(op.domain)})
+            self.out.line(f"uint64_t *{places_name(name)} = b[{len(self.phase.buffers) - 1}];")
+
+    def ranks(self) -> str:
+        """How many ranks there are, in a phase that reads what others have."""
+        kinds = [b["kind"] for b in self.phase.buffers]
+        return self.count(kinds.index(PEERS))
 
     def scratch(self, nest: TraverseOp, wanted: Iterable[Scratch], step: int) -> Given:
         """Memory for one step alone: parameters, and what the call gives."""
@@ -147,6 +159,8 @@ class PhaseHost:
                 return f"{self.names[op.left]} + {self.names[op.right]}"
             case bindings.ViewOp():
                 return self.names[op.buffer]
+            case bindings.ColumnsOp():
+                return f"{self.names[op.buffer]} + {op.first.data}"
             case bindings.PartOp():
                 offset = "0" if op.offset is None else self.names[op.offset]
                 return f"{self.names[op.buffer]} + {offset} * {math.prod(buffer_dims(op.result))}"
@@ -164,5 +178,6 @@ _BUFFERS = (
     bindings.TableOp,
     bindings.TableOfDomain,
     bindings.ViewOp,
+    bindings.ColumnsOp,
     bindings.PartOp,
 )

@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
-from ...dialects.intra.bindings import OffsetsOp, root
-from ...dialects.intra.remote import is_remote
+from ...dialects.intra.bindings import ColumnsOp, OffsetsOp, root
+from ...dialects.intra.remote import is_remote, of_one_rank
 from ...dialects.intra.schedule import GridAttr
 from ...dialects.intra.steps import phases, steps
 from ...dialects.intra.syntax import length
@@ -94,7 +94,16 @@ class PhasePrinter:
             self.host.phase.buffers.append(exchange.described)
 
     def gangs(self, func: FuncOp) -> list[list[rows.TraverseOp] | Exchange]:
-        """The steps of a phase, nests together that one launch computes."""
+        """The steps of a phase, nests together that one launch computes.
+
+        Raises:
+            PassFailedException: a step that is not known, or rows that lie between others.
+        """
+        if any(isinstance(op, ColumnsOp) for op in func.body.block.ops):
+            raise PassFailedException(
+                f"rows of @{self.host.phase.name} lie between others, which reads of whole vectors "
+                "of CUDA C++ know nothing of: leave out `interleave-rows`"
+            )
         out: list[list[rows.TraverseOp] | Exchange] = []
         for step in steps(func):
             if isinstance(step, EXCHANGE):
@@ -190,9 +199,12 @@ class PhasePrinter:
         for v in arguments:
             name = self.host.names[v]
             if is_remote(v):
-                places = places_name(name)
                 out.append(("const void *const *", name, name))
-                out.append(("const uint64_t *__restrict__ ", places, places))
+                if of_one_rank(v):
+                    places = places_name(name)
+                    out.append(("const uint64_t *__restrict__ ", places, places))
+                else:
+                    out.append(("const int64_t ", "ranks", self.host.ranks()))
             elif is_size(v):
                 out.append(("const int64_t ", name, name))
             elif root(v) in written:

@@ -8,15 +8,19 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
-from ...dialects.intra.remote import is_remote
+from ...dialects.intra.remote import is_remote, totals_of
 from ...dialects.intra.syntax import length, row_dims
-from ..common.c_types import I1
+from ..common.c_types import I1, CType
 from ..common.phase_host import places_name
-from ..common.scalars import const_value, ctype_of, number, scalar, strides
+from ..common.scalars import combined, const_value, ctype_of, number, scalar, strides
 from .indices import Index, Untiled, coordinates, place
 
 if TYPE_CHECKING:
     from .row_code import RowCode
+
+
+AHEAD = 4
+"""Ranks whose numbers are on their way at once, while they are added up."""
 
 
 def compute(code: RowCode, op: Operation, at: Index, tile: int) -> list[str]:
@@ -94,19 +98,39 @@ def load(code: RowCode, op: rows.LoadOp, at: Index, tile: int) -> list[str]:
     """Numbers of a row of a buffer, or of another row where there is none."""
     c, n, row = ctype_of(op.result), length(op.result), code.text[op.row]
 
-    def address() -> str:
+    def there() -> list[str]:
+        name = code.text[op.buffer]
+        if (totals := totals_of(op.buffer)) is not None:
+            return over_ranks(code, op, totals.kind.data, at, tile)
         if is_remote(op.buffer):
-            return far_row(code, op.buffer, row, op.result)
-        return code.text[op.buffer] if row == "0" else f"{code.text[op.buffer]} + {row} * {n}"
+            return code.read(c, far_row(code, op.buffer, row, op.result), n, at, tile)
+        return code.read(c, name if row == "0" else f"{name} + {row} * {n}", n, at, tile)
 
     if op.otherwise is None:
-        return code.read(c, address(), n, at, tile)
-    names = [code.out.name("v") for _ in range(tile)]
-    code.out.line(f"{c.name} {', '.join(names)};")
+        return there()
+    names = declared(code, c, tile)
     with code.scope(f"if ({row} < 0)"):
         assign(code, names, code.numbers(op.otherwise, at, tile))
     with code.scope("else"):
-        assign(code, names, code.read(c, address(), n, at, tile))
+        assign(code, names, there())
+    return names
+
+
+def over_ranks(code: RowCode, op: rows.LoadOp, kind: str, at: Index, tile: int) -> list[str]:
+    """Numbers of a row that all ranks have, reduced in their order."""
+    c, n, row = ctype_of(op.result), length(op.result), code.text[op.row]
+
+    def of(rank: str) -> list[str]:
+        start = f"(const {c.memory} *){code.text[op.buffer]}[{rank}] + {row} * {n}"
+        return code.read(c, start, n, at, tile)
+
+    names = declared(code, c, tile)
+    with code.scope(""):
+        assign(code, names, of("0"))
+    code.out.line(f"#pragma unroll {AHEAD}")
+    with code.scope("for (int64_t rank = 1; rank < ranks; ++rank)"):
+        xs = of("rank")
+        assign(code, names, [combined(kind, a, x, c) for a, x in zip(names, xs, strict=True)])
     return names
 
 
@@ -117,6 +141,13 @@ def far_row(code: RowCode, buffer: SSAValue, row: str, value: SSAValue) -> str:
     found = f"peer_row<{kind}>({name}, {places_name(name)}, {row}, {length(value)})"
     code.out.line(f"const {kind} *const {at} = {found};")
     return at
+
+
+def declared(code: RowCode, c: CType, count: int) -> list[str]:
+    """Variables that are assigned afterwards."""
+    names = [code.out.name("v") for _ in range(count)]
+    code.out.line(f"{c.name} {', '.join(names)};")
+    return names
 
 
 def assign(code: RowCode, names: list[str], xs: list[str]) -> None:
@@ -164,8 +195,7 @@ def concat(code: RowCode, op: rows.ConcatOp, at: Index, tile: int) -> list[str]:
     """Numbers of one of several rows, which the index says."""
     dims, d, c = row_dims(op.result.type), op.dim.data, ctype_of(op.result)
     where = coordinates(at, dims, tile)
-    names = [code.out.name("v") for _ in range(tile)]
-    code.out.line(f"{c.name} {', '.join(names)};")
+    names = declared(code, c, tile)
     start = 0
     for k, x in enumerate(op.xs):
         part = row_dims(x.type)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
+from ...dialects.intra.bindings import pitch
 from ...dialects.intra.syntax import length
 from ..common.scalars import ctype_of, looked_up
 from .row_values import Place, Scalar
@@ -78,7 +79,7 @@ def prefetch_row(code: RowCode, op: rows.LoadOp, row: str, base: str, width: int
     """Ask for `width` numbers of a row from `base` on."""
     size = ctype_of(op.result).bytes
     for k in range(min(-(-width * size // 64), 8)):
-        at = f"(int64_t){row} * {length(op.result)}"
+        at = f"(int64_t){row} * {pitch(op.buffer)}"
         terms = [code.text(op.buffer), at, base, str(k * 64 // size)]
         code.out.line(f"__builtin_prefetch({' + '.join(t for t in terms if t != '0')});")
 

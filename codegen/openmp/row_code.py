@@ -8,7 +8,6 @@ over all its edges.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +16,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
+from ...dialects.intra.bindings import pitch
 from ...dialects.intra.strips import strip_of
-from ...dialects.intra.syntax import buffer_dims, length
+from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece, Vectors, ctype
 from ..common.scalars import (
     START,
@@ -214,7 +214,7 @@ class RowCode:
     # ------------------------------------------------------------ places
 
     def address(self, buffer: SSAValue, row: SSAValue) -> str:
-        return f"({self.text(buffer)} + {self.text(row)} * {math.prod(buffer_dims(buffer))})"
+        return f"({self.text(buffer)} + {self.text(row)} * {pitch(buffer)})"
 
     def text(self, v: SSAValue) -> str:
         """The C expression of a scalar, an index or a buffer pointer."""
@@ -314,7 +314,7 @@ class RowCode:
     def load(self, op: rows.LoadOp) -> None:
         c = ctype_of(op.result)
         if length(op.result) == 1:
-            plain = f"{self.text(op.buffer)}[{self.text(op.row)}]"
+            plain = f"{self.address(op.buffer, op.row)}[0]"
             if op.otherwise is not None:
                 plain = f"({self.text(op.row)} < 0 ? {self.text(op.otherwise)} : {plain})"
             self.scalar(op.result, plain)

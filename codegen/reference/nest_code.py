@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
-from ...dialects.intra.bindings import root
+from ...dialects.intra.bindings import pitch, root
 from ...dialects.intra.syntax import buffer_dims, length
 from ..common.scalars import START, combined, ctype_of, looked_up, start_text
 from ..common.scratch import Scratch
@@ -149,18 +149,18 @@ class NestCode:
 
     def stored(self, buffer: SSAValue, row: SSAValue | None = None) -> row_ops.Element:
         """The numbers of a row of a buffer, by default of the only one."""
-        name, n = self.text[buffer], _row_length(buffer)
-        first = "0" if row is None else self.text[row]
-        if n == 1:
+        name, apart = self.text[buffer], pitch(buffer)
+        first = "0" if row is None else self.text[row] + f" * {apart}" * (apart > 1)
+        if _row_length(buffer) == 1:
             return lambda _: f"{name}[{first}]"
-        return lambda at: f"{name}[{at}]" if first == "0" else f"{name}[{first} * {n} + {at}]"
+        return lambda at: f"{name}[{at}]" if first == "0" else f"{name}[{first} + {at}]"
 
     def load(self, op: rows.LoadOp) -> None:
         """A row where it lies, or a copy where the nest writes rows of the buffer."""
         c, row, n = ctype_of(op.result), self.text[op.row], length(op.result)
         missing = None if op.otherwise is None else f"{row} < 0"
         if n > 1 and root(op.buffer) not in self.written:
-            address = f"{self.text[op.buffer]} + {row} * {n}"
+            address = f"{self.text[op.buffer]} + {row} * {pitch(op.buffer)}"
             if op.otherwise is not None:
                 address = f"{missing} ? {self.text[op.otherwise]} : {address}"
             self.text[op.result] = self.out.name("v")

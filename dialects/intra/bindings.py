@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     UnitAttr,
+    i1,
     i32,
     i64,
 )
@@ -38,6 +39,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import RESULT, TYPED, op_definition
+from ..inter.ranks import ALL_REDUCED
 from .syntax import IntraOp, buffer_dims, element, need, need_buffer
 
 INDEX32 = MemRefType(i32, (DYNAMIC_INDEX,))
@@ -330,6 +332,7 @@ class PartOp(BindingOp):
     assembly_format = f"$buffer (`,` $offset^)? {TYPED}"
 
     def verify_(self) -> None:
+        need_whole_rows(self.buffer, "a part")
         need(
             self.result.type == self.buffer.type,
             f"a part has the type of its buffer, {self.buffer.type}, not {self.result.type}",
@@ -354,6 +357,7 @@ class ViewOp(BindingOp):
 
     def verify_(self) -> None:
         need_buffer(self.result.type, "a view")
+        need_whole_rows(self.buffer, "a view")
         a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
         need(
             element(self.buffer.type) == element(self.result.type),
@@ -385,6 +389,35 @@ class ViewOp(BindingOp):
 
 
 @op_definition
+class ColumnsOp(BindingOp):
+    """`intra.columns %all {first = 32}`: the numbers of each row of an allocation from `first` on,
+    as many as a row of the result has. Their rows lie as far apart as those of the allocation."""
+
+    name = "intra.columns"
+    buffer = operand_def(MemRefType)
+    first = prop_def(IntAttr)
+    result = result_def(MemRefType)
+    assembly_format = f"$buffer {TYPED}"
+
+    def verify_(self) -> None:
+        need_buffer(self.result.type, "what columns are called")
+        need(
+            isinstance(self.buffer.owner, AllocOp),
+            "columns are those of an intra.alloc, which alone may lie between others",
+        )
+        need(
+            element(self.buffer.type) == element(self.result.type),
+            "columns keep the element type: store a cast into another buffer instead",
+        )
+        a, b = (math.prod(buffer_dims(v)) for v in (self.buffer, self.result))
+        first = self.first.data
+        need(
+            0 <= first <= a - b,
+            f"a row of {a} numbers has no {b} from number {first} on",
+        )
+
+
+@op_definition
 class SumSizesOp(BindingOp):
     """The sum of sizes: where a part of a union begins."""
 
@@ -410,14 +443,47 @@ class PeerRowsOp(MemoryOp):
         need_buffer(self.result.type, "a buffer")
 
 
+@op_definition
+class PeerTotalsOp(MemoryOp):
+    """`intra.peer_totals %a {kind = "sum"}`: for each number of `%a`, of which all ranks have as
+    many rows, the sum (max, min, mul) of what ranks publish in its place, in their order, read
+    where it lies.
+    """
+
+    name = "intra.peer_totals"
+    buffer = operand_def(MemRefType)
+    kind = prop_def(StringAttr)
+    result = result_def(MemRefType)
+    assembly_format = f"$buffer {TYPED}"
+
+    def verify_(self) -> None:
+        have, want = self.result.type, self.buffer.type
+        need(have == want, f"totals have the type of what is added up, {want}, not {have}")
+        need_reducible(self.kind.data, self.buffer)
+
+
 # ---------------------------------------------------------------- what a buffer is
 
 
 def root(buffer: SSAValue) -> SSAValue:
-    """The allocation, input or output that a view or part belongs to."""
-    while isinstance(buffer.owner, ViewOp | PartOp):
+    """The allocation, input or output that a view, part or columns belong to."""
+    while isinstance(buffer.owner, ViewOp | PartOp | ColumnsOp):
         buffer = buffer.owner.buffer
     return buffer
+
+
+def pitch(buffer: SSAValue) -> int:
+    """Numbers from one row of a buffer to the next."""
+    whole = buffer.owner.buffer if isinstance(buffer.owner, ColumnsOp) else buffer
+    return math.prod(buffer_dims(whole))
+
+
+def need_whole_rows(buffer: SSAValue, what: str) -> None:
+    """Raises VerifyException for columns, of which there is no `what`."""
+    need(
+        not isinstance(buffer.owner, ColumnsOp),
+        f"{what} is of whole rows: take the columns of what it is to be of",
+    )
 
 
 def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
@@ -425,9 +491,23 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
     op = buffer.owner
     if isinstance(op, ViewOp) and op.pieces is not None:
         return None
+    if isinstance(op, ColumnsOp):
+        return known_domain(op.buffer)
     if isinstance(op, NamedBuffer | AllocOp | ViewOp | PeerRowsOp):
         return (op.domain,)
+    if isinstance(op, PeerTotalsOp):
+        return known_domain(op.buffer)
     return (None,) if isinstance(op, TableOp) else None
+
+
+def need_reducible(kind: str, buffer: SSAValue) -> None:
+    """Raises VerifyException where a buffer is not reduced so over ranks."""
+    need(kind in ALL_REDUCED, f"kind {kind!r} is none of {', '.join(ALL_REDUCED)}")
+    need(
+        element(buffer.type) != i1,
+        "truth values are not reduced: cast them to numbers first",
+    )
+    need(known_domain(buffer) is not None, "a reduction over ranks is of whole buffers")
 
 
 def domain_text(domain: DomainAttr | None) -> str:

@@ -8,17 +8,16 @@ and the phase knows its name. Whoever runs the phase carries the messages
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import MemRefType, StringAttr, i1
+from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, prop_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import KNOWN, op_definition
-from ..inter.ranks import ALL_REDUCED
-from .bindings import known_domain, root
+from .bindings import known_domain, need_reducible, root
 from .memory import need_writable
 from .steps import Step, steps_after
-from .syntax import IntraOp, element, need
+from .syntax import IntraOp, need
 
 
 @op_definition
@@ -168,11 +167,8 @@ class AllReduceOp(IntraOp, Step):
         return self.reads()
 
     def verify_(self) -> None:
-        kind = self.kind.data
-        need(kind in ALL_REDUCED, f"kind {kind!r} is none of {', '.join(ALL_REDUCED)}")
         need(bool(self.buffers), "name the buffers that are reduced")
         need(len(self.reads()) == len(self.buffers), "a buffer is named twice: drop one")
         for b in self.buffers:
-            need(element(b.type) != i1, "truth values are not reduced: cast them to numbers first")
+            need_reducible(self.kind.data, b)
             need_writable(b)
-            need(known_domain(b) is not None, "a reduction over ranks is of whole buffers")

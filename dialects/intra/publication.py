@@ -1,30 +1,41 @@
-"""Rows that other ranks read where they lie.
+"""Memory that other ranks read where it lies.
 
-A phase *publishes* a buffer, and other ranks read its rows (`intra.peer_rows`), until it *retires*
-it. That takes the place of a move where ranks see each other's memory: GPUs of one machine, threads
-of one process.
+A phase *publishes* a buffer, and other ranks read it until it *retires* it. That takes the place of
+a message where ranks see each other's memory: GPUs of one machine, threads of one process. What is
+published are rows that others ask for (`intra.peer_rows`), in the place of a move, or whole buffers
+that all ranks have, in the place of a reduction over ranks (`intra.peer_totals`).
 """
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Mapping
+from typing import ClassVar
+
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, opt_operand_def, prop_def, traits_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import KNOWN, op_definition
-from .bindings import INDEX32, IndexMapOp, PeerRowsOp, known_domain, root
+from .bindings import INDEX32, IndexMapOp, PeerRowsOp, PeerTotalsOp, known_domain, root
 from .steps import Step, steps_after
 from .syntax import IntraOp, need
 
 
 class PublicationOp(IntraOp, Step):
-    """A step that begins or ends what `%to` shows of the `%from` of all ranks."""
+    """A step that begins or ends what ranks show each other."""
 
-    source = operand_def(MemRefType)
-    target = operand_def(MemRefType)
-    plan = prop_def(StringAttr)
     traits = traits_def()
+
+    @abc.abstractmethod
+    def shown(self) -> Mapping[SSAValue, SSAValue]:
+        """By what a phase sees of all ranks, the buffer that it shows of its own. Raises
+        VerifyException where that is something else."""
+
+    @abc.abstractmethod
+    def subject(self) -> str:
+        """What is published, as messages say it."""
 
     @property
     def may_move(self) -> bool:
@@ -32,23 +43,97 @@ class PublicationOp(IntraOp, Step):
         return True
 
     def reads(self) -> set[SSAValue]:
-        return {root(self.source)}
+        return {root(buffer) for buffer in self.shown().values()}
 
     def writes(self) -> set[SSAValue]:
-        """The rows of others: they are there from one step on, and until the other."""
-        return {self.target}
+        """What is seen of others: it is there from one step on, and until the other."""
+        return set(self.shown())
 
-    def rows_of_others(self) -> PeerRowsOp:
-        """What shows the rows. Raises VerifyException where it is something else."""
+
+class BeginOp(PublicationOp):
+    """One that begins it."""
+
+    END: ClassVar[type[PublicationOp]]
+
+    def end(self) -> PublicationOp:
+        """Where the publication ends. Raises VerifyException where it does not."""
+        for step in steps_after(self):
+            if isinstance(step, self.END) and step.shown().keys() == self.shown().keys():
+                return step
+        raise VerifyException(f"{self.subject()} is published: add {self.END.name}")
+
+    def check_published(self) -> None:
+        """Raises VerifyException where a step writes what is published before the end, or reads
+        what is seen of others outside of the publication."""
+        end, here = self.end(), self.shown()
+        sources = self.reads()
+        need(end.reads() == sources, "what is retired is not what is published")
+        published = False
+        assert self.parent is not None
+        for step in self.parent.ops:
+            if step is self:
+                published = True
+            elif step is end:
+                published = False
+            elif isinstance(step, Step):
+                need(
+                    not published or sources.isdisjoint(step.writes()),
+                    f"{step.name} writes what others read: move it behind {end.name}",
+                )
+                need(
+                    published or here.keys().isdisjoint(step.reads() | step.writes()),
+                    f"{step.name} reads rows of others that are not published there",
+                )
+
+
+class EndOp(PublicationOp):
+    """One that ends it."""
+
+    def check_ends(self, begin: type[BeginOp]) -> None:
+        """Raises VerifyException where nothing begins that ends here, or it ends elsewhere too."""
+        for seen in self.shown():
+            users = [use.operation for use in seen.uses]
+            begins = any(isinstance(op, begin) for op in users)
+            need(begins, f"{self.subject()} is not published: nothing is to retire")
+            ends = sum(isinstance(op, type(self)) for op in users)
+            need(ends == 1, f"{self.subject()} is retired twice")
+
+
+# ---------------------------------------------------------------- rows of a plan
+
+
+class RowsOp(PublicationOp):
+    """Of rows that a plan sends: `%to` shows the `%from` of all ranks."""
+
+    source = operand_def(MemRefType)
+    target = operand_def(MemRefType)
+    plan = prop_def(StringAttr)
+
+    def shown(self) -> Mapping[SSAValue, SSAValue]:
         op = self.target.owner
         if not isinstance(op, PeerRowsOp):
             raise VerifyException("what ranks read of each other is an intra.peer_rows")
         need(op.plan == self.plan, f"the rows are those of the plan {op.plan.data!r}")
-        return op
+        return {self.target: self.source}
+
+    def subject(self) -> str:
+        return f"the plan {self.plan.data!r}"
 
 
 @op_definition
-class PublishOp(PublicationOp):
+class RetireOp(RowsOp, EndOp):
+    """`intra.retire %from, %to {plan = "N_sent to N_ghost"}`: go on once no rank reads `%from` any
+    more."""
+
+    name = "intra.retire"
+    assembly_format = f"$source `,` $target {KNOWN} attr-dict"
+
+    def verify_(self) -> None:
+        self.check_ends(PublishOp)
+
+
+@op_definition
+class PublishOp(RowsOp, BeginOp):
     """`intra.publish %from, %to through %owner {plan = "N_sent to N_ghost"}`: others may read the
     rows of `%from`, and `%to` are the rows of others.
 
@@ -58,11 +143,12 @@ class PublishOp(PublicationOp):
     """
 
     name = "intra.publish"
+    END: ClassVar[type[PublicationOp]] = RetireOp
     through = opt_operand_def(INDEX32)
     assembly_format = f"$source `,` $target (`through` $through^)? {KNOWN} attr-dict"
 
     def verify_(self) -> None:
-        self.rows_of_others()
+        self.shown()
         have, want = self.target.type, self.source.type
         need(have == want, f"the rows of others have the type of those here, {want}, not {have}")
         at = known_domain(self.source)
@@ -75,49 +161,55 @@ class PublishOp(PublicationOp):
             table is None or isinstance(table, IndexMapOp),
             "rows are found through an intra.index_map of the set that the plan sends",
         )
-        self.check_published(self.retire())
+        self.check_published()
 
-    def retire(self) -> RetireOp:
-        """Where the publication ends. Raises VerifyException where it does not."""
-        for step in steps_after(self):
-            if isinstance(step, RetireOp) and step.target is self.target:
-                return step
-        raise VerifyException(f"the plan {self.plan.data!r} is published: add intra.retire")
 
-    def check_published(self, retire: RetireOp) -> None:
-        """Raises VerifyException where a step writes what is published before `retire`, or reads
-        the rows of others outside of the publication."""
-        need(root(retire.source) is root(self.source), "what is retired is not what is published")
-        source = root(self.source)
-        published = False
-        assert self.parent is not None
-        for step in self.parent.ops:
-            if step is self:
-                published = True
-            elif step is retire:
-                published = False
-            elif isinstance(step, Step):
-                need(
-                    not published or source not in step.writes(),
-                    f"{step.name} writes what others read: move it behind intra.retire",
-                )
-                need(
-                    published or self.target not in step.reads() | step.writes(),
-                    f"{step.name} reads rows of others that are not published there",
-                )
+# ---------------------------------------------------------------- buffers that all ranks have
+
+
+class BuffersOp(PublicationOp):
+    """Of whole buffers, each of which has as many rows on all ranks."""
+
+    totals = var_operand_def(MemRefType)
+
+    def shown(self) -> Mapping[SSAValue, SSAValue]:
+        found: dict[SSAValue, SSAValue] = {}
+        for seen in self.totals:
+            op = seen.owner
+            if not isinstance(op, PeerTotalsOp):
+                raise VerifyException("what ranks add up of each other is an intra.peer_totals")
+            found[seen] = op.buffer
+        return found
+
+    def subject(self) -> str:
+        return "what totals are made of"
 
 
 @op_definition
-class RetireOp(PublicationOp):
-    """`intra.retire %from, %to {plan = "N_sent to N_ghost"}`: go on once no rank reads `%from` any
-    more."""
+class RetireAllOp(BuffersOp, EndOp):
+    """`intra.retire_all %s, %t`: go on once no rank reads any more what the totals are made of."""
 
-    name = "intra.retire"
-    assembly_format = f"$source `,` $target {KNOWN} attr-dict"
+    name = "intra.retire_all"
+    assembly_format = f"$totals {KNOWN} attr-dict"
 
     def verify_(self) -> None:
-        rows = self.rows_of_others().result
-        begins = [u.operation for u in rows.uses if isinstance(u.operation, PublishOp)]
-        need(bool(begins), f"the plan {self.plan.data!r} is not published: nothing is to retire")
-        ends = [u.operation for u in rows.uses if isinstance(u.operation, RetireOp)]
-        need(len(ends) == 1, f"the plan {self.plan.data!r} is retired twice")
+        self.check_ends(PublishAllOp)
+
+
+@op_definition
+class PublishAllOp(BuffersOp, BeginOp):
+    """`intra.publish_all %s, %t`: others may read the buffers that these totals are made of, and
+    the totals are those over all ranks.
+
+    Goes on once all ranks have published theirs: several buffers are one publication. Until
+    `intra.retire_all` nobody writes them, so totals are stored elsewhere.
+    """
+
+    name = "intra.publish_all"
+    END: ClassVar[type[PublicationOp]] = RetireAllOp
+    assembly_format = f"$totals {KNOWN} attr-dict"
+
+    def verify_(self) -> None:
+        need(bool(self.totals), "name the totals that are made")
+        need(len(self.reads()) == len(self.totals), "a buffer is published twice: drop one")
+        self.check_published()

@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..assembly import KNOWN, RESULT, TYPED, op_definition
-from .bindings import PeerRowsOp, root
+from .bindings import PeerRowsOp, PeerTotalsOp, root
 from .syntax import IntraOp, need, row_of
 
 
@@ -51,7 +51,7 @@ class IssueOp(IntraOp):
     assembly_format = f"$buffer `[` $row `]` {TYPED}"
 
     def verify_(self) -> None:
-        need(is_remote(self.buffer), "rows of other ranks are issued, those here are loaded")
+        need(of_one_rank(self.buffer), "rows of other ranks are issued, those here are loaded")
         want = TokenType(row_of(self.buffer))
         need(self.result.type == want, f"a row of the buffer on its way is {want}")
         uses = [u.operation for u in self.result.uses]
@@ -86,4 +86,15 @@ class AwaitOp(IntraOp):
 
 def is_remote(buffer: SSAValue) -> bool:
     """Whether the rows of a buffer lie with other ranks."""
+    return of_one_rank(buffer) or totals_of(buffer) is not None
+
+
+def of_one_rank(buffer: SSAValue) -> bool:
+    """Whether each row of a buffer is one that another rank has."""
     return isinstance(root(buffer).owner, PeerRowsOp)
+
+
+def totals_of(buffer: SSAValue) -> PeerTotalsOp | None:
+    """What shows totals over all ranks in the rows of a buffer; None where others do."""
+    op = root(buffer).owner
+    return op if isinstance(op, PeerTotalsOp) else None

@@ -9,6 +9,7 @@ What ranks exchange goes through a carrier; a phase that is given none is alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,6 +186,14 @@ class IntraFunctions(InterpreterFunctions):
             )
         return (x.reshape(count, *dims),)
 
+    @impl(bindings.ColumnsOp)
+    def columns(self, interp: Interpreter, op: bindings.ColumnsOp, args: Any) -> PythonValues:
+        x, dims, first = args[0], buffer_dims(op.result), op.first.data
+        whole = x.reshape(len(x), math.prod(x.shape[1:]))
+        found = whole[:, first : first + math.prod(dims)]
+        found.shape = (len(x), *dims)  # the same memory, or an error
+        return (found,)
+
     # ------------------------------------------------------------ exchange
 
     @impl(exchange.MoveStartOp)
@@ -223,6 +232,37 @@ class IntraFunctions(InterpreterFunctions):
     @impl(publication.RetireOp)
     def retire(self, interp: Interpreter, op: publication.RetireOp, args: Any) -> PythonValues:
         poison(args[1])
+        return ()
+
+    @impl(bindings.PeerTotalsOp)
+    def peer_totals(
+        self, interp: Interpreter, op: bindings.PeerTotalsOp, args: Any
+    ) -> PythonValues:
+        out = np.empty_like(args[0])
+        poison(out)
+        return (out,)
+
+    @impl(publication.PublishAllOp)
+    def publish_all(
+        self, interp: Interpreter, op: publication.PublishAllOp, args: Any
+    ) -> PythonValues:
+        """What is published stays as it is, so that others may as well be given their totals."""
+        self.memory.reuse(op)
+        by_kind: dict[str, list[Array]] = {}
+        for (total, own), x in zip(op.shown().items(), args, strict=True):
+            x[...] = interp.get_values([own])[0]
+            assert isinstance(total.owner, bindings.PeerTotalsOp)
+            by_kind.setdefault(total.owner.kind.data, []).append(x)
+        for kind, arrays in by_kind.items():
+            self.carrier.all_reduce(kind, arrays)
+        return ()
+
+    @impl(publication.RetireAllOp)
+    def retire_all(
+        self, interp: Interpreter, op: publication.RetireAllOp, args: Any
+    ) -> PythonValues:
+        for x in args:
+            poison(x)
         return ()
 
     @impl(remote.IssueOp)

@@ -65,9 +65,9 @@ class Layer:
 
     @property
     def read_back_widths(self) -> tuple[int, ...]:
-        """The same of the backward half: weights of attention have gradients, of the rows at both
-        ends."""
-        return (*self.read_widths, self.width) if self.heads else self.read_widths
+        """The same of the backward half: weights of attention have gradients, which are made of a
+        score, a maximum, a sum and a gradient of the node at the other end."""
+        return (4 * self.heads, self.width) if self.heads else self.read_widths
 
     @property
     def backward_widths(self) -> tuple[int, ...]:
@@ -106,7 +106,7 @@ class Layer:
         """Numbers of a node that the forward half reads or writes in order: what products read, and
         what they write."""
         inner = 2 * self.outputs if self.kind == "gin" else 0  # is written, then read
-        return self._factors * self.inputs + self.outputs + inner
+        return self._rows_read * self.inputs + self.outputs + inner + self._of_attention
 
     @property
     def backward_numbers(self) -> int:
@@ -115,12 +115,25 @@ class Layer:
         gradient, of which those of the outer one are made, where its inputs are not 0."""
         inner = 4 * self.outputs if self.kind == "gin" else 0
         learnt = self.inputs if self.learnt_inputs else 0
-        return self._factors * self.inputs + self.outputs + learnt + inner
+        return self._rows_read * self.inputs + self.outputs + learnt + inner + self._of_attention
 
     @property
     def _factors(self) -> int:
         """Rows of inputs that are multiplied for a row of outputs: of a node and of its sum."""
         return 2 if self.kind == "sage" else 1
+
+    @property
+    def _of_attention(self) -> int:
+        """Numbers of a node that attention writes for its backward half, which reads them: sums of
+        rows by their weights and by the slopes of these, what becomes of them, and for each head
+        scores of both ends, a maximum, a sum, its reciprocal and a sum of slopes."""
+        return 4 * self.outputs + 6 * self.heads if self.heads else 0
+
+    @property
+    def _rows_read(self) -> int:
+        """Rows of inputs that are read in order for these: of a GIN a node and its sum are added
+        up, which are two where the sum is kept."""
+        return 2 if self.kind == "gin" and self.once else self._factors
 
 
 def lanes(width: int) -> int:

@@ -107,12 +107,11 @@ def step_stages(layers: Sequence[Layer], loads: Loads, constants: Constants) -> 
 def row_seconds(
     rows: Floats | float, widths: Sequence[int], constants: Constants
 ) -> Floats | float:
-    """Seconds to read, anywhere among so many rows, one of each width, and its place."""
-    found = len(widths) * constants.edge_number
-    for width in widths:
-        table = NUMBER_BYTES * width * rows
-        found = found + lines(width) * constants.gathered(table)
-    return found
+    """Seconds to read, anywhere among so many rows, one of each width, and its place. What is read
+    together shares the caches."""
+    table = NUMBER_BYTES * sum(widths) * rows
+    numbers = sum(map(lines, widths))
+    return len(widths) * constants.edge_number + numbers * constants.gathered(table)
 
 
 class _Work:

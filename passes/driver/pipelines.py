@@ -85,6 +85,7 @@ def pipeline(training: bool, target: Target, ranks: Between | None = None) -> st
         "lower-to-intra",
         *(("publish-rows",) if reads else ()),
         *((OVERLAP[ranks],) if ranks else ()),
+        *(("publish-totals",) if reads else ()),
     ]
     aimed = [stage + aim if stage in WEIGH else stage for stage in stages]
     return ",".join([*aimed, *target.tail_passes()])

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
-from ...dialects.intra.remote import AwaitOp, IssueOp, TokenType, is_remote
+from ...dialects.intra.remote import AwaitOp, IssueOp, TokenType, of_one_rank
 from ...dialects.intra.rows import LoadOp, LookupOp, SegmentOp, TraverseOp
 from ...dialects.intra.schedule import WARP, PipelineAttr
 from ...dialects.intra.steps import phases
@@ -122,13 +122,13 @@ def slot_bytes(v: SSAValue) -> int:
 def remote_loads(segment: SegmentOp) -> list[LoadOp]:
     """The loads of other ranks' rows in a group, but for those in groups inside of it."""
     ops = segment.body.block.ops
-    return [op for op in ops if isinstance(op, LoadOp) and is_remote(op.buffer)]
+    return [op for op in ops if isinstance(op, LoadOp) and of_one_rank(op.buffer)]
 
 
 def reads_others(segment: SegmentOp) -> bool:
     """Whether anything in a group lies with other ranks."""
     ops = segment.body.walk()
-    return any(isinstance(op, LoadOp | IssueOp) and is_remote(op.buffer) for op in ops)
+    return any(isinstance(op, LoadOp | IssueOp) and of_one_rank(op.buffer) for op in ops)
 
 
 def may_be_issued(load: LoadOp, segment: SegmentOp) -> bool:

@@ -6,6 +6,7 @@ once the sizes of a graph are known (runtime/layout.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,7 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.intra.bindings import InputOp, Lives, Living, OutputOp
-from ...dialects.intra.steps import phases, steps
+from ...dialects.intra.steps import Step, phases, steps
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,9 @@ class PlanMemoryPass(ModulePass):
 
 
 def plan(func: FuncOp) -> None:
-    """Notes the lives of all buffers. Linear in what the steps read and write."""
-    used: dict[SSAValue, Lives] = {}
+    """Notes the lives of all buffers."""
     order = steps(func)
-    for k, step in enumerate(order):
-        for buffer in step.reads() | step.writes():
-            used[buffer] = Lives(used[buffer].first if buffer in used else k, k)
+    used = lives_of(order)
     end = max(len(order) - 1, 0)
     for op in func.body.block.ops:
         if not isinstance(op, Living):
@@ -47,3 +45,12 @@ def plan(func: FuncOp) -> None:
                 op.lives = Lives(used[op.result].first if op.result in used else end, end)
             case _:
                 op.lives = used.get(op.result, Lives(0, 0))
+
+
+def lives_of(order: Sequence[Step]) -> dict[SSAValue, Lives]:
+    """When each buffer is read or written. Linear in what the steps read and write."""
+    used: dict[SSAValue, Lives] = {}
+    for k, step in enumerate(order):
+        for buffer in step.reads() | step.writes():
+            used[buffer] = Lives(used[buffer].first if buffer in used else k, k)
+    return used

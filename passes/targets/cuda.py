@@ -22,6 +22,8 @@ CUDA = replace(
         "intra.all_reduce",
         "intra.publish",
         "intra.retire",
+        "intra.publish_all",
+        "intra.retire_all",
     ),
     tail=(
         "stack-in-place",

@@ -20,6 +20,7 @@ OPENMP = Target(
         "update-in-place",
         "schedule{target=openmp vector-bytes={vector_bytes}}",
         "cut-stages",
+        "interleave-rows",
         "plan-memory",
     ),
     speeds=Speeds(

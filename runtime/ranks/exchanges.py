@@ -68,12 +68,12 @@ class SharedExchanges(Exchanges):
         """See Sharing."""
         return self.communicator.size
 
-    def publish(self, plan: str, rows: Region) -> list[Region]:
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
         """See Sharing."""
-        every = np.zeros((self.communicator.size, 2), np.int64)
-        every[self.communicator.rank] = rows
+        every = np.zeros((self.communicator.size, len(buffers), 2), np.int64)
+        every[self.communicator.rank] = buffers
         found = self.communicator.all_reduce(every, "sum").tolist()
-        return [(address, size) for address, size in found]
+        return [[(address, size) for address, size in of_rank] for of_rank in found]
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """See Sharing."""

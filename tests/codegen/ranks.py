@@ -57,9 +57,9 @@ class Rank:
     def ranks(self) -> int:
         return len(self.queues)
 
-    def publish(self, plan: str, rows: Region) -> list[Region]:
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
         self.called.append(f"publish {plan}")
-        return [tuple(x) for x in self.all_have(np.array(rows))]
+        return [[tuple(x) for x in of_rank] for of_rank in self.all_have(np.array(buffers))]
 
     def places(self, plan: str, rows: Array) -> tuple[Array, Array]:
         by = self.plans[plan][1]

@@ -21,7 +21,7 @@
 // CHECK: void __launch_bounds__(256, 2) forward_0_segment(
 // CHECK: first_piece(group_pieces0, piece_count0, i)
 // CHECK: GNNC_PHASE int gnnc_forward(
-// CHECK: if (status == 0) comm->publish(comm, 0, in_x, peers_H, peers_H_places);
+// CHECK: if (status == 0) comm->publish(comm, 0, (const void *const[]){in_x}, (void **const[]){peers_H}, peers_H_places);
 // CHECK-NEXT: if (status == 0 && comm->failed) return 0;
 // CHECK: if (status == 0) comm->retire(comm, 0);
 func.func @forward() attributes {intra.phase} {

@@ -52,6 +52,8 @@ func.func @bindings() attributes {intra.phase} {
   %b = intra.part %a, %n : memref<?x2xi1>
   // CHECK-NEXT: %c = intra.part %a : memref<?x2xi1>
   %c = intra.part %a : memref<?x2xi1>
+  // CHECK-NEXT: %d = intra.columns %a {first = 1} : memref<?xi1>
+  %d = intra.columns %a {first = 1} : memref<?xi1>
   func.return
 }
 

@@ -1,4 +1,4 @@
-// RUN: gnn-opt %s | gnn-opt | filecheck %s
+// RUN: gnn-opt %s --split-input-file | gnn-opt --split-input-file | filecheck %s
 
 // Rows of other ranks are there between a publication and its end; in a group they may be issued
 // before they are awaited.
@@ -31,5 +31,36 @@ func.func @forward() attributes {intra.phase} {
     }
   } {schedule = #intra.grid<threads = 256, lanes = 2, rows = 64, grain = 2048, chunks = 1056, row_cost = 4, piece = 128, edges = 4, resident = 2>, pipeline = #intra.pipeline<local = 16, remote = 8, pairs = 2, warps = 4, depth = 3, lanes = 2>}
   intra.retire %x, %p {plan = "S to H"}
+  func.return
+}
+
+// -----
+
+// Buffers that all ranks have are published together, and what a kernel reads are their totals.
+// CHECK-LABEL: func.func @forward()
+// CHECK: %s = intra.peer_totals %a {kind = "sum"} : memref<?x4xf32>
+// CHECK: %t = intra.peer_totals %b {kind = "max"} : memref<?xi64>
+// CHECK: intra.publish_all %s, %t
+// CHECK: intra.load %s[%i] : vector<4xf32>
+// CHECK: intra.retire_all %s, %t
+func.func @forward() attributes {intra.phase} {
+  %y = intra.output {buffer = "y"} : memref<?x4xf32>
+  %z = intra.output {buffer = "z", domain = #intra.domain<N>} : memref<?xi64>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %one = intra.size : index
+  %a = intra.alloc : memref<?x4xf32>
+  %b = intra.alloc {domain = #intra.domain<N>} : memref<?xi64>
+  %s = intra.peer_totals %a {kind = "sum"} : memref<?x4xf32>
+  %t = intra.peer_totals %b {kind = "max"} : memref<?xi64>
+  intra.publish_all %s, %t
+  intra.traverse %i in %one {
+    %v = intra.load %s[%i] : vector<4xf32>
+    intra.store %v, %y[%i]
+  }
+  intra.traverse %i in %n {
+    %v = intra.load %t[%i] : i64
+    intra.store %v, %z[%i]
+  }
+  intra.retire_all %s, %t
   func.return
 }

@@ -58,6 +58,43 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: a row of 8 numbers has no 3 from number 6 on
+func.func @f() attributes {intra.phase} {
+  %x = intra.alloc {domain = #intra.domain<N>} : memref<?x2x4xf64>
+  %y = intra.columns %x {first = 6} : memref<?x3xf64>
+  func.return
+}
+
+// -----
+
+// CHECK: columns keep the element type: store a cast into another buffer instead
+func.func @f() attributes {intra.phase} {
+  %x = intra.alloc {domain = #intra.domain<N>} : memref<?x8xf64>
+  %y = intra.columns %x {first = 0} : memref<?x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: columns are those of an intra.alloc, which alone may lie between others
+func.func @f() attributes {intra.phase} {
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x8xf64>
+  %y = intra.columns %x {first = 0} : memref<?x3xf64>
+  func.return
+}
+
+// -----
+
+// CHECK: a view is of whole rows: take the columns of what it is to be of
+func.func @f() attributes {intra.phase} {
+  %x = intra.alloc {domain = #intra.domain<N>} : memref<?x8xf64>
+  %y = intra.columns %x {first = 0} : memref<?x4xf64>
+  %z = intra.view %y {domain = #intra.domain<N>} : memref<?x2x2xf64>
+  func.return
+}
+
+// -----
+
 // CHECK: a part has the type of its buffer, memref<?x3xf64>, not memref<?x2xf64>
 func.func @f() attributes {intra.phase} {
   %x = intra.alloc : memref<?x3xf64>

@@ -1,4 +1,5 @@
-"""Partitioned programs on the emulated GPU, whose kernels read rows of other ranks."""
+"""Partitioned programs on the emulated GPU, whose kernels read rows of other ranks, and add up what
+these have."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from gnnc.tests.passes.ranked import CUT
 from ..test_partitioned import NAMES, check
 from .emulated import FINE, TARGET
 
-READS = "lower-to-intra,publish-rows,overlap-exchanges"
+READS = "lower-to-intra,publish-rows,overlap-exchanges,publish-totals"
 PIPELINES = "build-pipeline{{local=2 remote=2 warps=2}}"
 QUICK = ("sage",)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,8 @@ def test_a_carrier_of_messages_is_refused() -> None:
 class Broken(Rank):
     """Rows of others are nowhere to be found."""
 
-    def publish(self, plan: str, rows: Region) -> list[Region]:
-        super().publish(plan, rows)
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
+        super().publish(plan, buffers)
         raise TimeoutError("nobody told")
 
 

@@ -51,6 +51,13 @@ def test_large_features_are_summed_once():
     assert not model("gcn", (64, 32, 16), nodes - 1, 8 * nodes)[0].once
 
 
+def test_a_gin_reads_a_kept_sum_beside_its_own_rows():
+    small, large = (model("gin", (64, 32, 16), n, 8 * n)[0] for n in (1_000, 100_000))
+    assert not small.once and large.once
+    assert large.forward_numbers - small.forward_numbers == 64
+    assert large.backward_numbers - small.backward_numbers == 64
+
+
 def test_attention_sends_products_and_reads_scores_too():
     first, second = model("gat", (16, 64, 32, 4), 1000, 8000)[::2]
     assert first.forward_widths == first.backward_widths == (64,)
@@ -58,9 +65,11 @@ def test_attention_sends_products_and_reads_scores_too():
     assert (second.forward_widths, second.read_widths) == ((4,), (1, 4))
 
 
-def test_attention_has_gradients_of_the_rows_at_both_ends():
+def test_attention_keeps_numbers_of_nodes_and_reads_four_of_each_head():
     for layer in model("gat", (16, 64, 32, 4), 1000, 8000):
-        assert layer.read_back_widths == (*layer.read_widths, layer.width)
+        assert layer.read_back_widths == (4 * layer.heads, layer.width)
+        kept = 4 * layer.outputs + 6 * layer.heads
+        assert layer.forward_numbers == layer.inputs + layer.outputs + kept
     assert all(m.read_back_widths == m.read_widths for m in model("sage", (8, 8, 4), 1000, 8000))
 
 

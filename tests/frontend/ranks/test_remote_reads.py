@@ -1,5 +1,5 @@
 """Trainings over ranks on the emulated GPU, whose kernels read rows of other ranks where they lie,
-give what one process gives on the CPU; so they do with messages."""
+and add up what these have, give what one process gives on the CPU; so they do with messages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+
+from gnnc.runtime.ranks.exchanges import SharedExchanges
 
 from .cut_models import LAYERS, graph, net, on_ranks, training, training_alone
 
@@ -33,6 +35,25 @@ def check(
 @pytest.mark.parametrize("name", [QUICK, *(pytest.param(n, marks=LONG) for n in LAYERS)])
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, 2, monkeypatch, steps=1 if name == QUICK else 2)
+
+
+def test_nothing_goes_through_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, gradients and what BatchNorm counts: phases give the carrier addresses alone."""
+    asked: list[str] = []
+
+    def noted(name: str) -> None:
+        inner = getattr(SharedExchanges, name)
+
+        def call(self: Any, *args: Any) -> Any:
+            asked.append(name)
+            return inner(self, *args)
+
+        monkeypatch.setattr(SharedExchanges, name, call)
+
+    for name in ("start", "all_reduce", "publish", "retire"):
+        noted(name)
+    check("gcn", 2, monkeypatch, steps=1)
+    assert set(asked) == {"publish", "retire"}
 
 
 @LONG

@@ -66,7 +66,13 @@ class OnDevice:
 
 
 @pytest.mark.parametrize(
-    "passes", [FUSE, f"publish-rows,{FUSE}", f"publish-rows,{FUSE},build-pipeline"]
+    "passes",
+    [
+        FUSE,
+        f"publish-rows,{FUSE}",
+        f"publish-rows,{FUSE},build-pipeline",
+        f"publish-rows,publish-totals,{FUSE}",
+    ],
 )
 def test_rows_of_others_reach_the_device(
     passes: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
@@ -77,9 +83,10 @@ def test_rows_of_others_reach_the_device(
         np.testing.assert_allclose(got[name], want[name], rtol=1e-9, err_msg=name)
     log = on_device.driver.log
     assert "begin" not in log, "what exchanges rows is recorded"
-    # two sums over all ranks; and moves, or two tables a publication
-    moved = 2 if "publish" not in passes else 0
-    assert (log.count("to host"), log.count("to device")) == (2 + moved, 2 + (moved or 4))
+    # two sums over all ranks, or a table for each; and moves, or two tables a publication
+    moved = 2 if "publish-rows" not in passes else 0
+    summed = 2 if "publish-totals" not in passes else 0
+    assert (log.count("to host"), log.count("to device")) == (summed + moved, 2 + (moved or 4))
 
 
 def test_a_copy_that_fails_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ def test_what_needs_python():
         carrier = exchanges(c, {})
         assert isinstance(carrier, Direct)
         truths = Reduction("max", (Rows((1,), np.dtype(np.bool_)),))
-        published = Publication(PLAN, 4, np.zeros(1, np.int64))
+        published = Publication(PLAN, (4,), np.zeros(1, np.int64))
         return [
             carrier.calls("f", Messages(0, (), reductions, publications)) is None
             for reductions, publications in [((truths,), ()), ((), (published,)), ((), ())]
