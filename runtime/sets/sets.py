@@ -316,6 +316,13 @@ class SetData:
             return Group(kernels.frozen(ptr), kernels.frozen(np.arange(self.size, dtype=np.int32)))
         return Group(*kernels.group(key.array, key.codomain, partial=key.partial))
 
+    def in_order_of(self, by: str) -> SetData:
+        """The set with its rows grouped by the map `by`, in their order within a group. Raises
+        ``IndexError`` for a value of this map that leads to no row."""
+        rows = self.grouped(by).rows
+        maps = {label: m.of_rows(rows) for label, m in self.maps.items()}
+        return SetData(self.size, maps, name=self.name)
+
     def pairs(self, keys: tuple[str, ...]) -> Pairs:
         """The distinct tuples of the maps `keys`, sorted lexicographically in the order that `keys`
         has. Kept after the first call.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....runtime.at_once import Given
-from ....runtime.sets.arrangement import Column
+from ....runtime.sets.arrangement import LARGEST, Column
 from ....runtime.sets.sets import MapData, SetData
 from ....runtime.tensors import CPU, TORCH
 from ..importer.binding import (
@@ -59,10 +59,11 @@ def dropout_key() -> Tensor:
 
 class SetArgument:
     """Makes a set argument from the tensors that hold its maps; `names` are those of placeholders
-    in errors."""
+    in errors. Where the set has an `order`, its rows are made to lie by it if they are many; those
+    of a small set are in the caches anyway."""
 
     def __init__(self, s: SetBinding, names: Sequence[str]) -> None:
-        self.name = s.name
+        self.name, self.order = s.name, s.order
         self.columns = [(m.label, m.placeholder, m.row_axis, m.index) for m in s.maps]
         self.maps = [
             (m, f"{names[m.placeholder]}{list(m.index) if m.index else ''}", _place(m))
@@ -76,7 +77,8 @@ class SetArgument:
             self.edges = None
 
     def given(self, args: Sequence[Any]) -> Given | None:
-        """The maps of a call as they lie in memory, not checked yet; None where one does not."""
+        """The maps of a call as they lie in memory, not checked yet; None where one does not, or is
+        not to."""
         columns: dict[str, Column] = {}
         rows: int | None = None
         for label, placeholder, axis, index in self.columns:
@@ -94,6 +96,8 @@ class SetArgument:
                     return None
                 address += width * i * strides[d]
             columns[label] = address, width
+        if self.order is not None and rows is not None and rows > LARGEST:
+            return None
         made = None if self.edges is None else ahead(args[self.edges], self.rows)
         return Given(columns, rows or 0, made)
 
@@ -103,6 +107,7 @@ class SetArgument:
 
         Raises:
             TypeError, ValueError: what is given for a map is none.
+            IndexError: a value of a map by which rows are to lie leads to no row.
         """
         given: dict[int, NDArray[Any]] = {}  # to make an array of a tensor takes long
         maps: dict[str, MapData] = {}
@@ -112,6 +117,8 @@ class SetArgument:
             column = given[m.placeholder][place]
             maps[m.label] = MapData.of(column, count[m.codomain], what=what)
         made = SetData(count[self.name], maps, name=self.name)
+        if self.order is not None and made.size > LARGEST:
+            return made.in_order_of(self.order)
         if self.edges is not None:
             made.ahead = ahead(args[self.edges], self.rows)
         return made

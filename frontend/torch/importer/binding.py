@@ -69,11 +69,13 @@ class MapBinding:
 
 @dataclass(frozen=True)
 class SetBinding:
-    """A set argument: its size and maps."""
+    """A set argument: its size and maps, and the map by which its rows would best lie, where they
+    may lie in any order (passes/analysis/edge_order.py)."""
 
     name: str
     size: Size
     maps: tuple[MapBinding, ...]
+    order: str | None = None
 
 
 @dataclass(frozen=True)

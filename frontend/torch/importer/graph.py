@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ....dialects.attributes import NAME, UPDATE
 from ....dialects.inter.sets import DifferentSets
 from ....dialects.inter.types import Dom, set_name
+from ....passes.analysis.edge_order import edge_orders
 from .binding import Assertion, Attached, Check, Imported, ResultBinding, UpdateBinding
 from .emit.arguments import Signature, argument_name
 from .emit.emit_rows import Emitter
@@ -128,9 +129,10 @@ class _Assembly:
         module = ModuleOp([func])
         module.verify()
         self.emitter.env.verify_names()
+        orders = edge_orders(func)
         return Imported(
             module,
-            tuple(self.signature.sets),
+            tuple(replace(s, order=orders.get(s.name)) for s in self.signature.sets),
             tuple(self.signature.rows),
             tuple(self.results),
             updates,

@@ -170,13 +170,16 @@ class Producer:
         return there and isinstance(one, ApplyOp) and one.fn.data == "mul"
 
     def joins_arguments(self, load: LoadOp, readers: int) -> bool:
-        """Whether a reader's own row is made of rows of arguments, which lie there anyway, by a few
-        plain operations, and to make it each time moves fewer rows than to store it: the one that
-        stores it reads all of them, and writes a row, which takes it from memory first.
+        """Whether a reader's own row is made of rows of arguments, or of gathered ones, which lie
+        there anyway, by a few plain operations, and to make it each time moves fewer rows than to
+        store it: the one that stores it reads all of them, and writes a row, which takes it from
+        memory first.
         """
         if load.row is not nest_of(load).row:
             return False
-        there = bool(self.wide) and all(op.row is self.nest.row and stays(op) for op in self.wide)
+        there = bool(self.wide) and all(
+            op.row is not self.nest.row or stays(op) for op in self.wide
+        )
         plain = all(isinstance(op, ApplyOp) and not is_heavy(op) for op in self.work)
         rows = len(self.wide)
         fewer = rows * readers < rows + 2 + (readers - 1)
