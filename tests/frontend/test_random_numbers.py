@@ -26,8 +26,10 @@ class Net(nn.Module):
 
     def __init__(self, draw: Callable[[Net, Tensor, Tensor], Tensor]) -> None:
         super().__init__()
+        torch.manual_seed(0)
         self.first, self.second, self.scale = (GCNConv(WIDTH, WIDTH) for _ in range(3))
         self.draw = draw
+        self.double()
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return self.draw(self, x, edge_index)
@@ -94,7 +96,7 @@ def test_they_are_those_of_eager(draw: Callable[[Net, Tensor, Tensor], Tensor]) 
     eager = Net(draw)
     compiled = gnnc.compile(copy.deepcopy(eager))
     for nodes, count in GRAPHS.values():
-        x, e = drawn(nodes, WIDTH, grad=False), edges(nodes, count)
+        x, e = drawn(nodes, WIDTH, grad=False).double(), edges(nodes, count)
         want, got = seeded(loss_of(eager), x, e), seeded(loss_of(compiled), x, e)
         torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
         want.backward()
@@ -110,7 +112,7 @@ def test_a_step_is_one_program_all_the_same(draw: Callable[[Net, Tensor, Tensor]
     trained = copy.deepcopy(eager)
     optimizer, own = SGD(eager.parameters(), lr=0.01), SGD(trained.parameters(), lr=0.01)
     step = gnnc.train_step(loss_of(trained), own)
-    x, e = drawn(12, WIDTH, grad=False), edges(12, 40)
+    x, e = drawn(12, WIDTH, grad=False).double(), edges(12, 40)
     torch.manual_seed(7)
     losses = [step(x, e) for _ in range(3)]
     torch.manual_seed(7)
@@ -131,7 +133,7 @@ def test_a_step_that_cannot_be_one_program_draws_once() -> None:
     eager = Net(lambda net, x, e: net.second(net.first(x, e).sort(0).values + torch.rand(1), e))
     trained = copy.deepcopy(eager)
     step = gnnc.train_step(loss_of(trained), SGD(trained.parameters(), lr=0.01))
-    x, e = drawn(12, WIDTH, grad=False), edges(12, 40)
+    x, e = drawn(12, WIDTH, grad=False).double(), edges(12, 40)
     want, got = seeded(loss_of(eager), x, e), seeded(step, x, e)
     torch.testing.assert_close(got, want.detach(), atol=1e-5, rtol=1e-5)
     assert any("update of parameters" in f for f in gnnc.explain(step).fallbacks)
@@ -141,7 +143,7 @@ def test_dropout_before_what_torch_draws() -> None:
     """A dropout is in the program, which cannot start with it and end before it."""
     net = Net(lambda net, x, e: _noisy_after_dropout(net, x, e))
     step = gnnc.train_step(loss_of(net), SGD(net.parameters(), lr=0.01))
-    assert step(drawn(12, WIDTH, grad=False), edges(12, 40)).isfinite()
+    assert step(drawn(12, WIDTH, grad=False).double(), edges(12, 40)).isfinite()
     assert gnnc.explain(step).graphs == 1
 
 
