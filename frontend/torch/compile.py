@@ -21,6 +21,7 @@ from .calls.bound_program import BoundProgram
 from .calls.first_masks import note_masks
 from .calls.graphs_seen import ForGraphsSeen
 from .capture.capture import dynamo_compile
+from .capture.drawn_like import drawn_by_sizes
 from .capture.effects import WholeInTorch, as_written, check_transforms, device_of, runner_of
 from .constant_inputs import mark_constants
 from .importer import Imported, Unsupported, first_shares, import_graph
@@ -238,6 +239,7 @@ def imported_graph(
             within a transform of torch.func.
     """
     as_written(graph)
+    drawn_by_sizes(graph)
     check_transforms(graph)
     device = device_of(graph, backend)
     training = torch.is_grad_enabled()

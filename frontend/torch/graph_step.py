@@ -25,7 +25,7 @@ from .importer import Imported
 from .optimizers import Counts, NotOneStep, NumberRows, count_type, numbers_of, rule_of, state_of
 from .ranks.among_ranks import compiling
 from .report import Report
-from .returned import place_of_loss, without_other_gradients
+from .returned import without_other_gradients
 from .step_function import Kept, Turn, trained, with_state
 
 OTHERS_WAIT = (
@@ -70,6 +70,7 @@ class GraphStep:
     def __init__(
         self,
         graph: fx.GraphModule,
+        place_of_loss: int,
         optimizer: Optimizer,
         clipping: Clipping,
         options: Options,
@@ -78,7 +79,7 @@ class GraphStep:
     ) -> None:
         self.graph, self.optimizer, self.clipping = graph, optimizer, clipping
         self.carrier = carrier
-        self.place_of_loss = place_of_loss(graph)
+        self.place_of_loss = place_of_loss
         self.placeholders = len(graph.graph.find_nodes(op="placeholder"))
         self.options, self.report = options, report
         self.tensors: list[int] = []

@@ -128,7 +128,8 @@ def without_other_gradients(imported: Imported, place: int) -> None:
     Raises:
         NotOneStep: it is no result of the program.
     """
-    loss = imported.outputs[place]
+    outputs = imported.outputs  # of a part of a graph it may be one
+    loss = outputs[place] if isinstance(outputs, tuple | list) else outputs
     if not isinstance(loss, Result):
         raise NotOneStep("the loss is made of no parameter")
     func, count = imported.function, len(imported.results)

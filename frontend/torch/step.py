@@ -21,6 +21,7 @@ from ...passes.driver.runner import PassCrash
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ...runtime.ranks.communicator import Communicator
 from ..compiler import Options
+from .before_step import Prologue, prologue
 from .capture.capture import dynamo_compile
 from .capture.failures import UNTRACEABLE
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
@@ -33,7 +34,7 @@ from .ranks.among_ranks import among_ranks
 from .ranks.features_of_all import features_of
 from .ranks.replicas import Trainers, trainers
 from .report import Report, remember
-from .returned import detached, marked, the_loss
+from .returned import detached, marked, place_of_loss, the_loss
 from .step_function import Turn
 
 REFUSED = (
@@ -85,7 +86,8 @@ def train_step(
     learning rates and the like are read at each call. With another optimizer, with hooks on it or
     on parameters, with a function in the place of its `step`, with parameters that share memory, or
     where a part of `loss` has to run in torch, the loss is compiled and the rest is torch's;
-    `gnnc.explain` tells why.
+    `gnnc.explain` tells why. What torch can run before all else (random numbers, what is made of
+    arguments that want no gradient) leaves the rest one program.
 
     Args:
         loss: a function of tensors that returns the loss, a tensor of one number; or a tuple with
@@ -220,9 +222,16 @@ class TrainStep:
         return out
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        graph, draws = drawn_edges.apart(graph) if cut_tensors.kinds(examples) else (graph, [])
+        cut = bool(cut_tensors.kinds(examples))
+        graph, draws = drawn_edges.apart(graph) if cut else (graph, [])
+        place = place_of_loss(graph)
+        run = self._calling(graph, place)
+        return drawn_edges.before(run if cut else self._or_after_torch(run, graph, place), draws)
+
+    def _calling(self, graph: fx.GraphModule, place: int) -> Callable[..., Any]:
+        """What calls the program of a graph, which is compiled by its first call."""
         step = GraphStep(
-            *(graph, self.optimizer, self.clipping),
+            *(graph, place, self.optimizer, self.clipping),
             *(self.options, self.report, self.trainers.carrier),
         )
 
@@ -231,7 +240,45 @@ class TrainStep:
             out, self.made = step(self.turn, args)
             return out
 
-        return drawn_edges.before(run, draws)
+        return run
+
+    def _or_after_torch(
+        self, whole: Callable[..., Any], graph: fx.GraphModule, place: int
+    ) -> Callable[..., Any]:
+        """`whole`, or where that cannot be compiled a program for all that is left behind what
+        torch can run before it."""
+        chosen: Callable[..., Any] | None = None
+
+        def run(*args: Any) -> Any:
+            nonlocal chosen
+            if chosen is not None:
+                return chosen(*args)
+            try:
+                chosen, out = whole, whole(*args)
+            except Unsupported:
+                chosen = None
+                if self.options.fullgraph or self.witness is not None:
+                    raise
+                apart = prologue(graph, args, place)
+                if apart is None:
+                    raise
+                chosen, out = self._begun(apart, args)
+            return out
+
+        return run
+
+    def _begun(self, apart: Prologue, args: Sequence[Any]) -> tuple[Callable[..., Any], Any]:
+        """What runs a graph with a prologue, and its first call, which draws no random numbers if
+        it fails: they are drawn again then."""
+        run, numbers = apart.before(self._calling(apart.graph, apart.place)), torch.get_rng_state()
+        try:
+            out = run(*args)
+        except REFUSED:
+            torch.set_rng_state(numbers)
+            raise
+        for reason in apart.reasons:
+            self.report.warn(reason)
+        return run, out
 
 
 def _drop_gradients(optimizer: Optimizer) -> None:

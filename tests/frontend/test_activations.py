@@ -28,6 +28,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "hardtanh-wide": lambda x: F.hardtanh(x, -3.0, 6.0),
     "softshrink-wide": lambda x: F.softshrink(x, 3.0),
     "hardshrink-wide": lambda x: F.hardshrink(x, 3.0),
+    "rrelu": lambda x: F.rrelu(x, 0.1, 0.4),
     "softplus-steep": lambda x: F.softplus(x, 2.0, 3.0),
     "threshold": lambda x: F.threshold(x, 0.5, -7.0),
     "glu-rows": lambda x: F.glu(x.view(-1, 2, 3), 1),

@@ -216,6 +216,10 @@ COMPILED: list[Function] = [
     lambda x, v: torch.einsum("nf,fg->ng", [x, v]),
     lambda x, v: torch.einsum(x, [1, 0], v, [0, 2], [1, 2]),
     lambda x, v: torch.einsum(x, [3, 7], v, [7, 5]),
+    lambda x: torch.einsum("nf->n", x),
+    lambda x: torch.einsum("nf->fn", x).T,
+    lambda x: torch.einsum("nf->", x) * torch.einsum("fn->n", x),
+    lambda x: torch.einsum("nab->bn", x.view(-1, 1, x.size(1)).repeat(1, 2, 1)).T,
     lambda x, v: torch.mm(x, mat2=v),
     lambda x: torch.mv(x, vec=x.sum(0)),
     # shapes

@@ -298,3 +298,20 @@ def test_a_step_whose_loss_raised_is_whole_in_other_calls():
         step(x, none)
     step(x, edges)
     assert step.in_parts is None
+
+
+def test_functions_of_scipy_and_copies_of_dicts_are_traced():
+    """As in the filters of BernNet, and in PyG's DeepGraphInfomax."""
+    from scipy.special import comb
+
+    def filtered(x: Tensor, **options: Tensor) -> Tensor:
+        others = copy.copy(options)
+        others["scale"] = others["scale"] * 2
+        terms = [(comb(3, k) / 2**3) * x**k for k in range(4)]
+        return sum(terms) * others["scale"] + options["scale"]
+
+    told: list[str] = []
+    compiled = dynamo_compile(filtered, as_traced, notice=told.append)
+    x, scale = torch.randn(5), torch.randn(5)
+    assert torch.allclose(compiled(x, scale=scale), filtered(x, scale=scale))
+    assert told == []

@@ -38,6 +38,16 @@ def test_infinities_and_nan(name: str) -> None:
     check(lambda x, y: [LOSSES[name](x, y)], SPECIAL, TARGET)
 
 
+def test_a_logarithm_that_is_kept_from_zero() -> None:
+    """Of a probability that rounding has made 1, as in the loss of a graph autoencoder."""
+
+    def guarded(x: Tensor) -> list[Tensor]:
+        p = x.sum(1).sigmoid()
+        return [torch.log(1 - p + 1e-17), torch.log(p - 1 + 1e-17), torch.log(1e-17 - p + 1)]
+
+    check(guarded, numbers([30.0, 20.0, 9.0], [-0.5, 0.1, 0.2]))
+
+
 def test_what_stands_for_nan_may_be_infinite() -> None:
     def replaced(x: Tensor) -> list[Tensor]:
         inf = math.inf

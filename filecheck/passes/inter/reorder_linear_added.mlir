@@ -17,6 +17,18 @@ func.func @layers(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %z : !inter.ro
   func.return %o : !inter.rows<N, 4xf32>
 }
 
+// Constants are not: 1 + 1e-15 is 1, and 1 - p may be 0.
+// CHECK-LABEL: func.func @guarded
+// CHECK: %d = inter.sub %one, %p
+// CHECK-NEXT: %o = inter.add %d, %eps
+func.func @guarded(%N : !inter.set<N>, %p : !inter.rows<N, f32>) -> !inter.rows<N, f32> {
+  %one = inter.const 1.0 : !inter.rows<unit, f32>
+  %eps = inter.const 1.0e-15 : !inter.rows<unit, f32>
+  %d = inter.sub %one, %p : !inter.rows<N, f32>
+  %o = inter.add %d, %eps : !inter.rows<N, f32>
+  func.return %o : !inter.rows<N, f32>
+}
+
 // What is subtracted is subtracted from the matrix.
 // CHECK-LABEL: func.func @difference
 // CHECK-NEXT: %0 = inter.sub %W1, %W2

@@ -42,7 +42,7 @@ from ..sparse import held  # noqa: F401  (has matrices exchanged)
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
-from . import asked_sizes, buffers, exchanged, graph_breaks
+from . import asked_sizes, buffers, exchanged, foreign, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .failures import converts, has_run, is_entry, of_tracing
@@ -127,6 +127,7 @@ def _settings_on(_: object) -> None:
         stack.enter_context(graph_breaks.told(_here.call.tell, _here.call.raising))
         stack.enter_context(buffers.of_any_size())
         stack.enter_context(exchanged.in_force())
+        stack.enter_context(foreign.in_force())
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 

@@ -25,6 +25,7 @@ from .memory.effects import (
     GRAD_MODE,
     RESHAPING,
     call_of,
+    draws,
     edited,
     has_effect,
     is_assertion,
@@ -167,7 +168,7 @@ class Walk:
             return self.unknown(node)
         for source in node.all_input_nodes:
             if isinstance(foreign := self.meaning.get(source), Foreign):
-                raise NoRule(f"its operand {foreign.node.target} is {foreign.reason}")
+                raise NoRule(f"its operand {node_name(foreign.node)} is {foreign.reason}")
         if node.op == "get_attr":
             return self.attribute(node)
         name = node_name(node)
@@ -217,6 +218,8 @@ class Walk:
         if form.fault is not None:
             raise NoRule(form.fault)
         if form.op not in RULES:
+            if draws(node):
+                raise NoRule("random numbers that torch draws")
             raise NoRule("gnnc has no rule for it" if base is None else "an edit without a rule")
         self.check_dtypes(node)
         if self.modes.turned_on(node):

@@ -3,7 +3,8 @@
 `x W1 + y + x W2` is `x (W1 + W2) + y`: the layers of a heterogeneous model each add a product of
 the node itself, one for every relation that ends there. So is `f * a + f * b`, and the same
 of inner products. Single rows, the biases, are added up first for the same reason: theirs is the
-work of one row.
+work of one row. Constants stay where they are: the 1e-15 of `log(1 - p + 1e-15)` is there for a p
+that rounding has made 1, and 1 + 1e-15 is 1.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from xdsl.ir import SSAValue
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder
 from ....dialects.inter.pointwise import PointwiseOp
+from ....dialects.inter.rewrite import constant
 from ....dialects.inter.shapes import ContractOp
 from ....dialects.inter.types import is_float, rows
 from .function import LinearFunction, is_unit, signed_sum, weight_of
@@ -79,7 +81,7 @@ def _shared(v: SSAValue) -> dict[Key, SSAValue]:
     each key comes what the term has beside what it shares."""
     owner = v.owner
     if is_unit(v):
-        return {(UNIT,): v}
+        return {} if constant(v) is not None else {(UNIT,): v}
     if not v.has_one_use():
         return {}
     if isinstance(owner, ContractOp):

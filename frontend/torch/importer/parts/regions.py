@@ -88,14 +88,14 @@ class Regions:
                 self.outside.setdefault(node, reason)
         return len(self.outside) > grown
 
-    def earlier(self) -> dict[fx.Node, list[fx.Node]]:
+    def earlier(self, refused: Refused) -> dict[fx.Node, list[fx.Node]]:
         """For each node those that have to run before it though it reads nothing of theirs: edits
-        and readers of the same memory, and what draws random numbers."""
+        and readers of the same memory, and what draws random numbers of torch's."""
         out: dict[fx.Node, list[fx.Node]] = {}
         groups = [self.touching_ever(key) for key in self.aliases.edits]
         for nodes, edits in zip(groups, self.aliases.edits.values(), strict=True):
             _in_turns(nodes, set(edits), out)
-        drawing = [n for n in self.graph.nodes if draws(n)]
+        drawing = [n for n in self.graph.nodes if draws(n) and n in refused]
         _in_turns(drawing, set(drawing), out)
         return out
 

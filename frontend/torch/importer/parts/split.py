@@ -14,7 +14,7 @@ from torch.fx.passes.split_module import split_module
 
 from ..errors import Unsupported, node_name
 from ..graph import ROWS, import_graph
-from ..memory.effects import switches_mode
+from ..memory.effects import has_effect, switches_mode
 from ..memory.history import GradModes
 from ..outputs import SHOWN
 from ..values.sizes import example, expression, is_unbacked, row_symbols
@@ -68,7 +68,7 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
         regions = Regions(gm.graph)
         while True:
             refused = regions.refused()
-            numbers = _by_level(gm.graph, refused, regions.earlier())
+            numbers = _by_level(gm.graph, refused, regions.earlier(refused))
             if regions.leave_crossing(numbers, refused):
                 continue
             split, stuck = _cut(gm, refused, numbers)
@@ -147,8 +147,7 @@ def _switch_modes(child: fx.GraphModule) -> None:
 def _obstacles(child: fx.GraphModule) -> tuple[Unsupported, ...]:
     """Why a part without refused nodes still runs in torch."""
     calls = [n for n in child.graph.nodes if n.op.startswith("call")]
-    names = [node_name(n) for n in calls]
-    if not any(name in WORTHWHILE or name.startswith("gnnc.") for name in names):
+    if not any(map(_is_worthwhile, calls)):
         return (Unsupported(calls[0] if calls else None, "too little to be worth compiling"),)
     try:
         import_graph(child, float_masks=False)
@@ -183,12 +182,35 @@ def _is_scalar(node: fx.Node) -> bool:
     return isinstance(value, torch.SymInt | torch.SymBool | torch.SymFloat | int | float | bool)
 
 
+def _left_to_torch(graph: fx.Graph, refused: Refused) -> set[fx.Node]:
+    """The nodes that are refused; and before all that is compiled, what is little work and for them
+    alone (a mask of random numbers), with the sizes that they need: no reason for another part."""
+    first = set[fx.Node]()
+    for node in graph.nodes:
+        light = node in refused or not (_is_worthwhile(node) or has_effect(node))
+        if node.op == "placeholder" or (light and first.issuperset(node.all_input_nodes)):
+            first.add(node)
+    out = set[fx.Node](refused)
+    for node in reversed(graph.nodes):
+        if node in first and node.op != "placeholder" and node.users:
+            enough = any if _is_scalar(node) else all
+            if enough(n in out and n in first for n in node.users):
+                out.add(node)
+    return out
+
+
+def _is_worthwhile(node: fx.Node) -> bool:
+    name = node_name(node)
+    return name in WORTHWHILE or name.startswith("gnnc.")
+
+
 def _by_level(
     graph: fx.Graph, refused: Refused, earlier: Mapping[fx.Node, Sequence[fx.Node]]
 ) -> dict[fx.Node, int]:
     """As few parts as the data flow, and the order of edits, allow: supported nodes on even levels,
     others on odd ones. What torch makes of arguments alone comes first, so that it cuts nothing."""
     numbers: dict[fx.Node, int] = {}
+    torch_runs = _left_to_torch(graph, refused)
     for node in graph.nodes:
         if node.op in ("placeholder", "output"):
             continue
@@ -197,7 +219,7 @@ def _by_level(
             numbers[node] = numbers[source]
             continue
         first = [*node.all_input_nodes, *earlier.get(node, ())]
-        odd = node in refused
+        odd = node in torch_runs
         before = max((numbers[i] for i in first if i in numbers), default=1 if odd else 2)
         stays = before % 2 == odd or (_is_scalar(node) and not odd)
         numbers[node] = before if stays else before + 1

@@ -31,6 +31,15 @@ rules(
 )
 
 
+@rule("rrelu")
+def _rrelu(c: Call) -> Arr:
+    """In training each number has a slope that is drawn; else it is the mean of all."""
+    lower, upper = float(c.number("lower")), float(c.number("upper"))
+    if c.arg("training", False):
+        raise NoRule("slopes that torch draws")
+    return c.ctx.unary("leaky_relu", c.x, slope=(lower + upper) / 2)
+
+
 @rule("celu")
 def _celu(c: Call) -> Arr:
     alpha = float(c.number("alpha"))

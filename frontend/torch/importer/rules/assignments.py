@@ -1,5 +1,6 @@
 """Rules that put numbers in the place of others: assignments to items, by index or by mask."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NoRule
@@ -7,7 +8,7 @@ from ..values.context import Context
 from ..values.elements import FLOATS
 from ..values.nodes import Filter, Set
 from ..values.tensors import Arr
-from ..values.views import fitted, put, spelled_out
+from ..values.views import WHOLE, fitted, put, spelled_out
 from .registry import Call, rule
 
 
@@ -53,6 +54,8 @@ def _assigned(ctx: Context, base: Arr, index: Any, value: Arr) -> Arr:
     if isinstance(index, Arr) and isinstance(base.dims[0], Set) and index.rank == 1:
         return _assigned_rows(ctx, base, index, value)
     parts = spelled_out(index if isinstance(index, tuple) else (index,), base.rank)
+    if (columns := _masked_columns(ctx, base, parts, value)) is not None:
+        return ctx.where(columns, value, base)
     value = fitted(ctx, base, parts, value)
     return base if 0 in value.dims else put(ctx, base, parts, value)
 
@@ -73,6 +76,21 @@ def _assigned_mask(ctx: Context, base: Arr, mask: Arr, value: Arr) -> Arr:
     v = ctx.values
     placed = v.make("scatter_parent", [value.v], base.home, value.v.shape, value.elem, subset=home)
     return ctx.where(full, Arr(base.dims, placed), base)
+
+
+def _masked_columns(ctx: Context, base: Arr, parts: Sequence[Any], value: Arr) -> Arr | None:
+    """The mask of `x[:, mask] = value` beside x, where the value is the same in all these columns;
+    None for another assignment."""
+    *whole, mask = parts if parts else (None,)
+    if any(i != WHOLE for i in whole) or not isinstance(mask, Arr) or mask.elem != "i1":
+        return None
+    after = base.rank - len(parts)
+    own = value.rank - after - 1
+    if mask.rank != 1 or mask.home is not None or (own >= 0 and value.dims[own] != 1):
+        return None
+    for _ in range(after):
+        mask = ctx.unsqueeze(mask, mask.rank)
+    return mask
 
 
 def _assigned_rows(ctx: Context, base: Arr, index: Arr, value: Arr) -> Arr:

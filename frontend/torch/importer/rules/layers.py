@@ -93,13 +93,15 @@ def _attention(c: Call) -> Arr:
 def _einsum(c: Call) -> Arr:
     """Products from left to right; a letter is summed as soon as nobody else has it."""
     spec, xs = _equation(c.arg("args"))
-    if len(xs) < 2 or "." in spec:
-        raise NoRule(f"einsum {spec!r} of {len(xs)} tensors (two or more, without an ellipsis)")
+    if "." in spec:
+        raise NoRule(f"einsum {spec!r} with an ellipsis")
     left, arrow, out = spec.partition("->")
     if not arrow:  # in the order of the alphabet what occurs once
         out = "".join(a for a in sorted({*left} - {","}) if left.count(a) == 1)
     mine, *others = left.split(",")
     x, *rest = xs
+    if not others:
+        return _summed(c, x, mine, out)
     for k, (letters, y) in enumerate(zip(others, rest, strict=True)):
         later = {*out, *"".join(others[k + 1 :])}
         kept = "".join(a for a in dict.fromkeys(mine + letters) if a in later)
@@ -107,6 +109,17 @@ def _einsum(c: Call) -> Arr:
         x = einsum(c.ctx, f"{mine},{letters}->{out if last else kept}", x, y)
         mine = kept
     return x
+
+
+def _summed(c: Call, x: Arr, letters: str, out: str) -> Arr:
+    """The einsum of one tensor: sums over the letters that are not in the result, which has its own
+    order."""
+    if len({*letters}) < len(letters):
+        raise NoRule("a diagonal in einsum")
+    gone = [i for i, letter in enumerate(letters) if letter not in out]
+    x = c.ctx.total("sum", x, gone, False) if gone else x
+    kept = [letter for letter in letters if letter in out]
+    return c.ctx.permute(x, [kept.index(letter) for letter in out])
 
 
 def _equation(args: Sequence[Any]) -> tuple[str, Sequence[Arr]]:
