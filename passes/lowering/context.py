@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.inter import shapes, values
 from ...dialects.inter.types import ONE, Dom, RowsType, rows, set_name
 from ...dialects.intra import rows as intra
+from ...dialects.intra.bindings import InputOp
 from ..analysis.costs import Sizes
 from ..targets import Target
 from .nests import Host, Nest
@@ -58,9 +59,13 @@ class Lowering:
         t = rows(v)
         if isinstance(v.owner, INLINE):
             return self.inline(nest, v.owner)
-        if (x := viewed(v)) is not None:
+        if not self.is_handed_on(v) and (x := viewed(v)) is not None:
             return nest.reshape(self.read(nest, x), t.dims)
         return nest.load(self.buffer(v), nest.index(t.dom))
+
+    def is_handed_on(self, v: SSAValue) -> bool:
+        """Whether another phase has made a value."""
+        return v in self.buffers and isinstance(self.buffers[v].owner, InputOp)
 
     def inline(self, nest: Nest, op: Operation) -> SSAValue:
         t = rows(op.results[0])

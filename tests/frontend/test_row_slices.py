@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, SAGEConv
+from torch.func import functional_call
+from torch_geometric.nn import GATConv, HeteroLayerNorm, SAGEConv
 from torch_geometric.utils import trim_to_layer
 
 import gnnc
@@ -219,3 +220,16 @@ def test_trimmed_layers() -> None:
         Trimmed().double(),
         [sampled([4, 9, 20], [12, 30], 1), sampled([6, 11, 25], [17, 41], 2)],
     )
+
+
+def test_runs_of_rows_that_pointers_bound() -> None:
+    """Single rows that bound a set are read in other shapes beside it."""
+    norm = HeteroLayerNorm(8, 3).double()
+    weight, bias = torch.randn(2, 3, 8, dtype=torch.double)
+
+    def normed(x: Tensor, ptr: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return functional_call(norm, {"weight": weight, "bias": bias}, (x, None, ptr))
+
+    bounds = ([0, 3, 7, 9], [0, 0, 12, 12], [0, 4, 5, 6])
+    x = torch.randn(12, 8, dtype=torch.double)
+    compared(normed, [(x[: p[-1]], torch.tensor(p), weight, bias) for p in bounds])
