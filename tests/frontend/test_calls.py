@@ -247,6 +247,7 @@ def test_a_call_that_fits_no_signature_has_a_fault(
 # ---------------------------------------------------------------- every signature, every spelling
 
 SAMPLES: dict[str, Callable[[int], Any]] = {
+    "Generator": lambda k: torch.Generator(),
     "Tensor": lambda k: torch.zeros(k + 1),
     "number": lambda k: k + 2.5,
     "float": lambda k: k + 0.25,
