@@ -132,6 +132,7 @@ sys.exit(3)
 INTERRUPTED = """
 import os, signal, threading, time
 from gnnc.runtime.prefetch import Prefetched
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 def make(i):
     if i == 3:
         os.kill(os.getpid(), signal.SIGINT)
