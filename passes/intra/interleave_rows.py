@@ -16,9 +16,12 @@ rows that lie close.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -26,7 +29,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.intra.bindings import AllocOp, ColumnsOp, DomainAttr, Lives, pitch
+from ...dialects.intra.bindings import AllocOp, ColumnsOp, DomainAttr, pitch
 from ...dialects.intra.rows import LoadOp, LookupOp, StoreOp, TraverseOp
 from ...dialects.intra.steps import Step, phases, steps
 from ...dialects.intra.syntax import FLOATS, buffer_type, element, element_bytes
@@ -54,15 +57,13 @@ class InterleaveRowsPass(ModulePass):
 def interleave(func: FuncOp) -> None:
     """Does so in a phase; the rows that are gathered first choose their company first."""
     order = steps(func)
-    lives = lives_of(order)
-    taken: set[AllocOp] = set()
+    memory = Memory(func, order)
     for together in gathered(order):
-        free = [op for op in together if op not in taken and op.result in lives]
-        for alike in by_width(free):
-            found = company(alike, Memory(func, lives, alike[0].domain))
+        for alike in by_width(together):
+            found = company(alike, memory)
             if len(found) > 1:
+                memory.join(found)
                 lay(found)
-                taken.update(found)
 
 
 def gathered(order: Sequence[Step]) -> Iterator[list[AllocOp]]:
@@ -103,40 +104,35 @@ def by_width(together: Sequence[AllocOp]) -> list[list[AllocOp]]:
 
 
 class Memory:
-    """What the allocations of one set take, in bytes a row, from step to step."""
+    """What the allocations of each set take, in bytes a row, from step to step."""
 
-    def __init__(
-        self, func: FuncOp, lives: dict[SSAValue, Lives], domain: DomainAttr | None
-    ) -> None:
-        self.lives = lives
-        allocs = [op for op in func.body.block.ops if isinstance(op, AllocOp)]
-        self.all = [op for op in allocs if op.domain == domain and op.result in lives]
+    def __init__(self, func: FuncOp, order: Sequence[Step]) -> None:
+        self.lives = lives_of(order)
+        nothing = np.zeros(len(order), np.int64)
+        self.in_use: dict[DomainAttr | None, NDArray[np.int64]] = defaultdict(nothing.copy)
+        for op in func.body.block.ops:
+            if isinstance(op, AllocOp) and op.result in self.lives:
+                life = self.lives[op.result]
+                self.in_use[op.domain][life.first : life.last + 1] += row_bytes(op)
 
     def has_room(self, group: Sequence[AllocOp]) -> bool:
         """Whether a group that lives as long as any of it takes no more, or little."""
-        hull = self.hull(group)
-        apart = [(row_bytes(op), self.lives[op.result]) for op in self.all]
-        others = [(row_bytes(op), self.lives[op.result]) for op in self.all if op not in group]
-        whole = (sum(map(row_bytes, group)), hull)
-        return most([*others, whole]) <= (1 + SLACK) * most(apart)
+        before = self.in_use[group[0].domain]
+        return self.joined(group).max() <= (1 + SLACK) * before.max()
 
-    def hull(self, group: Iterable[AllocOp]) -> Lives:
-        """From the first step of any to the last of any."""
-        found = [self.lives[op.result] for op in group]
-        return Lives(min(x.first for x in found), max(x.last for x in found))
+    def joined(self, group: Sequence[AllocOp]) -> NDArray[np.int64]:
+        """What is in use of a set from step to step where all of a group lives as long as any."""
+        out = self.in_use[group[0].domain].copy()
+        lives = [self.lives[op.result] for op in group]
+        for op, life in zip(group, lives, strict=True):
+            out[life.first : life.last + 1] -= row_bytes(op)
+        first, last = min(x.first for x in lives), max(x.last for x in lives)
+        out[first : last + 1] += sum(map(row_bytes, group))
+        return out
 
-
-def most(rooms: Iterable[tuple[int, Lives]]) -> int:
-    """The most bytes that are in use at once."""
-    changes: dict[int, int] = {}
-    for size, life in rooms:
-        changes[life.first] = changes.get(life.first, 0) + size
-        changes[life.last + 1] = changes.get(life.last + 1, 0) - size
-    best = now = 0
-    for _, change in sorted(changes.items()):
-        now += change
-        best = max(best, now)
-    return best
+    def join(self, group: Sequence[AllocOp]) -> None:
+        """Takes a group for one."""
+        self.in_use[group[0].domain] = self.joined(group)
 
 
 def company(together: Sequence[AllocOp], memory: Memory) -> list[AllocOp]:

@@ -8,12 +8,11 @@ from gnnc.dialects.intra.bindings import AllocOp, ColumnsOp, pitch
 from gnnc.dialects.intra.loops import nests
 from gnnc.dialects.intra.memory import LoadOp, StoreOp
 from gnnc.dialects.intra.rows import LookupOp
-from gnnc.dialects.intra.steps import phases
+from gnnc.dialects.intra.steps import phases, steps
 from gnnc.dialects.meaning.check import same_meaning
-from gnnc.passes.intra.interleave_rows import most
-from gnnc.passes.intra.plan_memory import Lives
+from gnnc.passes.intra.interleave_rows import Memory, row_bytes
 
-from ..lowered import INFER, TRAIN, after
+from ..lowered import INFER, TRAIN, after, phase
 from ..programs import PROGRAMS
 from ..small_programs import PROGRAMS as SMALL
 
@@ -96,7 +95,18 @@ def size(part: ColumnsOp) -> int:
     return total
 
 
-def test_the_most_that_is_in_use() -> None:
-    assert most([]) == 0
-    assert most([(8, Lives(0, 1)), (4, Lives(2, 3))]) == 8
-    assert most([(8, Lives(0, 2)), (4, Lives(2, 3)), (1, Lives(1, 1))]) == 12
+def test_what_is_in_use_from_step_to_step() -> None:
+    """As lives say; a group that lives as long as any of it takes all of it for so long."""
+    module = after(HEADS, f"{TRAIN},expand-softmax,{CUT}")
+    func = phase(module)
+    memory = Memory(func, steps(func))
+    allocs = [op for op in func.body.block.ops if isinstance(op, AllocOp)]
+    for domain, found in memory.in_use.items():
+        mine = [op for op in allocs if op.domain == domain]
+        for step, bytes_in_use in enumerate(found):
+            lives = [(op, memory.lives[op.result]) for op in mine]
+            want = sum(row_bytes(op) for op, life in lives if life.first <= step <= life.last)
+            assert bytes_in_use == want
+        joined = memory.joined(mine)
+        assert joined.max() == sum(map(row_bytes, mine))
+        assert memory.has_room(mine[:1])
