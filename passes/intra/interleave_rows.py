@@ -58,11 +58,13 @@ def interleave(func: FuncOp) -> None:
     """Does so in a phase; the rows that are gathered first choose their company first."""
     order = steps(func)
     memory = Memory(func, order)
+    taken: set[AllocOp] = set()
     for together in gathered(order):
-        for alike in by_width(together):
+        for alike in by_width([op for op in together if op not in taken]):
             found = company(alike, memory)
             if len(found) > 1:
                 memory.join(found)
+                taken.update(found)
                 lay(found)
 
 

@@ -174,3 +174,51 @@ func.func @alone() attributes {intra.phase} {
   }
   func.return
 }
+
+// -----
+
+// What a nest reads at both ends of its edges lies beside each other once.
+// CHECK-LABEL: func.func @both_ends
+// CHECK: %[[ALL:.*]] = intra.alloc {domain = #intra.domain<N>} : memref<?x20xf32>
+// CHECK-NEXT: intra.columns %[[ALL]] {first = 16} : memref<?x4xf32>
+// CHECK-NEXT: intra.columns %[[ALL]] {first = 0} : memref<?x16xf32>
+// CHECK-NOT: intra.columns
+func.func @both_ends() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<g>} : memref<?x16xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x16xf32>
+  %z = intra.input {buffer = "z", domain = #intra.domain<N>} : memref<?x4xf32>
+  %s = intra.alloc {domain = #intra.domain<N>} : memref<?x4xf32>
+  %h = intra.alloc {domain = #intra.domain<N>} : memref<?x16xf32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %m = intra.size {domain = #intra.domain<g>} : index
+  %src = intra.index_map {domain = #intra.domain<g>, path = "src"} : memref<?xi32>
+  %dst = intra.index_map {domain = #intra.domain<g>, path = "dst"} : memref<?xi32>
+  intra.traverse %i in %n {
+    intra.stage {
+      %a = intra.load %x[%i] : vector<16xf32>
+      intra.store %a, %h[%i]
+      %b = intra.load %z[%i] : vector<4xf32>
+      intra.store %b, %s[%i]
+      intra.yield
+    }
+  }
+  intra.traverse %i in %m {
+    intra.stage {
+      %j = intra.lookup %src[%i] : index
+      %k = intra.lookup %dst[%i] : index
+      %a = intra.load %h[%j] : vector<16xf32>
+      %b = intra.load %s[%j] : vector<4xf32>
+      %c = intra.load %h[%k] : vector<16xf32>
+      %d = intra.load %s[%k] : vector<4xf32>
+      %e = intra.apply %a, %c {fn = "mul"} : vector<16xf32>
+      %f = intra.apply %b, %d {fn = "mul"} : vector<4xf32>
+      %g = intra.reshape %f : vector<4x1xf32>
+      %p = intra.reshape %e : vector<4x4xf32>
+      %q = intra.apply %g, %p {fn = "mul"} : vector<4x4xf32>
+      %r = intra.reshape %q : vector<16xf32>
+      intra.store %r, %y[%i]
+      intra.yield
+    }
+  }
+  func.return
+}
