@@ -29,6 +29,7 @@ from gnnc.bench.plan_graphs import owners_of_parts, planted
 from gnnc.frontend.tools.children import Message, serve
 from gnnc.frontend.tools.models import Net
 from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.alone import Nothing
 from gnnc.runtime.ranks.board import Note
 from gnnc.runtime.ranks.communicator import Communicator
 from gnnc.runtime.ranks.peers import Messages
@@ -210,7 +211,7 @@ class Recalled:
         return _Arrived(note, list(pairs), self.watched, spell)
 
 
-class _Arrived(Pending):
+class _Arrived(Nothing):
     """Messages that are there when they are awaited."""
 
     def __init__(
@@ -218,15 +219,6 @@ class _Arrived(Pending):
     ) -> None:
         super().__init__("recalled", note)
         self.pairs, self.watched, self.spell = pairs, watched, spell
-
-    def poll(self) -> bool:
-        return True
-
-    def missing(self) -> Sequence[int]:
-        return ()
-
-    def left(self) -> int:
-        return 0
 
     def wait(self) -> None:
         self.spell.beside = self.watched.lap(self.note.rank)

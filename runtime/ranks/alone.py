@@ -9,8 +9,8 @@ from .peers import Channel, Messages, Peers
 from .waiting import Pending
 
 
-class _Nothing(Pending):
-    """No messages."""
+class Nothing(Pending):
+    """No messages under way."""
 
     def poll(self) -> bool:
         return True
@@ -31,4 +31,4 @@ class Alone(Peers):
     def carry(
         self, sends: Messages, receives: Messages, channel: Channel, tag: int, name: str
     ) -> Pending:
-        return _Nothing(name, self.note)
+        return Nothing(name, self.note)
