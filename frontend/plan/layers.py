@@ -118,6 +118,17 @@ class Layer:
         return self._rows_read * self.inputs + self.outputs + learnt + inner + self._of_attention
 
     @property
+    def forward_ghost_numbers(self) -> int:
+        """Numbers of a ghost that the forward half reads or writes in order, beside what arrives:
+        attention makes scores of its row, as of a rank's own."""
+        return self.outputs + self.heads if self.heads else 0
+
+    @property
+    def backward_ghost_numbers(self) -> int:
+        """The same of the backward half: the row, its gradient and the scores."""
+        return 2 * self.outputs + self.heads if self.heads else 0
+
+    @property
     def _factors(self) -> int:
         """Rows of inputs that are multiplied for a row of outputs: of a node and of its sum."""
         return 2 if self.kind == "sage" else 1

@@ -126,6 +126,11 @@ class _Work:
         of_node = numbers * self.constants.node_number + products * self.constants.multiply_add
         return self.factor * of_node * self.loads.owned
 
+    def ghosts(self, numbers: float) -> Floats:
+        """So many numbers for each ghost of a rank, each in one product at most."""
+        of_ghost = numbers * (self.constants.node_number + self.constants.multiply_add)
+        return self.factor * of_ghost * self.loads.ghosts
+
     def edges(self, count: Floats, layer: Layer, widths: Sequence[int], scores: int) -> Floats:
         """The aggregation of so many edges, which read rows of these widths, with the weights of
         attention computed so often."""
@@ -149,6 +154,7 @@ class _Work:
             return Stage(FORWARD, place, nothing, on_nodes, nothing, ())
         packing = self.rows(loads.sent, widths) + self.copied(loads.sent, widths, 1)
         unpacking = self.copied(loads.ghosts, widths, 2)
+        unpacking = unpacking + self.ghosts(layer.forward_ghost_numbers)
         local = self.edges(self._local(layer), layer, layer.read_widths, 1)
         remote = self.edges(loads.remote_edges, layer, layer.read_widths, 1)
         sizes = tuple(float(NUMBER_BYTES * w) for w in widths)
@@ -167,6 +173,7 @@ class _Work:
         local = self.edges(self._local(layer), layer, layer.read_back_widths, 2)
         remote = self.edges(loads.remote_edges, layer, layer.read_back_widths, 2)
         remote = remote + self.copied(loads.ghosts, widths, 1)
+        remote = remote + self.ghosts(layer.backward_ghost_numbers)
         sizes = tuple(float(NUMBER_BYTES * w) for w in reversed(widths))
         if layer.product_first:
             return Stage(BACKWARD, place, before + remote, local, adding + on_nodes, sizes)

@@ -12,7 +12,7 @@ from gnnc.frontend.plan import cost
 from gnnc.frontend.plan.constants import Constants
 from gnnc.frontend.plan.layers import KINDS, model
 from gnnc.frontend.plan.loads import Numbers, alone, of_partition
-from gnnc.frontend.plan.stages import CALL_BYTES
+from gnnc.frontend.plan.stages import CALL_BYTES, LOSS_NUMBERS, step_stages
 from gnnc.frontend.tools.datasets import power_law_edges
 from gnnc.runtime.partition import edges
 
@@ -120,6 +120,25 @@ def test_rows_that_are_in_no_cache_take_longer():
     in_caches, between, in_memory = times(1e9), times(8_000 / 4 * 8 * 4), times(0.0)
     assert between > in_caches * 1.05
     assert in_memory == pytest.approx(in_caches, rel=0.01)
+
+
+def test_attention_scores_ghosts_too():
+    """Where work on nodes alone takes time: forward a ghost's row is read once and its scores are
+    written, backward the row, its gradient and the scores; what arrives is copied, as of any
+    layer."""
+    numbers = Numbers(8_000, 80_000, across=0.2)
+    nothing = dict.fromkeys(
+        ("edge_number", "far_number", "multiply_add", "score", "fixed", "exchange"), 0.0
+    )
+    constants = replace(Constants(**nothing), node_number=1.0, shared=1.0)
+    loads = numbers.loads(2)
+    (layer,) = model("gat", (16, 8), numbers.nodes, numbers.edges)
+    forward, backward = step_stages((layer,), loads, constants)[1:3]
+    copied = sum(layer.forward_widths)
+    assert forward.after == pytest.approx(loads.ghosts * (2 * copied + layer.outputs + 1))
+    assert backward.before == pytest.approx(
+        loads.ghosts * (copied + 2 * layer.outputs + 1) + loads.owned * LOSS_NUMBERS * layer.outputs
+    )
 
 
 def test_many_ranks_are_not_simulated():
