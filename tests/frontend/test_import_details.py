@@ -455,3 +455,37 @@ def test_rows_chosen_by_floats_leave_the_rest_compiled():
     assert report.graphs == 2
     (message,) = report.fallbacks
     assert "depends on float values" in message and "test_import_details.py" in message
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda z: z.sum(1, keepdim=True).squeeze(-1),
+        lambda z: z.sum(1, keepdim=True).view(-1),
+        lambda z: z.view(4, 2, 2).transpose(1, 2).reshape(4, 4),
+        lambda z: z.view(1, 4, 4)[0] + z.view(4, 4, 1).squeeze(-1),
+        lambda z: z.unsqueeze(0).view(4, 4),
+    ],
+)
+def test_views_of_as_many_rows_as_the_program_says(view: Callable[[Tensor], Tensor]):
+    """Groups whose number is written down are as many as columns may be."""
+    from torch_geometric.utils import scatter
+
+    def pooled(x: Tensor, batch: Tensor) -> Tensor:
+        return view(scatter(x.relu(), batch, 0, 4, "sum"))
+
+    x, batch = torch.randn(20, 4), torch.arange(20) // 5
+    compiled = gnnc.compile(pooled)
+    torch.testing.assert_close(compiled(x, batch), pooled(x, batch))
+    assert not gnnc.explain(compiled).fallbacks
+
+
+def test_the_number_of_groups_may_be_a_tensor():
+    from torch_geometric.utils import scatter
+
+    def pooled(x: Tensor, batch: Tensor) -> Tensor:
+        return scatter(x.relu(), batch, 0, batch.max() + 1, "sum")
+
+    x, batch = torch.randn(20, 4), torch.arange(20) // 5
+    compiled = gnnc.compile(pooled)
+    torch.testing.assert_close(compiled(x, batch), pooled(x, batch))

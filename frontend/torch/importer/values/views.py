@@ -29,9 +29,13 @@ def view(ctx: Context, x: Arr, like: torch.Tensor) -> Arr:
         if len(shape) != len(dims):
             raise NoRule("a constant size viewed as the rows of a set")
         return Arr(list(dims), values.reshape(x.v, shape))
-    wanted, position, k = _row_position(ctx.sizes, home.expr, like)
     axis = x.axis
     before = math.prod(numbers(x.dims[: axis + 1]))  # a merge counts its k
+    rows = ctx.sizes.canonical(home.expr)
+    if rows.is_Integer:
+        wanted, position, k = _of_fixed_rows(int(rows), before, like)
+    else:
+        wanted, position, k = _row_position(ctx.sizes, rows, like)
     left, right = wanted[:position], wanted[position + 1 :]
     if math.prod(left) * k != before:
         raise NoRule("a view that mixes the rows of a set with columns")
@@ -43,7 +47,6 @@ def _row_position(sizes: Sizes, rows: sympy.Expr, like: torch.Tensor) -> tuple[l
     """The wanted shape (the row axis as -1), where the row axis is, and its factor."""
     wanted: list[int] = []
     found: list[tuple[int, int]] = []
-    rows = sizes.canonical(rows)
     for i, d in enumerate(like.shape):
         e = sizes.canonical(expression(d))
         ratio = sympy.simplify(e / rows) if e.free_symbols else None
@@ -59,6 +62,17 @@ def _row_position(sizes: Sizes, rows: sympy.Expr, like: torch.Tensor) -> tuple[l
     if len(found) != 1:
         raise NoRule("a view that merges the rows of a set with columns")
     return wanted, *found[0]
+
+
+def _of_fixed_rows(rows: int, before: int, like: torch.Tensor) -> tuple[list[int], int, int]:
+    """The same for a set whose size is a number, as any column's may be: its rows are where so
+    many numbers lie `before` them."""
+    wanted = [int(d) for d in like.shape]
+    for i, d in enumerate(wanted):
+        k, rest = divmod(d, rows) if rows else (0, d)
+        if k and not rest and math.prod(wanted[:i]) * k == before:
+            return [*wanted[:i], -1, *wanted[i + 1 :]], i, k
+    raise NoRule("a view that merges the rows of a set with columns")
 
 
 def part(ctx: Context, x: Arr, dim: int, lo: sympy.Expr, hi: sympy.Expr, size: sympy.Expr) -> Arr:

@@ -59,10 +59,10 @@ def _plain(edge_index: object) -> bool:
     return type(edge_index) is Tensor and edge_index.layout is torch.strided
 
 
-def _count(index: Tensor, num: int | None) -> int:
-    """`num`, or one more than the greatest index."""
+def _count(index: Tensor, num: int | Tensor | None) -> int:
+    """`num`, which may be a tensor, or one more than the greatest index."""
     if num is not None:
-        return num
+        return int(num)
     return int(index.max()) + 1 if index.numel() > 0 else 0
 
 
