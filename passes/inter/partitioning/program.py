@@ -332,6 +332,11 @@ class _Program:
     def _reduction(self, op: OverAlong) -> None:
         s, along = op.over.set, op.along_keys
         parts = self.cut.parts[s]
+        if self._lies_with_groups(op):
+            for part in parts:
+                groups = self.b.env.codomain(part, along[0])
+                self.put(op.results[0], self._once(op, Dom(part), groups))
+            return
         sums = isinstance(op, CountOp) or (
             isinstance(op, ReduceOp) and op.kind.data in ("sum", "mean")
         )
@@ -349,9 +354,16 @@ class _Program:
                 self.put(op.results[0], v)
             return
         over = Dom(self.join(s, op, (*op.over.keys, *along)), op.over.keys)
-        self.put(op.results[0], self._once(op, over))
+        self.put(op.results[0], self._once(op, over, op.type.dom.set))
 
-    def _once(self, op: OverAlong, over: Dom) -> SSAValue:
+    def _lies_with_groups(self, op: OverAlong) -> bool:
+        """Whether each part of the reduced set leads to one of the groups' set: a filter's edges by
+        `parent` to the edges that it is of."""
+        if op.over.keys or len(op.along_keys) != 1:
+            return False
+        return len(self.cut.parts[self.old.codomain(op.over.set, op.along_keys[0])]) > 1
+
+    def _once(self, op: OverAlong, over: Dom, groups: str) -> SSAValue:
         along = op.along_keys
         if isinstance(op, CountOp):
             return self.b.count(over, along, op.type.elem)
@@ -363,7 +375,7 @@ class _Program:
             self.on(op.x, over.set),
             over,
             along,
-            None if op.otherwise is None else self.on(op.otherwise, op.type.dom.set),
+            None if op.otherwise is None else self.on(op.otherwise, groups),
             op.zero_ties is not None,
             op.every is not None,
         )
