@@ -130,3 +130,9 @@ class Communicator(Protocol):
         seconds as its stage has `patience`; None: as the stage around it.
         """
         ...
+
+    def begin_call(self) -> None:
+        """Counts a call of a program of all ranks. Where no stage says what this rank does, it is
+        this from here on: `call 17`.
+        """
+        ...

@@ -95,6 +95,8 @@ class Peers(ABC):
         self.size = size
         self.note = note
         self._calls = 0
+        self._stages = 0
+        self._programs = 0
 
     @abstractmethod
     def carry(
@@ -203,6 +205,7 @@ class Peers(ABC):
         if patience is not None and not patience > 0:
             raise ValueError(f"patience must be a number of seconds above 0, got {patience}")
         before = note.stage, note.stage_patience
+        self._stages += 1
         note.stage = name
         if patience is not None:
             note.stage_patience = patience
@@ -210,8 +213,16 @@ class Peers(ABC):
         try:
             yield
         finally:
+            self._stages -= 1
             note.stage, note.stage_patience = before
         note.working()  # after an error the board keeps the stage: it is the one that failed
+
+    def begin_call(self) -> None:
+        """See Communicator."""
+        self._programs += 1
+        if not self._stages:
+            self.note.stage = f"call {self._programs}"
+            self.note.working()
 
     def _check_root(self, root: int) -> None:
         if not 0 <= root < self.size:

@@ -117,6 +117,7 @@ class RankedProgram(BoundProgram):
         """
         tensors, of_graph = self.graph_of(args)
         communicator, known = world(), self.memo.knows(tensors, of_graph)
+        communicator.begin_call()
         key = int(dropout_key()) if self.draws else 0
         numbers = [self.rows_of(r, args) for r in self.few]
         given = given_numbers.checksum(numbers)
