@@ -16,7 +16,7 @@ from ....dialects.inter.base import StructureOp, ValueOp
 from ....dialects.inter.builder import Builder
 from ....dialects.inter.reduce import CountOp, OverAlong, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
-from ....dialects.inter.structure import AttachOp, FilterOp, LoopsOp, UnionOp
+from ....dialects.inter.structure import AttachOp, FilterOp, IntervalOp, LoopsOp, UnionOp
 from ....dialects.inter.types import (
     UNIT,
     Dom,
@@ -416,6 +416,11 @@ class _Program:
                 made = self._union(sources, label)
             case AttachOp():
                 made = [self._attach(op, p, label) for p in self.cut.parts[sources[0]]]
+            case IntervalOp():
+                raise PassFailedException(
+                    f"partition: rows of {sources[0]} are taken by their places, as x[0] or x[1:] "
+                    "does, where each rank has others: choose them by a mask with a row a node"
+                )
             case _:
                 raise PassFailedException(f"partition: {op.name} of the cut set {sources[0]}")
         for v in made:

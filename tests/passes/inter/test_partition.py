@@ -209,6 +209,21 @@ def test_such_groups_on_more_graphs(seed: int) -> None:
     assert_same(plain, whole, for_one, seed, 3, apart, chunks=3)
 
 
+def test_rows_by_their_places_are_refused() -> None:
+    text = """
+    func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, f64>)
+        -> !inter.rows<unit, f64> {
+      %lo = inter.const 0 : !inter.rows<unit, i64>
+      %hi = inter.const 1 : !inter.rows<unit, i64>
+      %i = inter.interval %N, %lo, %hi : !inter.set<i, parent: N mono>
+      %y = inter.at %i[parent], %x : !inter.rows<i, f64>
+      %s = inter.reduce sum %y over %i along () : !inter.rows<unit, f64>
+      func.return %s : !inter.rows<unit, f64>
+    }"""
+    with pytest.raises(PassFailedException, match="rows of N are taken by their places"):
+        changed(parse_module(text), *CUT)
+
+
 PARENTS = """
 func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %m : !inter.rows<g, i1>,
     %x : !inter.rows<N, 2xf64> {inter.needs_grad}, %e : !inter.rows<g, 2xf64> {inter.needs_grad})
