@@ -212,6 +212,27 @@ def test_a_stage_ends_with_its_error():
     assert caught.value.__notes__ == ['in rank 0 of 1, in stage "start"']
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_comes_before_a_call_may_take_its_time(begun: bool):
+    """As tracing does; a call that has begun may not."""
+
+    def work(c: Communicator) -> None:
+        c.barrier()
+        for _ in range(2):
+            with c.until_call("trace", patience=60):
+                if c.rank == 1 and begun:
+                    c.begin_call()
+                if c.rank == 1:
+                    time.sleep(3 * PATIENCE)
+                c.barrier()
+
+    if not begun:
+        run(2, work, patience=PATIENCE)
+        return
+    with pytest.raises(Stuck, match='rank 1 is stuck: .* in stage "call 1"'):
+        run(2, work, patience=PATIENCE)
+
+
 @pytest.mark.parametrize(("inside", "told"), [(True, "epoch 3"), (False, "call 3")])
 def test_calls_are_stages_where_nothing_else_is(inside: bool, told: str):
     def work(c: Communicator) -> None:
