@@ -19,8 +19,8 @@ from .constants import Constants
 from .layers import NUMBER_BYTES, Layer, lines
 from .loads import Floats, Loads
 
-CALL_BYTES = 40
-"""Of the all-reduce that a call begins with: five integers."""
+CALL_BYTES = 56
+"""Of the all-reduce that a call begins with: seven integers."""
 LOSS_NUMBERS = 4
 """Numbers that the loss and its gradient read or write for a class of a node."""
 OPTIMIZER_NUMBERS = 7

@@ -30,7 +30,7 @@ from .graph_step import GraphStep, Witness
 from .importer import Unsupported
 from .optimizers import NotOneStep
 from .ranks import cut_tensors, drawn_edges
-from .ranks.among_ranks import among_ranks
+from .ranks.among_ranks import among_ranks, one_program
 from .ranks.features_of_all import features_of
 from .ranks.replicas import Trainers, trainers
 from .report import Report, remember
@@ -152,7 +152,7 @@ class TrainStep:
             return marked(loss(*args, **kwargs))  # a graph without results is not run
 
         # one graph, for parameters may change after the whole loss only
-        self.whole = dynamo_compile(
+        whole = dynamo_compile(
             with_mark,
             self._step_of,
             fullgraph=True,
@@ -160,6 +160,7 @@ class TrainStep:
             notice=self.report.warn,
             features=features_of(options, self.report.note),
         )
+        self.whole = one_program(whole)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():

@@ -130,3 +130,13 @@ class Communicator(Protocol):
         seconds as its stage has `patience`; None: as the stage around it.
         """
         ...
+
+    def until_call(self, name: str, patience: float) -> AbstractContextManager[None]:
+        """A stage that the next `begin_call` ends, if there is one: what comes before the call."""
+        ...
+
+    def begin_call(self) -> None:
+        """Counts a call of a program of all ranks. Where no stage says what this rank does, it is
+        this from here on: `call 17`.
+        """
+        ...

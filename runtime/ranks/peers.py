@@ -95,6 +95,9 @@ class Peers(ABC):
         self.size = size
         self.note = note
         self._calls = 0
+        self._stages = 0
+        self._programs = 0
+        self._before_call: tuple[str, float | None] | None = None
 
     @abstractmethod
     def carry(
@@ -203,6 +206,7 @@ class Peers(ABC):
         if patience is not None and not patience > 0:
             raise ValueError(f"patience must be a number of seconds above 0, got {patience}")
         before = note.stage, note.stage_patience
+        self._stages += 1
         note.stage = name
         if patience is not None:
             note.stage_patience = patience
@@ -210,8 +214,35 @@ class Peers(ABC):
         try:
             yield
         finally:
+            self._stages -= 1
             note.stage, note.stage_patience = before
         note.working()  # after an error the board keeps the stage: it is the one that failed
+
+    @contextmanager
+    def until_call(self, name: str, patience: float) -> Generator[None]:
+        """See Communicator."""
+        note = self.note
+        before = self._before_call = note.stage, note.stage_patience
+        note.stage, note.stage_patience = name, patience
+        note.working()
+        try:
+            yield
+        finally:
+            self._before_call = None
+            _, note.stage_patience = before
+            if note.stage == name:
+                note.stage = before[0]
+        note.working()
+
+    def begin_call(self) -> None:
+        """See Communicator."""
+        self._programs += 1
+        if self._before_call is not None:
+            self.note.stage, self.note.stage_patience = self._before_call
+            self._before_call = None
+        if not self._stages:
+            self.note.stage = f"call {self._programs}"
+            self.note.working()
 
     def _check_root(self, root: int) -> None:
         if not 0 <= root < self.size:

@@ -37,14 +37,16 @@ def among_ranks(options: Options) -> Options:
 
 
 def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, which says why a rank of several needs what Dynamo cannot trace to be otherwise."""
+    """`call`, which says why a rank of several needs what Dynamo cannot trace to be otherwise.
+    Ranks trace at their own pace: until the program begins others wait as for a compiler."""
     if world().size == 1:
         return call
 
     @functools.wraps(call)
     def telling(*args: Any, **kwargs: Any) -> Any:
         try:
-            return call(*args, **kwargs)
+            with world().until_call("trace a call", COMPILE_PATIENCE):
+                return call(*args, **kwargs)
         except UNTRACEABLE as error:
             cause = str(error).strip().split("\n")[0]
             raise Unsupported(

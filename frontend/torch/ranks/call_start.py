@@ -15,17 +15,20 @@ LEAST = -(2**63)
 
 class Begun(NamedTuple):
     """What each rank says of the call, of which all learn the greatest: the number of its program
-    and its negative, whether it has to prepare the graph, the number that masks of dropout are
-    drawn by, and whether it still has to choose the program."""
+    and its negative, likewise a checksum of the few numbers that the call is given, whether it has
+    to prepare the graph, the number that masks of dropout are drawn by, and whether it still has to
+    choose the program."""
 
     number: int
     minus_number: int
+    given: int
+    minus_given: int
     unprepared: int
     key: int
     chooses: int = 0
 
 
-CHOOSES = Begun(LEAST, LEAST, LEAST, LEAST, 1)
+CHOOSES = Begun(LEAST, LEAST, LEAST, LEAST, LEAST, LEAST, 1)
 
 
 def begun(communicator: Communicator, mine: Begun, of_all: Sequence[int]) -> Begun:

@@ -32,7 +32,7 @@ from ..importer.binding import (
     SetBinding,
 )
 from ..importer.emit.arguments import argument_name
-from . import cut_tensors
+from . import cut_tensors, given_numbers
 from .call_parts import Parts, numbers_of, tables_read
 from .call_start import LEAST, Begun, begun
 from .cut_tensors import EdgePart, NodePart
@@ -62,6 +62,8 @@ class RankedProgram(BoundProgram):
         self.number = int.from_bytes(digest[:7], "big")
         super().__init__(ranked.imported, program, graph, tell)
         self.places = None
+        changed = {u.argument for u in self.imported.updates}
+        self.few = [r for r in self.passed_rows if given_numbers.are_few(r, changed)]
         self.draws = any(isinstance(r.source, DropoutKey) for r in self.passed_rows)
 
     def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:
@@ -111,15 +113,21 @@ class RankedProgram(BoundProgram):
         whatever each finds in its memory. What is dropped is what rank 0 drops.
 
         Raises:
-            Disagreement: ranks call other programs.
+            Disagreement: ranks call other programs, or give other numbers.
         """
         tensors, of_graph = self.graph_of(args)
         communicator, known = world(), self.memo.knows(tensors, of_graph)
+        communicator.begin_call()
         key = int(dropout_key()) if self.draws else 0
-        mine = Begun(self.number, -self.number, not known, LEAST if communicator.rank else key)
+        numbers = [self.rows_of(r, args) for r in self.few]
+        given = given_numbers.checksum(numbers)
+        drawn = LEAST if communicator.rank else key
+        mine = Begun(self.number, -self.number, given, -given, not known, drawn)
         most = begun(communicator, mine, self.imported.of_all)
         if most.number != -most.minus_number:
             communicator.agree("the program of a call", self.program.source)
+        if most.given != -most.minus_given:
+            given_numbers.agree(communicator, [r.name for r in self.few], numbers)
         if most.unprepared:
             self.memo.drop_for(tensors, of_graph)
         self.key = torch.tensor([most.key], dtype=torch.int64)

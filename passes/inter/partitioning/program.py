@@ -16,7 +16,7 @@ from ....dialects.inter.base import StructureOp, ValueOp
 from ....dialects.inter.builder import Builder
 from ....dialects.inter.reduce import CountOp, OverAlong, ReduceOp, SoftmaxOp
 from ....dialects.inter.sets import SetEnv
-from ....dialects.inter.structure import AttachOp, FilterOp, LoopsOp, UnionOp
+from ....dialects.inter.structure import AttachOp, FilterOp, IntervalOp, LoopsOp, UnionOp
 from ....dialects.inter.types import (
     UNIT,
     Dom,
@@ -332,6 +332,11 @@ class _Program:
     def _reduction(self, op: OverAlong) -> None:
         s, along = op.over.set, op.along_keys
         parts = self.cut.parts[s]
+        if self._lies_with_groups(op):
+            for part in parts:
+                groups = self.b.env.codomain(part, along[0])
+                self.put(op.results[0], self._once(op, Dom(part), groups))
+            return
         sums = isinstance(op, CountOp) or (
             isinstance(op, ReduceOp) and op.kind.data in ("sum", "mean")
         )
@@ -349,9 +354,16 @@ class _Program:
                 self.put(op.results[0], v)
             return
         over = Dom(self.join(s, op, (*op.over.keys, *along)), op.over.keys)
-        self.put(op.results[0], self._once(op, over))
+        self.put(op.results[0], self._once(op, over, op.type.dom.set))
 
-    def _once(self, op: OverAlong, over: Dom) -> SSAValue:
+    def _lies_with_groups(self, op: OverAlong) -> bool:
+        """Whether each part of the reduced set leads to one of the groups' set: a filter's edges by
+        `parent` to the edges that it is of."""
+        if op.over.keys or len(op.along_keys) != 1:
+            return False
+        return len(self.cut.parts[self.old.codomain(op.over.set, op.along_keys[0])]) > 1
+
+    def _once(self, op: OverAlong, over: Dom, groups: str) -> SSAValue:
         along = op.along_keys
         if isinstance(op, CountOp):
             return self.b.count(over, along, op.type.elem)
@@ -363,7 +375,7 @@ class _Program:
             self.on(op.x, over.set),
             over,
             along,
-            None if op.otherwise is None else self.on(op.otherwise, op.type.dom.set),
+            None if op.otherwise is None else self.on(op.otherwise, groups),
             op.zero_ties is not None,
             op.every is not None,
         )
@@ -404,6 +416,11 @@ class _Program:
                 made = self._union(sources, label)
             case AttachOp():
                 made = [self._attach(op, p, label) for p in self.cut.parts[sources[0]]]
+            case IntervalOp():
+                raise PassFailedException(
+                    f"partition: rows of {sources[0]} are taken by their places, as x[0] or x[1:] "
+                    "does, where each rank has others: choose them by a mask with a row a node"
+                )
             case _:
                 raise PassFailedException(f"partition: {op.name} of the cut set {sources[0]}")
         for v in made:

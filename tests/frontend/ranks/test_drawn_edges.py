@@ -271,5 +271,10 @@ def refused(make: Callable[[], nn.Module], message: str) -> None:
         mine, part = gnnc.distribute(models[c.rank], data)
         with pytest.raises(Unsupported, match=message):
             mine(part.x, part.edge_index)
+        step = gnnc.train_step(
+            lambda: mine(part.x, part.edge_index).sum(), torch.optim.SGD(mine.parameters(), lr=0.1)
+        )
+        with pytest.raises(Unsupported, match=message):
+            step()
 
     virtual.run(2, work)

@@ -226,10 +226,10 @@ def test_ranks_that_choose_late_take_what_others_have(late: tuple[int, ...]) -> 
 
     def work(c: Communicator) -> list[tuple[int, ...]]:
         found = [chosen_by(c, [c.rank, 5])]
-        begun(c, Begun(7, -7, 0, LEAST), found[0])
+        begun(c, Begun(7, -7, 5, -5, 0, LEAST), found[0])
         if c.rank in late:
             found.append(chosen_by(c, [100, 100]))
-        assert begun(c, Begun(7, -7, 0, c.rank), found[-1]) == (7, -7, 0, 2, 0)
+        assert begun(c, Begun(7, -7, 5, -5, 0, c.rank), found[-1]) == (7, -7, 5, -5, 0, 2, 0)
         return found
 
     for rank, found in enumerate(virtual.run(3, work)):
@@ -240,7 +240,7 @@ def test_ranks_that_choose_by_other_numbers() -> None:
     def work(c: Communicator) -> None:
         if c.rank == 0:
             chosen_by(c, [1, 2])
-        begun(c, Begun(7, -7, 0, LEAST), ())
+        begun(c, Begun(7, -7, 5, -5, 0, LEAST), ())
 
     with pytest.raises(Disagreement, match="how many numbers the program of a call is chosen by"):
         virtual.run(2, work)

@@ -209,6 +209,48 @@ def test_such_groups_on_more_graphs(seed: int) -> None:
     assert_same(plain, whole, for_one, seed, 3, apart, chunks=3)
 
 
+def test_rows_by_their_places_are_refused() -> None:
+    text = """
+    func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, f64>)
+        -> !inter.rows<unit, f64> {
+      %lo = inter.const 0 : !inter.rows<unit, i64>
+      %hi = inter.const 1 : !inter.rows<unit, i64>
+      %i = inter.interval %N, %lo, %hi : !inter.set<i, parent: N mono>
+      %y = inter.at %i[parent], %x : !inter.rows<i, f64>
+      %s = inter.reduce sum %y over %i along () : !inter.rows<unit, f64>
+      func.return %s : !inter.rows<unit, f64>
+    }"""
+    with pytest.raises(PassFailedException, match="rows of N are taken by their places"):
+        changed(parse_module(text), *CUT)
+
+
+PARENTS = """
+func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %m : !inter.rows<g, i1>,
+    %x : !inter.rows<N, 2xf64> {inter.needs_grad}, %e : !inter.rows<g, 2xf64> {inter.needs_grad})
+    -> (!inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>) {
+  %f = inter.filter %g, %m : !inter.set<f, src: N, dst: N, parent: g mono>
+  %xs = inter.at %f[src], %x : !inter.rows<f, 2xf64>
+  %es = inter.at %f[parent], %e : !inter.rows<f, 2xf64>
+  %v = inter.mul %xs, %es : !inter.rows<f, 2xf64>
+  %s = inter.reduce sum %v over %f along parent : !inter.rows<g, 2xf64>
+  %t = inter.reduce mean %v over %f along parent : !inter.rows<g, 2xf64>
+  %k = inter.count over %f along parent : !inter.rows<g, f64>
+  %b = inter.reduce max %v over %f along parent : !inter.rows<g, 2xf64>
+  %p = inter.softmax %v over %f along parent : !inter.rows<f, 2xf64>
+  %q = inter.reduce sum %p over %f along dst : !inter.rows<N, 2xf64>
+  %st = inter.mul %s, %t : !inter.rows<g, 2xf64>
+  %bk = inter.mul %b, %k : !inter.rows<g, 2xf64>
+  %a = inter.add %st, %bk : !inter.rows<g, 2xf64>
+  %o = inter.reduce sum %a over %g along dst : !inter.rows<N, 2xf64>
+  func.return %o, %q : !inter.rows<N, 2xf64>, !inter.rows<N, 2xf64>
+}"""
+
+
+def test_groups_that_are_edges() -> None:
+    """What a filter keeps, by the edges that it was: each lies with its own."""
+    check(parse_module(PARENTS), 1)
+
+
 ORDERED = """
 func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %m : !inter.rows<g, i1>)
     -> !inter.rows<u, i64> {

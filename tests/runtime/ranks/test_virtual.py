@@ -212,6 +212,43 @@ def test_a_stage_ends_with_its_error():
     assert caught.value.__notes__ == ['in rank 0 of 1, in stage "start"']
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_comes_before_a_call_may_take_its_time(begun: bool):
+    """As tracing does; a call that has begun may not."""
+
+    def work(c: Communicator) -> None:
+        c.barrier()
+        for _ in range(2):
+            with c.until_call("trace", patience=60):
+                if c.rank == 1 and begun:
+                    c.begin_call()
+                if c.rank == 1:
+                    time.sleep(3 * PATIENCE)
+                c.barrier()
+
+    if not begun:
+        run(2, work, patience=PATIENCE)
+        return
+    with pytest.raises(Stuck, match='rank 1 is stuck: .* in stage "call 1"'):
+        run(2, work, patience=PATIENCE)
+
+
+@pytest.mark.parametrize(("inside", "told"), [(True, "epoch 3"), (False, "call 3")])
+def test_calls_are_stages_where_nothing_else_is(inside: bool, told: str):
+    def work(c: Communicator) -> None:
+        c.begin_call()
+        with c.stage("epoch 3"):
+            c.begin_call()
+            if inside:
+                raise ValueError
+        c.begin_call()
+        raise ValueError
+
+    with pytest.raises(ValueError) as caught:
+        run(1, work)
+    assert caught.value.__notes__ == [f'in rank 0 of 1, in stage "{told}"']
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_ranks_in_different_collectives(run: Any):
     def work(c: Communicator) -> None:

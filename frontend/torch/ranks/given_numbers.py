@@ -1,0 +1,42 @@
+"""The few numbers that a call is given beside rows: rates of learning, bounds, weights of classes.
+
+All ranks are to give the same ones. Where they do not, as where one has another rate, their
+parameters would part without a word, so each call compares a checksum of them.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Sequence
+
+from torch import Tensor
+
+from ....runtime.ranks.communicator import Communicator
+from ..importer.binding import FromTensor, RowsBinding
+
+MOST = 64
+"""Longer arguments are not compared: their checksum would take time in each call."""
+
+
+def are_few(r: RowsBinding, updated: Collection[str]) -> bool:
+    """Whether an argument has such numbers: given, and neither learnt nor changed by the call
+    (`updated`)."""
+    one_row = isinstance(r.source, FromTensor) and r.source.row_axis is None
+    return one_row and math.prod(r.shape) <= MOST and not r.needs_grad and r.name not in updated
+
+
+def checksum(numbers: Sequence[Tensor]) -> int:
+    """A number that others hardly share, 0 or more. What lies on other devices is left out."""
+    once = {id(x): x for x in numbers if x.device.type == "cpu"}  # parameters share their rates
+    return zlib.crc32(b"".join(x.detach().numpy().tobytes() for x in once.values()))
+
+
+def agree(communicator: Communicator, names: Sequence[str], numbers: Sequence[Tensor]) -> None:
+    """Finds out which of them ranks differ in.
+
+    Raises:
+        Disagreement: naming the argument.
+    """
+    for name, x in zip(names, numbers, strict=True):
+        communicator.agree(f"{name}, an argument of a call", str(x.detach().cpu().tolist()))

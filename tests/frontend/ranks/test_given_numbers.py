@@ -1,0 +1,72 @@
+"""Ranks that give a call other numbers than the rest are found out, where nothing else differs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.optim import SGD, Adam
+
+import gnnc
+from gnnc.frontend.torch.ranks.given_numbers import checksum
+from gnnc.runtime.ranks import virtual
+from gnnc.runtime.ranks.errors import Disagreement
+
+from .cut_models import CLASSES, graph, net
+
+Step = Callable[[], Tensor]
+
+
+def step(*, rate: float = 0.1, weight: float = 1.0, bound: float = 1.0) -> Step:
+    """A step of training of this rank, with a number of its own."""
+    model, part = gnnc.distribute(copy.deepcopy(net("gcn-plain")), graph(24, 90))
+    weights = torch.full((CLASSES,), weight, dtype=torch.float64)
+
+    def loss() -> Tensor:
+        return F.cross_entropy(model(part.x, part.edge_index), part.y, weight=weights)
+
+    optimizer = Adam(model.parameters(), lr=rate)
+    return gnnc.train_step(loss, optimizer, clip_grad_norm=bound)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("rate", "_numbers"), ("weight", "_cell_contents"), ("bound", "bounds")]
+)
+def test_one_rank_gives_another_number(name: str, what: str) -> None:
+    match = rf"ranks differ in \w*{what}, an argument of a call: rank 1 from ranks 0 and 2"
+
+    def work(c: Any) -> None:
+        mine = step(**{name: 0.5 if c.rank == 1 else 0.25})
+        with pytest.raises(Disagreement, match=match):
+            mine()
+
+    virtual.run(3, work)
+
+
+def test_a_rate_that_all_change_together() -> None:
+    def work(_: Any) -> list[float]:
+        model, part = gnnc.distribute(copy.deepcopy(net("gcn-plain")), graph(24, 90))
+        optimizer = SGD(model.parameters(), lr=0.1)
+        mine = gnnc.train_step(
+            lambda: F.cross_entropy(model(part.x, part.edge_index), part.y), optimizer
+        )
+        losses: list[float] = []
+        for rate in (0.1, 0.05, 0.025):
+            optimizer.param_groups[0]["lr"] = rate
+            losses.append(mine().item())
+        return losses
+
+    first, second = virtual.run(2, work)
+    assert first == second and first[2] < first[0]
+
+
+def test_numbers_that_parameters_share_count_once() -> None:
+    rate, other = torch.tensor([0.1]), torch.tensor([0.1])
+    assert checksum([rate, rate]) == checksum([other])
+    assert checksum([rate, other]) != checksum([rate])
+    assert checksum([]) == 0
