@@ -93,5 +93,5 @@ class Exporting(Memory, Protocol):
         ...
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Copy bytes from an address to another, each of the host or not; they are there on return."""
+        """Copy bytes between addresses of the device or the host; they are there on return."""
         ...

@@ -1,4 +1,4 @@
-"""What a process shows of its memory and sees of others': opened once, copied where it has to be."""
+"""What a process shows of its memory, and sees of that of others: opened once."""
 
 from __future__ import annotations
 

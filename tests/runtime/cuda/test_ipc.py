@@ -27,9 +27,8 @@ INVALID_VALUE, NO_PEER_ACCESS = 1, 217
 
 
 class IpcDriver(FakeDriver):
-    """Devices whose allocations are arrays of the host. Those of `with_handles` can be exported, and
-    what others have exported is in `others`, by the first bytes of the handle. All calls are for the
-    device that cupy says is the current one."""
+    """Devices whose allocations are arrays of the host. All but those `without_handles` can be
+    exported, and what others have exported is in `others`, by the first bytes of the handle."""
 
     def __init__(self) -> None:
         super().__init__(13020, [("H100", (9, 0))] * 2)
