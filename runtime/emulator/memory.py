@@ -60,12 +60,15 @@ def new_segment(size: int, colour: int) -> Segment:
     Raises:
         MemoryError: there is no memory for it.
     """
-    file = os.memfd_create(_FILE)
     try:
-        os.ftruncate(file, size)
-        mapping = mmap.mmap(file, size)
+        file = os.memfd_create(_FILE)
+        try:
+            os.ftruncate(file, size)
+            mapping = mmap.mmap(file, size)
+        except OSError:
+            os.close(file)
+            raise
     except OSError as error:
-        os.close(file)
         raise MemoryError(f"no memory for {size} bytes of the emulated device: {error}") from error
     # this view ends with the statement, or the mapping could not be closed
     start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
@@ -76,6 +79,15 @@ def new_segment(size: int, colour: int) -> Segment:
 
 device_pool = Pool(new_segment)
 """What the device has in use, and what is free."""
+
+
+def _anew() -> None:
+    """A forked process has another device: what is free here is its parent's, to be written."""
+    global device_pool
+    device_pool = Pool(new_segment)
+
+
+os.register_at_fork(after_in_child=_anew)
 
 
 class Opened:

@@ -165,3 +165,23 @@ def test_files_are_closed() -> None:
     del leases, seen
     pool.release()
     assert files() == before
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_a_device_of_its_own() -> None:
+    memory = EmulatedMemory()
+    address = memory.take(1 << 16).address  # and free again
+    child = os.fork()
+    if child == 0:
+        ctypes.memset(memory.take(1 << 16).address, 1, 1 << 16)
+        os._exit(0)
+    lease = memory.take(1 << 16)
+    assert lease.address == address
+    ctypes.memset(address, 2, 1 << 16)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ctypes.string_at(address, 1 << 16) == b"\2" * (1 << 16)
+
+
+def test_a_device_without_memory() -> None:
+    with pytest.raises(MemoryError, match="no memory for 4611686018427387904 bytes of the"):
+        new_segment(1 << 62, 0)
