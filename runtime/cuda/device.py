@@ -20,6 +20,10 @@ from .errors import (
 )
 from .options import OLDEST
 
+ALIGNMENT = 16
+"""Bytes of what a thread loads at once, to which rows have to be aligned. torch's own tensors are;
+views of them may not be."""
+
 
 def cupy(driver_version: int | None = None) -> Any:
     """The module cupy; `driver_version` is what decides which of its packages to name.

@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from ..memory import Handle, Lease
 from . import ipc
-from .device import memory_errors, number_of
-
-ALIGNMENT = 16
-"""Bytes of what a thread loads at once, to which rows have to be aligned. torch's own tensors are;
-views of them may not be."""
+from .device import ALIGNMENT, memory_errors, number_of
 
 
 class TensorMemory:

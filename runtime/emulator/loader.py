@@ -14,11 +14,11 @@ from ..comm import Call, HostReach
 from ..cpu import toolchain
 from ..memory import Region
 from .device import Emulator
+from .memory import EmulatedMemory
 from .toolchain import build
 
 if TYPE_CHECKING:
     from ..program import PhaseOnGraph
-    from .memory import EmulatedMemory
 
 _DEVICE = threading.Lock()
 """There is one emulated device, for one thread at a time."""
@@ -135,8 +135,6 @@ class EmulatedProgram:
 
 def memory_of(device: str) -> EmulatedMemory:
     """The memory of the emulated device. Raises ValueError for another device."""
-    from .memory import EmulatedMemory  # which imports torch
-
     if device != "cpu":
         raise ValueError(f"the emulator runs on the CPU, not on {device}")
     return EmulatedMemory()

@@ -19,8 +19,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cpu.memory import HostArray
 from ..cpu.pool import Memory, Pool, Region
-from ..cuda.memory import ALIGNMENT, DeviceMemory, TensorMemory
+from ..cuda.device import ALIGNMENT
 from ..memory import HANDLE_BYTES, CannotOpen, Handle
 
 _NAME = struct.Struct("<qqQQQ")
@@ -127,9 +128,9 @@ class EmulatedMemory:
     device = "cpu"
     alignment = ALIGNMENT
 
-    def upload(self, array: NDArray[Any]) -> TensorMemory:
-        """See Memory."""
-        return DeviceMemory(self.device).upload(array)
+    def upload(self, array: NDArray[Any]) -> HostArray:
+        """See Memory. A copy, on the heap: a table is nobody else's."""
+        return HostArray(array.copy())
 
     def take(self, size: int) -> Memory:
         """See Memory."""

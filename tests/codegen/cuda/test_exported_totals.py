@@ -63,6 +63,8 @@ def test_kernels_only_read_what_is_open() -> None:
 
 def test_what_cannot_be_opened_is_told_with_its_rank() -> None:
     class Far(EmulatedMemory):
+        device = "far"  # what is open is known by device
+
         def open(self, name: bytes) -> Any:
             raise CannotOpen("no way there")
 
