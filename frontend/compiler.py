@@ -55,7 +55,7 @@ class Options:
             features) once, and again where these change, as their version counters tell; with
             features that are others in each of many calls this ends by itself.
         remote_reads: let kernels on GPUs read rows of other ranks where they lie, instead of
-            messages, where ranks see each other's memory (docs/distributed.md).
+            messages, where those of all ranks can reach the memory of all (docs/distributed.md).
         target: what programs on the CPU are printed for (passes/targets); `$GNNC_TARGET` where it
             is set, else openmp.
         backend: "auto" runs a program where its tensors are, on the CPU or a CUDA device; "cpu"

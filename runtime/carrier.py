@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .memory import Region
 from .messages import Messages
 
 BETWEEN = " to "
@@ -93,13 +94,9 @@ class Polling(Carrier, Protocol):
     poll_state: int
 
 
-Region = tuple[int, int]
-"""Where something lies: an address, and bytes."""
-
-
 @runtime_checkable
 class Sharing(Carrier, Protocol):
-    """One whose ranks see each other's memory.
+    """One whose ranks read each other's memory where it lies.
 
     `ranks` is how many there are. What one publishes stays as it is until all have retired it.
     """
@@ -107,7 +104,8 @@ class Sharing(Carrier, Protocol):
     ranks: int
 
     def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
-        """Tell where one's buffers lie; where those of each rank do, once all of them have told."""
+        """Tell where one's buffers lie; where those of each rank do, for this one to read, once all
+        of them have told."""
         ...
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrier import Carrier, Polling, Region, Sharing
+from .carrier import Carrier, Polling, Sharing
+from .memory import Region
 from .messages import Messages, Publication, Rows
 
 _RANK_BITS = 48
@@ -201,7 +202,7 @@ class Call:
         def publish() -> None:
             carrier, sent = self.carrier, publication.numbers
             assert isinstance(carrier, Sharing)  # PhaseOnGraph asks for one
-            own = [(given[i] or 0, size) for i, size in enumerate(publication.bytes)]
+            own = [Region(given[i] or 0, size) for i, size in enumerate(publication.bytes)]
             self.reach.settle()
             with self.reach.aside():
                 every = carrier.publish(publication.plan, own)
@@ -212,7 +213,8 @@ class Call:
                 owners, numbers = (x.astype(np.uint64) for x in found)
                 self.reach.write(owners << np.uint64(_RANK_BITS) | numbers, places)
                 publication.placed = True
-            addresses = [[address for address, _ in of_rank] for of_rank in every]
+            publication.shown = every  # what is in no publication any more is closed
+            addresses = [[region.address for region in of_rank] for of_rank in every]
             self._tell(publication, np.array(addresses, np.int64), peers)
             self.reach.lend([region for of_rank in every for region in of_rank])
 

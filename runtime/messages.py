@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .memory import Region
+
 Domain = list[Any]
 Count = Callable[[Domain], int]
 """How many rows a domain has."""
@@ -60,13 +62,15 @@ class Reduction:
 class Publication:
     """Buffers that other ranks read where they lie, with their bytes. `numbers` are the rows that
     the plan sends; None where all ranks have the same rows. `placed` says whether the table of
-    others' rows is filled already, `known` what the tables of addresses hold."""
+    others' rows is filled already, `known` what the tables of addresses hold, `shown` where the
+    buffers of each rank lie."""
 
     plan: str
     bytes: tuple[int, ...]
     numbers: NDArray[np.int64] | None
     placed: bool = False
     known: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    shown: list[list[Region]] = field(default_factory=list[list[Region]])
 
     @property
     def said(self) -> str:

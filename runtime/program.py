@@ -46,6 +46,12 @@ ON_HOST = ("cpu", "emulator")
 """Those that need no device."""
 
 
+def memory_of(runtime: str, device: str) -> Memory:
+    """The memory of a device that those have who run programs so. Raises ValueError for a device on
+    which they run none."""
+    return import_module(f".{RUNTIMES[runtime]}", __package__).memory_of(device)
+
+
 class Entry(Protocol):
     """Runs one phase: `workspace` is the address of scratch memory, `pointers` those of all
     buffers."""

@@ -283,7 +283,7 @@ def bind(
     chosen, ranked = options.on(imported.device), None
     if imported.cut:
         ranked = partitioned(imported, training)
-        way = between(chosen, imported.chunks)
+        way = between(chosen, imported.chunks, report.note)
         program = compile_module(imported.module, training, chosen, way)
     else:
         way = None if carrier is None else "sums"

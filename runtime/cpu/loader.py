@@ -60,10 +60,15 @@ class CpuProgram:
         return CpuEntry(self.library, data, self.profile)
 
     def memory(self, device: str) -> HostMemory:
-        """The memory of the host. Raises ValueError for another device."""
-        if device != "cpu":
-            raise ValueError(f"the program runs on the CPU, not on {device}")
-        return HOST
+        """See `memory_of`."""
+        return memory_of(device)
+
+
+def memory_of(device: str) -> HostMemory:
+    """The memory of the host. Raises ValueError for another device."""
+    if device != "cpu":
+        raise ValueError(f"the program runs on the CPU, not on {device}")
+    return HOST
 
 
 def load_program(

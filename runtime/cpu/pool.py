@@ -14,6 +14,7 @@ import math
 import mmap
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,10 @@ class Region:
     mapping: mmap.mmap
     address: int
     size: int
+
+    def close(self) -> None:
+        """Unmap it."""
+        self.mapping.close()
 
 
 class Memory:
@@ -144,9 +149,11 @@ class Leased:
 
 
 class Pool:
-    """Regions in use and free ones. Any thread may take, and free what another one took."""
+    """Regions in use and free ones, made by `region` of a length and a colour. Any thread may take,
+    and free what another one took."""
 
-    def __init__(self) -> None:
+    def __init__(self, region: Callable[[int, int], Region] | None = None) -> None:
+        self._new = region or new_region
         self._lock = threading.Lock()
         self._free: list[Region] = []  # the one used last at the end
         # finalizers run wherever memory is collected, within `take` too: they only append here
@@ -175,7 +182,7 @@ class Pool:
             if region is None:
                 self._trim(self._most - self._in_use - length)
                 self._mapped += 1
-                region = new_region(length, self._mapped % COLOURS * COLOUR)
+                region = self._new(length, self._mapped % COLOURS * COLOUR)
             self._in_use += region.size
             self._most = max(self._most, self._in_use)
         return Lease(self, region)
@@ -219,7 +226,7 @@ class Pool:
         while self._free and free > max(most, 0):
             region = self._free.pop(0)
             free -= region.size
-            region.mapping.close()
+            region.close()
 
 
 def rounded(size: int) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .driver import Device, driver
@@ -19,6 +19,10 @@ from .errors import (
     WrongToolkit,
 )
 from .options import OLDEST
+
+ALIGNMENT = 16
+"""Bytes of what a thread loads at once, to which rows have to be aligned. torch's own tensors are;
+views of them may not be."""
 
 
 def cupy(driver_version: int | None = None) -> Any:
@@ -84,6 +88,19 @@ def why_not(number: int = 0) -> str | None:
     except CudaError as error:
         return str(error)
     return None
+
+
+def number_of(device: str) -> int:
+    """The number of a device as CUDA counts: of "cuda:1", 1. Raises ValueError for another."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        raise ValueError(f"the program runs on CUDA devices, not on {device}")
+    return int(number or 0)
+
+
+def current_device(number: int) -> AbstractContextManager[Any]:
+    """Makes the context of a device the current one of this thread: autograd's have none."""
+    return cupy().cuda.Device(number)
 
 
 def current_stream(number: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .device import cupy, memory_errors
+from .device import cupy, current_device, memory_errors
 from .driver import Device, driver
 from .errors import NvrtcError
 from .nvrtc import cited
@@ -40,8 +40,8 @@ class DeviceKernels:
         """The CUfunctions in order of `names`: the `kernels` of an exported function."""
 
     def current(self) -> AbstractContextManager[Any]:
-        """Makes the device's context the current one of this thread: autograd's have none."""
-        return self.cupy.cuda.Device(self.device.number)
+        """See `current_device`."""
+        return current_device(self.device.number)
 
     def _compile(self, text: str) -> None:
         try:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ..comm import Call
 from ..cpu import toolchain
-from .device import check_device, current_stream
+from .device import check_device, current_stream, number_of
 from .driver import driver
 from .kernels import DeviceKernels, host_function
 from .memory import DeviceMemory
@@ -105,12 +105,10 @@ class CudaProgram:
         return DeviceMemory(device)
 
 
-def number_of(device: str) -> int:
-    """The number of a device as CUDA counts: of "cuda:1", 1. Raises ValueError for another."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda":
-        raise ValueError(f"the program runs on CUDA devices, not on {device}")
-    return int(number or 0)
+def memory_of(device: str) -> DeviceMemory:
+    """The memory of a device, for programs that are to be loaded. Raises ValueError for another."""
+    number_of(device)
+    return DeviceMemory(device)
 
 
 def load_program(

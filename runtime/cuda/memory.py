@@ -7,11 +7,9 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from .device import memory_errors
-
-ALIGNMENT = 16
-"""Bytes of what a thread loads at once, to which rows have to be aligned. torch's own tensors are;
-views of them may not be."""
+from ..memory import Handle, Lease
+from . import ipc
+from .device import ALIGNMENT, memory_errors, number_of
 
 
 class TensorMemory:
@@ -53,3 +51,19 @@ class DeviceMemory:
         """
         with memory_errors("temporaries of a program", size):
             return TensorMemory(torch.empty(max(size, 1), dtype=torch.uint8, device=self.device))
+
+    def export(self, address: int) -> Handle | None:
+        """See Exporting."""
+        return ipc.export(number_of(self.device), address)
+
+    def open(self, name: bytes) -> Lease:
+        """See Exporting."""
+        return ipc.Opened(number_of(self.device), name)
+
+    def take_exported(self, size: int) -> Lease:
+        """See Exporting."""
+        return ipc.block(number_of(self.device), size)
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """See Exporting."""
+        ipc.copy(number_of(self.device), to, source, size)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..carrier import Region
+from ..memory import Region
 from ..messages import Rows
 from .driver import Driver
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..carrier import Region
 from ..comm import Call, HostReach
 from ..cpu import toolchain
+from ..memory import Region
 from .device import Emulator
+from .memory import EmulatedMemory
 from .toolchain import build
 
 if TYPE_CHECKING:
-    from ..cuda.memory import DeviceMemory
     from ..program import PhaseOnGraph
 
 _DEVICE = threading.Lock()
@@ -68,9 +68,10 @@ class EmulatedReach(HostReach):
 
     def lend(self, regions: Sequence[Region]) -> None:
         """See Reach."""
-        for address, size in regions:
-            self.used.regions.append((address, size, False))
-            self.used.device.allow(address, size, False)
+        for region in regions:
+            allowed = region.address, region.size, False
+            self.used.regions.append(allowed)
+            self.used.device.allow(*allowed)
 
 
 class EmulatedEntry:
@@ -127,13 +128,16 @@ class EmulatedProgram:
         """The function of a phase."""
         return EmulatedEntry(self, data["name"])
 
-    def memory(self, device: str) -> DeviceMemory:
-        """Memory of the host, as a device's is had. Raises ValueError for another device."""
-        from ..cuda import memory  # which imports torch
+    def memory(self, device: str) -> EmulatedMemory:
+        """See `memory_of`."""
+        return memory_of(device)
 
-        if device != "cpu":
-            raise ValueError(f"the emulator runs on the CPU, not on {device}")
-        return memory.DeviceMemory(device)
+
+def memory_of(device: str) -> EmulatedMemory:
+    """The memory of the emulated device. Raises ValueError for another device."""
+    if device != "cpu":
+        raise ValueError(f"the emulator runs on the CPU, not on {device}")
+    return EmulatedMemory()
 
 
 def load_program(

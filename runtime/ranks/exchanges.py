@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..carrier import Region, ends_of
+from ..carrier import ends_of
+from ..cpu.memory import HOST
+from ..exports import see, show
+from ..memory import HANDLE_BYTES, CannotOpen, Exporting, Handle, Memory, Region
 from ..messages import Messages
 from .communicator import Communicator, Exchange, kind_of
 from .ring_calls import RingCalls, can_carry
@@ -60,20 +64,23 @@ class Exchanges:
                 a[...] = whole[low:high].reshape(a.shape)
 
 
-class SharedExchanges(Exchanges):
-    """The carrier of a rank that sees the memory of the others."""
+class RemoteReads(Exchanges, ABC):
+    """The carrier of a rank whose kernels read the memory of the others."""
 
     @property
     def ranks(self) -> int:
         """See Sharing."""
         return self.communicator.size
 
+    @abstractmethod
     def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
         """See Sharing."""
-        every = np.zeros((self.communicator.size, len(buffers), 2), np.int64)
-        every[self.communicator.rank] = buffers
-        found = self.communicator.all_reduce(every, "sum").tolist()
-        return [[(address, size) for address, size in of_rank] for of_rank in found]
+
+    def told(self, mine: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What all ranks tell, by rank: each as many numbers."""
+        every = np.zeros((self.communicator.size, *mine.shape), np.int64)
+        every[self.communicator.rank] = mine
+        return self.communicator.all_reduce(every, "sum")
 
     def places(self, plan: str, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """See Sharing."""
@@ -85,6 +92,54 @@ class SharedExchanges(Exchanges):
     def retire(self, plan: str) -> None:
         """See Sharing."""
         self.communicator.barrier()
+
+
+class SharedExchanges(RemoteReads):
+    """The carrier of a rank that is a thread: an address is the same place for all."""
+
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
+        """See Sharing."""
+        mine = [[region.address, region.size] for region in buffers]
+        every = self.told(np.array(mine, np.int64)).tolist()
+        return [[Region(address, size) for address, size in of_rank] for of_rank in every]
+
+
+class ExportingExchanges(RemoteReads):
+    """The carrier of a rank that is a process, on whose device kernels can read what others export
+    of their `memory`."""
+
+    def __init__(
+        self, communicator: Communicator, peers: Mapping[str, NDArray[Any]], memory: Exporting
+    ) -> None:
+        super().__init__(communicator, peers)
+        self.memory = memory
+
+    def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
+        """See Sharing.
+
+        Raises:
+            CannotExport: others could not find what is published.
+            CannotOpen: what another rank has published cannot be reached from here.
+        """
+        shown = [show(self.memory, region) for region in buffers]
+        mine = [(s.region.size, s.handle.offset, *_words(s.handle.name)) for s in shown]
+        every = self.told(np.array(mine, np.int64))
+        return [
+            [s.region for s in shown]
+            if rank == self.communicator.rank
+            else [self._seen(plan, rank, line) for line in lines]
+            for rank, lines in enumerate(every)
+        ]
+
+    def _seen(self, plan: str, rank: int, line: NDArray[np.int64]) -> Region:
+        size, offset = line[:2].tolist()
+        try:
+            return see(self.memory, Handle(line[2:].tobytes(), offset), size)
+        except CannotOpen as error:
+            raise CannotOpen(
+                f"rank {self.communicator.rank} cannot read what rank {rank} has published "
+                f"({plan}): {error}. gnnc.Options(remote_reads=False) has messages instead"
+            ) from error
 
 
 class RingExchanges(Exchanges):
@@ -107,12 +162,23 @@ class RingExchanges(Exchanges):
         return self._of_all_graphs[key]
 
 
-def exchanges(communicator: Communicator, peers: Mapping[str, NDArray[Any]]) -> Exchanges:
-    """The carrier of one rank. Raises what Exchanges raises."""
+def exchanges(
+    communicator: Communicator, peers: Mapping[str, NDArray[Any]], memory: Memory = HOST
+) -> Exchanges:
+    """The carrier of one rank, for phases whose rows lie in `memory`. Raises what Exchanges
+    raises."""
+    if communicator.shares_memory:
+        return SharedExchanges(communicator, peers)
+    if isinstance(memory, Exporting):
+        return ExportingExchanges(communicator, peers, memory)
     if isinstance(communicator, Rings):
         return RingExchanges(communicator, peers)
-    kind = SharedExchanges if communicator.shares_memory else Exchanges
-    return kind(communicator, peers)
+    return Exchanges(communicator, peers)
+
+
+def _words(name: bytes) -> list[int]:
+    """The name of an allocation as numbers that can be told."""
+    return np.frombuffer(name.ljust(HANDLE_BYTES, b"\0"), np.int64).tolist()
 
 
 def _counts(name: str, ranks: NDArray[Any], size: int) -> list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnnc.dialects.meaning import SetVal
-from gnnc.runtime.carrier import Region
+from gnnc.runtime.memory import Region
 
 Array = NDArray[Any]
 PATIENCE = 20
@@ -59,7 +59,8 @@ class Rank:
 
     def publish(self, plan: str, buffers: Sequence[Region]) -> list[list[Region]]:
         self.called.append(f"publish {plan}")
-        return [[tuple(x) for x in of_rank] for of_rank in self.all_have(np.array(buffers))]
+        own = np.array([[region.address, region.size] for region in buffers])
+        return [[Region(*x) for x in of_rank] for of_rank in self.all_have(own)]
 
     def places(self, plan: str, rows: Array) -> tuple[Array, Array]:
         by = self.plans[plan][1]

@@ -17,7 +17,7 @@ from ..capture.failures import UNTRACEABLE
 from ..importer.errors import Unsupported
 from ..importer.memory.effects import RANDOM, call_of
 from ..optimizers import NotOneStep
-from . import cut_tensors, whole_graph
+from . import cut_tensors, remote_reads, whole_graph
 
 DRAWN = (
     "Over several ranks numbers are drawn by dropout, and edges by dropout_edge without "
@@ -30,10 +30,7 @@ COMPILE_PATIENCE = 600.0
 def among_ranks(options: Options) -> Options:
     """The options for calls of one rank of several: nothing is decided by its own rows and calls,
     and nothing runs in torch instead, which knows these alone."""
-    if world().size == 1:
-        return options
-    remote = options.remote_reads and world().shares_memory
-    return replace(options, fullgraph=True, remote_reads=remote)
+    return options if world().size == 1 else replace(options, fullgraph=True)
 
 
 def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,12 +55,12 @@ def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
     return telling
 
 
-def between(options: Options, chunks: int) -> Between:
-    """How rows come from other ranks in programs that are made here. Who wants them in several
-    chunks wants work to go on beside messages."""
+def between(options: Options, chunks: int, note: Callable[[str], None]) -> Between:
+    """How rows come from other ranks in programs that are made here, which `note` is told where
+    there is a choice. Who wants them in several chunks wants work to go on beside messages."""
     if whole_graph.are_taken():
         return "built"
-    if options.remote_reads:
+    if options.remote_reads and remote_reads.are_chosen(options.target, note):
         return "reads"
     return "copies" if world().on_one_machine and chunks == 1 else "messages"
 

@@ -15,7 +15,7 @@ from ....runtime.partition import assign, edges, parts
 from ....runtime.ranks.communicator import Communicator
 from ....runtime.ranks.world import world
 from ...compiler import Options
-from . import batch_sizes, cut_tensors, same_code
+from . import batch_sizes, cut_tensors, remote_reads, same_code
 from .cut_tensors import CutTensor
 from .features_of_all import with_shares
 from .partition_folder import PartitionFolder, index_of
@@ -119,6 +119,7 @@ def distribute(
     if communicator.size > 1:
         for x, cut in with_shares(known, communicator):
             cut_tensors.note(x, cut)
+        remote_reads.find_out(chosen, str(known[0][0].device))
     return compile_target(model, chosen), mine
 
 

@@ -60,7 +60,7 @@ class RankedProgram(BoundProgram):
         self.tables: Mapping[str, NodePart] = {}  # those of the graph of a call, by their sets
         digest = hashlib.sha256(program.source.encode()).digest()
         self.number = int.from_bytes(digest[:7], "big")
-        super().__init__(ranked.imported, program, graph, tell)
+        super().__init__(ranked.imported, program, graph, tell, ranked.imported.device)
         self.places = None
         changed = {u.argument for u in self.imported.updates}
         self.few = [r for r in self.passed_rows if given_numbers.are_few(r, changed)]
@@ -143,7 +143,8 @@ class RankedProgram(BoundProgram):
             parts = self.parts(args)
             count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
             sets = RankSets(self.ranked, parts, count, args, communicator)
-            carrier = exchanges(communicator, sets.peers())
+            memory = self.program.loaded.memory(self.device)
+            carrier = exchanges(communicator, sets.peers(), memory)
             rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
             graph = self.program.on_graph(sets.made(), rows, self.device, carrier)
             graph.noted = self.tables

@@ -17,8 +17,8 @@ from gnnc.dialects.meaning.check import parse_module
 from gnnc.dialects.meaning.lowered import run_lowered
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets.cuda import EMULATED
-from gnnc.runtime.carrier import Region
 from gnnc.runtime.cuda.nvrtc import compile_device
+from gnnc.runtime.memory import Region
 from gnnc.runtime.program import Program
 
 from ..compiled import Case, after

@@ -16,8 +16,9 @@ from gnnc.dialects.meaning import SetVal
 from gnnc.dialects.meaning.check import parse_module
 from gnnc.frontend.compiler import artifact_of
 from gnnc.passes.targets.cuda import EMULATED
-from gnnc.runtime.carrier import Alone, Region
+from gnnc.runtime.carrier import Alone
 from gnnc.runtime.cuda.nvrtc import compile_device
+from gnnc.runtime.memory import Region
 from gnnc.runtime.program import DTYPES, Program
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.communicator import Communicator
@@ -185,8 +186,8 @@ def test_nobody_goes_on_while_others_read_its_numbers(fenced: bool) -> None:
             if fenced:
                 super().retire(plan)
             if self.communicator.rank == 0:
-                for address, size in self.shown:
-                    ctypes.memset(address, 0xFF, size)
+                for region in self.shown:
+                    ctypes.memset(region.address, 0xFF, region.size)
 
     published, messages = cases("i64")
 
