@@ -155,13 +155,15 @@ def sgd(parameters: Any) -> Optimizer:
     return SGD(parameters, lr=0.1)
 
 
-def trained(model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4) -> list[float]:
-    """The losses of some steps."""
+def trained(
+    model: nn.Module, data: Any, make: MakeOptimizer = adam, steps: int = 4, **options: Any
+) -> list[float]:
+    """The losses of some steps, which have these options."""
 
     def loss(x: Any, edges: Sequence[Any], y: Tensor, mask: Tensor) -> Tensor:
         return F.cross_entropy(model(x, *edges)[mask], y[mask])
 
-    step = gnnc.train_step(loss, make(model.parameters()))
+    step = gnnc.train_step(loss, make(model.parameters()), **options)
     losses = [step(*arguments(model, data)).item() for _ in range(steps)]
     assert gnnc.explain(step).fallbacks == []
     return losses

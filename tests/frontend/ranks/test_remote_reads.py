@@ -3,14 +3,17 @@ and add up what these have, give what one process gives on the CPU; so they do w
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+import gnnc
 from gnnc.runtime.ranks.exchanges import SharedExchanges
 
-from .cut_models import LAYERS, graph, net, on_ranks, training, training_alone
+from .cut_models import LAYERS, graph, net, on_ranks, trained, training_alone
 
 TOLERANCE = 1e-9
 QUICK = "sage-plain"
@@ -20,11 +23,18 @@ LONG = pytest.mark.long
 def check(
     name: str, ranks: int, monkeypatch: pytest.MonkeyPatch, steps: int = 2, **options: Any
 ) -> None:
+    """Steps of training, with these options."""
     model, data = net(name), graph(30, 120)
     alone = training_alone(model, data, steps=steps)
     ((losses, state),) = on_ranks(monkeypatch, 0, alone)
     monkeypatch.setenv("GNNC_TARGET", "cuda-emulated")
-    every = on_ranks(monkeypatch, ranks, training(model, data, steps=steps, **options))
+
+    def work() -> tuple[list[float], dict[str, Tensor]]:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data)
+        losses = trained(mine, part, steps=steps, **options)
+        return losses, {k: v.clone() for k, v in mine.state_dict().items()}
+
+    every = on_ranks(monkeypatch, ranks, work)
     for other_losses, other in every:
         torch.testing.assert_close(other_losses, losses, rtol=0, atol=TOLERANCE)
         for key, x in state.items():
@@ -58,6 +68,10 @@ def test_nothing_goes_through_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @LONG
 def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def publish(*_: Any) -> None:
+        raise AssertionError("a message was asked for")
+
+    monkeypatch.setattr(SharedExchanges, "publish", publish)
     check("gat", 2, monkeypatch, remote_reads=False)
 
 
