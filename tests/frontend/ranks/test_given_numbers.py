@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import SGD, Adam
+from torch_geometric.data import Data
 
 import gnnc
 from gnnc.frontend.torch.ranks.given_numbers import checksum
@@ -22,9 +23,13 @@ from .cut_models import CLASSES, graph, net
 Step = Callable[[], Tensor]
 
 
-def step(*, rate: float = 0.1, weight: float = 1.0, bound: float = 1.0) -> Step:
-    """A step of training of this rank, with a number of its own."""
-    model, part = gnnc.distribute(copy.deepcopy(net("gcn-plain")), graph(24, 90))
+def step(
+    given: tuple[nn.Module, Data], *, rate: float = 0.1, weight: float = 1.0, bound: float = 1.0
+) -> Step:
+    """A step of training of this rank, with a number of its own. What ranks are given is drawn once
+    for all: they are threads, which draw from one generator."""
+    plain, data = given
+    model, part = gnnc.distribute(copy.deepcopy(plain), data)
     weights = torch.full((CLASSES,), weight, dtype=torch.float64)
 
     def loss() -> Tensor:
@@ -38,10 +43,11 @@ def step(*, rate: float = 0.1, weight: float = 1.0, bound: float = 1.0) -> Step:
     ("name", "what"), [("rate", "_numbers"), ("weight", "_cell_contents"), ("bound", "bounds")]
 )
 def test_one_rank_gives_another_number(name: str, what: str) -> None:
+    given = net("gcn-plain"), graph(24, 90)
     match = rf"ranks differ in \w*{what}, an argument of a call: rank 1 from ranks 0 and 2"
 
     def work(c: Any) -> None:
-        mine = step(**{name: 0.5 if c.rank == 1 else 0.25})
+        mine = step(given, **{name: 0.5 if c.rank == 1 else 0.25})
         with pytest.raises(Disagreement, match=match):
             mine()
 
@@ -49,8 +55,10 @@ def test_one_rank_gives_another_number(name: str, what: str) -> None:
 
 
 def test_a_rate_that_all_change_together() -> None:
+    plain, data = net("gcn-plain"), graph(24, 90)
+
     def work(_: Any) -> list[float]:
-        model, part = gnnc.distribute(copy.deepcopy(net("gcn-plain")), graph(24, 90))
+        model, part = gnnc.distribute(copy.deepcopy(plain), data)
         optimizer = SGD(model.parameters(), lr=0.1)
         mine = gnnc.train_step(
             lambda: F.cross_entropy(model(part.x, part.edge_index), part.y), optimizer
