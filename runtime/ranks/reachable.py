@@ -51,9 +51,9 @@ def _of_all(communicator: Communicator, mine: Any) -> list[Any]:
 
 
 def _offer(how: str, memory: Exporting | str, lease: Any) -> _Offer:
+    if isinstance(memory, str):  # on any system: what only Linux tells is not asked for
+        return _Offer(how, "", memory, Handle(b"", 0), b"")
     proof, machine = os.urandom(_PROOF), _BOOT.read_text().strip()
-    if isinstance(memory, str):
-        return _Offer(how, machine, memory, Handle(b"", 0), proof)
     try:
         handle = handle_of(memory, lease)
     except CannotExport as error:
