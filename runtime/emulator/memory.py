@@ -14,7 +14,6 @@ import os
 import struct
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,7 @@ class Segment(Region):
 
     def close(self) -> None:
         """Give it back; who has opened it keeps it."""
+        _segments.pop(self.number, None)
         super().close()
         os.close(self.file)
 
@@ -51,8 +51,10 @@ class Segment(Region):
 
 
 _numbers = itertools.count(1)
-_segments: WeakValueDictionary[int, Segment] = WeakValueDictionary()
-"""Those that there are, by number."""
+_segments: dict[int, Segment] = {}
+"""Those that there are, by number. Weak references would not do: the collector clears those to all
+that a dying cycle holds, a lease in it and its segment too, before the lease's end gives the
+segment back to the pool."""
 
 
 def new_segment(size: int, colour: int) -> Segment:
@@ -86,6 +88,7 @@ def _anew() -> None:
     """A forked process has another device: what is free here is its parent's, to be written."""
     global device_pool
     device_pool = Pool(new_segment)
+    _segments.clear()
 
 
 os.register_at_fork(after_in_child=_anew)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +141,22 @@ def test_a_file_that_took_the_place_of_another_is_not_opened(tmp_path: Path) -> 
     finally:
         for each in {number, file}:
             os.close(each)
+
+
+def test_an_allocation_that_a_cycle_gave_back_has_a_name() -> None:
+    """The collector clears weak references to all that dies with a cycle, and what it gives back
+    lives on."""
+    pool, memory = Pool(new_segment), EmulatedMemory()
+    cycle: list[Any] = [pool.take(4096)]
+    address = cycle[0].address
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    lease = pool.take(4096)
+    assert lease.address == address
+    assert memory.export(address) is not None
+    del lease
+    pool.release()
 
 
 def test_what_is_freed_stays_for_those_that_have_it_open() -> None:
