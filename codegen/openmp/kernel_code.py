@@ -224,7 +224,7 @@ class KernelCode:
             place = dict(self.place)
             place[self.nest.row] = Scalar("hubs[h].row")
             plan = replace(self.hubs, piece=("begin", "end"))
-            code = RowCode(out, place, self.schedule.vectors, self.schedule.prefetch, plan)
+            code = self.row_code(place, plan)
             code.run(with_makers(segment), segment.results)
             for r, (name, width) in zip(segment.results, self.hubs.partials, strict=True):
                 if width == 1:
@@ -250,6 +250,9 @@ class KernelCode:
             for op in stage.ops:
                 if isinstance(op, rows.TotalOp):
                     self.for_each_chunk(ctype_of(op.value), *self.partial.add(op))
+                for product in op.walk():
+                    if isinstance(product, rows.MatmulOp):
+                        self.packed[product] = self.pack_whole(product)
         shared = self.outers() if self.schedule.round else []
         for v in dict.fromkeys(v for op in shared for v in (op.a, op.b)):
             if self.made_by_stages(v):
@@ -259,12 +262,21 @@ class KernelCode:
         """Scratch memory of so many numbers a chunk, or a block of a round."""
         self.scratch.append(Scratch(name, c, count, self.chunks, kind))
 
+    def pack_whole(self, op: rows.MatmulOp) -> str:
+        """Where the matrix of a product lies as a row that is alone reads it: in one panel."""
+        c, size = ctype_of(op.x), self.schedule.vector_bytes
+        vectors = -(-length(op.result) * c.bytes // size)
+        return self.packed_by(ProductCode(c, size, vectors), op)
+
     def pack(self, op: rows.MatmulOp) -> str:
         """Where the matrix of a product lies as tiles read it."""
-        c, weight = ctype_of(op.x), self.text(op.weight)
-        code = self.products(c)
         if op.packed is None:
-            return weight
+            return self.text(op.weight)
+        return self.packed_by(self.products(ctype_of(op.x)), op)
+
+    def packed_by(self, code: ProductCode, op: rows.MatmulOp) -> str:
+        """Scratch with the matrix of a product in panels, which is filled here."""
+        c, weight = ctype_of(op.x), self.text(op.weight)
         name = self.out.name("packed")
         self.scratch.append(Scratch(name, c, code.padded_size(op)))
         code.pack(self.out, op, weight, name)
@@ -414,13 +426,17 @@ class KernelCode:
             offsets = self.text(self.hubs.segment.offsets)
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
             self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
-        code = RowCode(self.out, place, self.schedule.vectors, self.schedule.prefetch, self.hubs)
+        code = self.row_code(place, self.hubs)
         self.prefetch_gathers(code, ops)
         yielded = cut.yielded.values
         code.run([*self.read_in(cut), *ops], yielded)
         for v, r in zip(yielded, cut.results, strict=True):
             at = self.local[r]
             code.write(v, f"({at.address} + r * {at.pitch})")
+
+    def row_code(self, place: dict[SSAValue, Place], hubs: HubPlan | None) -> RowCode:
+        s = self.schedule
+        return RowCode(self.out, place, s.vectors, s.prefetch, hubs, self.packed)
 
     def read_in(self, cut: rows.StageOp) -> list[Operation]:
         """The look-ups of the nest itself that a stage reads, and so makes again."""

@@ -26,11 +26,15 @@ def featurewise(op: Operation) -> int | None:
         rows.ReshapeOp,
         rows.BroadcastOp,
         rows.SegmentOp,
+        rows.MatmulOp,
     )
     if not isinstance(op, kinds) or any(isinstance(r.type, IndexType) for r in op.results):
         return None
     if isinstance(op, rows.SegmentOp):
         return featurewise_segment(op)
+    if isinstance(op, rows.MatmulOp):  # for each number all of a row are read, which lies there
+        lies = isinstance(op.x.owner, rows.LoadOp) and op.x.owner.otherwise is None
+        return length(op.result) if lies and length(op.result) > 1 else None
     values = [
         x for x in (*op.operands, *op.results) if not isinstance(x.type, MemRefType | IndexType)
     ]
@@ -76,6 +80,8 @@ def featurewise_segment(op: rows.SegmentOp) -> int | None:
         ):
             continue
         if isinstance(o, rows.LoadOp):
+            if is_multiplied(o):
+                continue
             if o.otherwise is not None and length(o.result) > 1:
                 return None
             if length(o.result) > 1 and ctype_of(o.result) not in (F32, F64):
@@ -103,6 +109,12 @@ def featurewise_segment(op: rows.SegmentOp) -> int | None:
     if float_type(op) is None:  # sums of f32 and of f64 rows that share a loop
         return None
     return wide.pop()
+
+
+def is_multiplied(op: rows.LoadOp) -> bool:
+    """Whether a row is read number by number, by products."""
+    users = [use.operation for use in op.result.uses]
+    return bool(users) and all(isinstance(u, rows.MatmulOp) for u in users) and op.otherwise is None
 
 
 def float_type(op: Operation) -> CType | None:

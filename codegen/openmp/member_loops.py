@@ -14,6 +14,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.bindings import pitch
 from ...dialects.intra.syntax import length
 from ..common.scalars import ctype_of, looked_up
+from .lane_groups import is_multiplied
 from .row_values import Place, Scalar
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def prefetch_rows(
     """
     for o, table in gathers_ahead(code, op):
         row = looked_up(table, code.text(table), later)
-        prefetch_row(code, o, row, base, width(o))
+        at = ("0", length(o.result)) if is_multiplied(o) else (base, width(o))
+        prefetch_row(code, o, row, *at)
 
 
 def prefetch_row(code: RowCode, op: rows.LoadOp, row: str, base: str, width: int) -> None:

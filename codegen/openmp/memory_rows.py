@@ -96,6 +96,8 @@ def emit(code: RowCode, op: Operation) -> None:
             fold(code, op)
         case rows.DotOp():
             dot(code, op)
+        case rows.MatmulOp():
+            product(code, op)
         case rows.DropoutOp():
             dropout(code, op)
         case _:
@@ -258,6 +260,21 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
             code.out.line(f"{target} = {add_product(a, b, target, c)};")
     if length(op.result) == 1:
         code.scalar(op.result, f"({c.name}){out}[0]")
+
+
+def product(code: RowCode, op: rows.MatmulOp) -> None:
+    """A row that is alone times a matrix."""
+    if length(op.x) > 1:
+        code.memory(op.x)
+    matrix, apart = code.matrix(op)
+    out = fill(code, op.result, "0")
+    with loops(code, [length(op.x), length(op.result)], ["i0", "i1"]):
+        line = add_product(
+            read(code, op.x, "i0"), f"{matrix}[i0 * {apart} + i1]", f"{out}[i1]", ctype_of(op.x)
+        )
+        code.out.line(f"{out}[i1] = {line};")
+    if length(op.result) == 1:
+        code.scalar(op.result, f"{out}[0]")
 
 
 def dropout(code: RowCode, op: rows.DropoutOp) -> None:

@@ -183,8 +183,22 @@ class Window:
                     self.out.line(store(self.c, p, at, total, padded=True))
             case rows.SegmentOp():
                 self.segment(op)
+            case rows.MatmulOp():
+                self.product(op)
             case _:
                 raise AssertionError(f"{op.name} is not featurewise")
+
+    def product(self, op: rows.MatmulOp) -> None:
+        """A row times a matrix, a row of the matrix after the other."""
+        x, count = self.rows.memory(op.x), length(op.x)
+        matrix, apart = self.rows.matrix(op)
+        self.bind(op.result, {p: splat(p, self.c, 0.0) for p in self.tile})
+        self.out.line("UNROLL")
+        with self.out.block(f"for (int k = 0; k < {count}; ++k)"):
+            for p, name in self.here[op.result].items():
+                number = f"{x}[k]" if p.width == 1 else f"SPLAT({p.type(self.c)}, {x}[k])"
+                row = load(self.c, p, self.at(f"{matrix} + k * {apart}", p), padded=True)
+                self.out.line(f"{name} = {add_product(number, row, name, self.c, p.width)};")
 
     def segment(self, op: rows.SegmentOp) -> None:
         y = op.yielded

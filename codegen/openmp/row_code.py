@@ -8,7 +8,7 @@ over all its edges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -77,8 +77,11 @@ class RowCode:
         vectors: Vectors,
         prefetch: int,
         hubs: HubPlan | None = None,
+        matrices: Mapping[rows.MatmulOp, str] | None = None,
     ) -> None:
         self.hubs = hubs
+        self.matrices = matrices or {}
+        """Where the matrices of products in segments lie: rows of whole vectors."""
         self.out = out
         self.place = names
         self.vectors = vectors
@@ -163,6 +166,8 @@ class RowCode:
                     self.memory(x)
             for x in self.of_other_lanes(op, c):
                 self.memory(x)
+            if isinstance(op, rows.MatmulOp):
+                self.memory(op.x)
         if width <= limit:
             Window(self, c, self.vectors.pieces(width, c), "0").run(ops)
             return
@@ -215,6 +220,11 @@ class RowCode:
 
     def address(self, buffer: SSAValue, row: SSAValue) -> str:
         return f"({self.text(buffer)} + {self.text(row)} * {pitch(buffer)})"
+
+    def matrix(self, op: rows.MatmulOp) -> tuple[str, int]:
+        """Where the matrix of a product lies, and numbers from one of its rows to the next."""
+        lanes = self.vectors.lanes(ctype_of(op.x))
+        return self.matrices[op], -(-length(op.result) // lanes) * lanes
 
     def text(self, v: SSAValue) -> str:
         """The C expression of a scalar, an index or a buffer pointer."""
@@ -350,7 +360,8 @@ class RowCode:
         y = op.yielded
         with member_loops.each_member(self, op, strip, "0", lambda load: length(load.result)):
             # what the body spills to memory is known in the body only
-            inner = RowCode(self.out, dict(self.place), self.vectors, self.prefetch)
+            place = dict(self.place)
+            inner = RowCode(self.out, place, self.vectors, self.prefetch, None, self.matrices)
             todo = [o for o in op.body.block.ops if o is not y] if strip is None else strip.rest
             inner.run(todo, y.values)
             for k, acc in accs.items():

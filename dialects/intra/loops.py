@@ -47,9 +47,7 @@ from .syntax import IntraOp, inside, need
 
 REDUCTIONS = ("sum", "max", "min", "mul", "last")
 WRITERS = (StoreOp, TotalOp, OuterOp)
-"""Ops of a nest that write to a buffer."""
-ROWS_ONLY = (*WRITERS, MatmulOp)
-"""Ops that stand in a nest itself, never in a segment."""
+"""Ops of a nest that write to a buffer: they stand in the nest itself, never in a segment."""
 
 
 @op_definition
@@ -298,10 +296,16 @@ class TraverseOp(IntraOp, Step):
                 not isinstance(op, BindingOp | MemoryOp | Step),
                 f"{op.name} stands in a nest: move it to the phase, above the nest",
             )
-            if isinstance(op, ROWS_ONLY):
+            if isinstance(op, WRITERS):
                 need(
                     inside(op, SegmentOp) is None,
                     f"{op.name} stands in the nest itself: move it out of the segment",
+                )
+            if isinstance(op, MatmulOp) and op.index is not None:
+                need(
+                    inside(op, SegmentOp) is None,
+                    "in a segment all members are multiplied with one matrix: move the product "
+                    "with a matrix of its own for each out of it",
                 )
             need(
                 not isinstance(op, IssueOp) or inside(op, SegmentOp) is not None,

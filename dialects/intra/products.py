@@ -36,6 +36,7 @@ class MatmulOp(IntraOp):
     any order; l (rows of the same matrix) and b (one matrix each) may be absent. With `%W[%i]` the
     matrix is row `%i` of a buffer; a grouped index (see `grouped`) lets many rows share it. With
     `{packed}` the matrix is copied into panels of whole vectors before it is used (`cut-stages`).
+    In a segment the rows of members are multiplied with the single one.
     """
 
     name = "intra.matmul"

@@ -54,6 +54,7 @@ CUDA = replace(
     ),
     nests=replace(
         OPENMP.nests,
+        narrow_product=0,  # products go by tiles of rows there
         long_row=4096,  # a single row is computed by one block
         piece=1024,
         panels={16: 1},

@@ -53,6 +53,9 @@ OPENMP = Target(
         merged_ops=96,
         merged_products=8,
         narrow=4,
+        # a vector of the product takes as many multiplications, about 8 cycles; to write, fetch and
+        # read one takes 3 lines of memory
+        narrow_product=16,
         long_row=16384,  # below that threads wait for each other longer than they compute
         piece=4096,  # a few pieces for each thread, which come from the near caches
         panels={16: 3, 32: 3, 64: 4},  # 16 vector registers, and 32 of the longest

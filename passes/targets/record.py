@@ -63,6 +63,9 @@ class Nests:
     """So many ops and products may be those of several nests in one."""
     narrow: int
     """A row of so few numbers is read as a scalar is."""
+    narrow_product: int
+    """A row of so few numbers is multiplied with a matrix again by each loop over the members of
+    groups that reads the product, rather than stored as the longer row that this is."""
     long_row: int
     """Numbers of a single row that are worth a nest of their own."""
     piece: int

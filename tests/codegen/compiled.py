@@ -84,8 +84,10 @@ class Case:
         split = after(text, phases)
         lowered = after(split, lower)
         plan = schedule.format(bytes=vector_bytes)
-        final = after(lowered, f"fuse-traversals,{plan},cut-stages,plan-memory")
-        artifact = artifact_of(final, target_named(target or default_target()))
+        record = target_named(target or default_target())
+        fuse = f"fuse-traversals{{target={record.name}}}"
+        final = after(lowered, f"{fuse},{plan},cut-stages,plan-memory")
+        artifact = artifact_of(final, record)
         program = Program(artifact, march=march, sanitize=sanitize)
         return Case(split, lowered, program)
 

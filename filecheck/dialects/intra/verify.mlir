@@ -236,6 +236,28 @@ func.func @f() attributes {intra.phase} {
 
 // -----
 
+// CHECK: in a segment all members are multiplied with one matrix
+func.func @f() attributes {intra.phase} {
+  %n = intra.size {domain = #intra.domain<N>} : index
+  %x = intra.alloc {domain = #intra.domain<g>} : memref<?x2xf64>
+  %w = intra.alloc {domain = #intra.domain<R>} : memref<?x2x3xf64>
+  %o = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %m = intra.members {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi32>
+  %r = intra.index_map {domain = #intra.domain<g>, path = "rel"} : memref<?xi32>
+  intra.traverse %i in %n {
+    %s = intra.segment %p in %o[%i] ["sum"] {
+      %e = intra.lookup %m[%p] : index
+      %k = intra.lookup %r[%e] : index
+      %a = intra.load %x[%e] : vector<2xf64>
+      %b = intra.matmul %a, %w[%k] {spec = "k,kf->f"} : vector<3xf64>
+      intra.yield %b
+    } : vector<3xf64>
+  }
+  func.return
+}
+
+// -----
+
 // CHECK: nests do not nest: use intra.segment inside
 func.func @f() attributes {intra.phase} {
   %n = intra.size : index

@@ -1,6 +1,6 @@
 """fuse-traversals, inline: a nest that only moves or combines numbers of its row disappears into
 those who read it, where that repeats little work (producers.py): index and shape ops anywhere,
-others where each row is read by one group (messages into sums).
+others where each row is read by one group (messages into sums, products of narrow rows too).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from functools import cached_property
 from xdsl.ir import Operation, OpResult
 
 from ....dialects.intra.bindings import InputOp, MembersOp, SizeOp, root
+from ....dialects.intra.remote import is_remote
 from ....dialects.intra.rows import (
     ApplyOp,
     BroadcastOp,
@@ -23,6 +24,7 @@ from ....dialects.intra.rows import (
     LengthOp,
     LoadOp,
     LookupOp,
+    MatmulOp,
     PositionOp,
     ReshapeOp,
     SegmentOp,
@@ -78,9 +80,9 @@ class Producer:
         stores = [op for op in ops if isinstance(op, StoreOp)]
         if len(stores) != 1 or not isinstance(root(stores[0].buffer), OpResult):
             return None
-        if not all(isinstance(op, ROW_WISE) for op in ops if op is not stores[0]):
-            return None
         found = Producer(nest, stores[0], limits)
+        if not all(isinstance(op, ROW_WISE) or found.multiplies(op) for op in found.body):
+            return None
         edits_in_place = not found.reads.isdisjoint(nest.writes())
         return None if edits_in_place else found
 
@@ -115,6 +117,18 @@ class Producer:
         if not self.reads_each_row_once(load):
             return False
         return not self.is_heavy or readers == 1 or self.replays
+
+    def multiplies(self, op: Operation) -> bool:
+        """Whether an op multiplies a narrow row that lies in memory with a matrix of more columns:
+        in the loop over a group, where no rows share the matrix, that takes no longer than to read
+        the product, and nobody stores it.
+        """
+        if not isinstance(op, MatmulOp) or op.index is not None:
+            return False
+        x, n = op.x.owner, op.sizes()
+        lies = isinstance(x, LoadOp) and x.otherwise is None and not is_remote(x.buffer)
+        alone = n["l"] == n["b"] == 1
+        return lies and alone and n["k"] <= self.limits.narrow_product and n["k"] < n["f"]
 
     @cached_property
     def has_otherwise(self) -> bool:
