@@ -12,7 +12,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra import rows
-from ...dialects.intra.bindings import OffsetsOp, root
+from ...dialects.intra.bindings import OffsetsOp, SizeOp, root
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
 from ..common.products import table_of
@@ -87,7 +87,8 @@ class KernelCode:
             out.line(f"(void){name}_total;")
         if segment is not None:
             self.plan_hubs(segment, partials)
-        out.line("#pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)")
+        if not self.is_of_one_row():
+            out.line("#pragma omp parallel num_threads(threads) if (chunks > 1 && threads > 1)")
         with out.block(""):
             out.line("ENTER_KERNEL;")
             self.declare_locals()
@@ -101,6 +102,13 @@ class KernelCode:
                 self.all_chunks(totals)
             out.line("LEAVE_KERNEL;")
         return out.text()
+
+    def is_of_one_row(self) -> bool:
+        """Whether nothing but loops within the row can be shared among threads, which need no team
+        around them: one that is formed within another team, of one thread too, has new threads each
+        time."""
+        size = self.nest.size.owner
+        return isinstance(size, SizeOp) and size.domain is None
 
     def all_chunks(self, offsets: str) -> None:
         """Chunks of rows, each with partial sums of its own, which are added up in the end."""
@@ -436,7 +444,8 @@ class KernelCode:
 
     def row_code(self, place: dict[SSAValue, Place], hubs: HubPlan | None) -> RowCode:
         s = self.schedule
-        return RowCode(self.out, place, s.vectors, s.prefetch, hubs, self.packed)
+        alone = self.is_of_one_row()
+        return RowCode(self.out, place, s.vectors, s.prefetch, hubs, self.packed, alone)
 
     def read_in(self, cut: rows.StageOp) -> list[Operation]:
         """The look-ups of the nest itself that a stage reads, and so makes again."""

@@ -2,8 +2,10 @@
 
 The innermost loop runs over numbers that lie side by side, a block of them at a time, so that what
 the loops around it read again is still in the caches: over the last letter of the result, or where
-both operands end with a summed letter, over that, in vectors of partial sums. The nest has one row
-and so one thread; a loop over numbers of the result is shared among threads here.
+both operands end with a summed letter, over that, in vectors of partial sums. An operand in which
+it would jump is copied first, with that letter behind the others: products of two weights take a
+third of the time then. Where the nest has one row, and so one thread, a loop over numbers of the
+result is shared among threads here.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from .row_values import add_product
 
 SMALL_DOT = 64 * 1024
 """Multiplications of a contraction whose operands stay in the first-level cache."""
+TINY_DOT = 1024
+"""Multiplications that are done before an operand is copied."""
 BLOCK = 1024
 """Numbers of the innermost loop."""
 
@@ -64,7 +68,7 @@ class LoopOrder:
         others = "".join(c for c in into[:-1] if c not in large)
         return LoopOrder(first + others + sums, into[-1], False, into, size)
 
-    def shared(self) -> int | None:
+    def shared_loop(self) -> int | None:
         """The loop that threads share: one of the first two, where it is over the result; further
         in a team would be formed too often.
         """
@@ -72,14 +76,15 @@ class LoopOrder:
             return 0
         return 1 if self.outer and self.outer[0] in self.into else None
 
-    def emit(self, out: Writer, c: CType, a: str, b: str, target: str) -> None:
-        """`target += a * b` for all letters `x`, whose loop variables are called `i_x`."""
+    def emit(self, out: Writer, c: CType, a: str, b: str, target: str, *, shared: bool) -> None:
+        """`target += a * b` for all letters `x`, whose loop variables are called `i_x`; threads
+        share the loops where these are `shared`."""
         n, i = self.size[self.last], f"i_{self.last}"
         heads = [f"for (int k0 = 0; k0 < {n}; k0 += {BLOCK})"]
         heads += [f"for (int i_{x} = 0; i_{x} < {self.size[x]}; ++i_{x})" for x in self.outer]
         with ExitStack() as stack:
             for k, head in enumerate(heads):
-                if k == self.shared():
+                if shared and k == self.shared_loop():
                     stack.enter_context(team(out))
                 stack.enter_context(out.block(head))
                 if k == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
@@ -14,7 +14,7 @@ from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I1
 from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
-from .large_dots import SMALL_DOT, LoopOrder
+from .large_dots import SMALL_DOT, TINY_DOT, LoopOrder, team
 from .row_values import Memory, Scalar, add_product, combine
 
 if TYPE_CHECKING:
@@ -240,22 +240,33 @@ def dot(code: RowCode, op: rows.DotOp) -> None:
     for x in (op.a, op.b):
         if length(x) > 1:
             code.memory(x)
-    c = ctype_of(op.result)
-    large = math.prod(size.values()) > SMALL_DOT
+    c, count = ctype_of(op.result), math.prod(size.values())
+    large = LoopOrder.of(la, lb, into, size) if count > SMALL_DOT else None
     out = destination(code, op.result) if large else result(code, op.result)
 
     def where(letters: str) -> str:
         return offset([f"i_{x}" for x in letters], dense([size[x] for x in letters]))
 
+    # a short innermost loop runs over the output, so that it vectorises without reassociation
+    order = [*summed, *into]
+    last = large.last if large else (order or [""])[-1]
+
+    def number(x: SSAValue, letters: str) -> str:
+        if length(x) == 1 or last not in letters or letters[-1] == last or count <= TINY_DOT:
+            return read(code, x, where(letters))
+        turned, copied = letters.replace(last, "") + last, code.declare_array(x)
+        with team(code.out) if large and code.alone else nullcontext():
+            with loops(code, [size[d] for d in turned], [f"i_{d}" for d in turned]):
+                code.out.line(f"{copied}[{where(turned)}] = {read(code, x, where(letters))};")
+        return f"{copied}[{where(turned)}]"
+
+    a, b = number(op.a, la), number(op.b, lb)
     with loops(code, [length(op.result)], ["i0"]):
         code.out.line(f"{out}[i0] = 0;")
-    a, b = read(code, op.a, where(la)), read(code, op.b, where(lb))
     target = f"{out}[{where(into)}]"
     if large:
-        LoopOrder.of(la, lb, into, size).emit(code.out, c, a, b, target)
+        large.emit(code.out, c, a, b, target, shared=code.alone)
     else:
-        # the innermost loop runs over the output, so that it vectorises without reassociation
-        order = [*summed, *into]
         with loops(code, [size[x] for x in order], [f"i_{x}" for x in order]):
             code.out.line(f"{target} = {add_product(a, b, target, c)};")
     if length(op.result) == 1:

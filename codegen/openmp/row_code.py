@@ -78,7 +78,10 @@ class RowCode:
         prefetch: int,
         hubs: HubPlan | None = None,
         matrices: Mapping[rows.MatmulOp, str] | None = None,
+        alone: bool = False,
     ) -> None:
+        self.alone = alone
+        """Whether the nest has one row, of which threads share loops within it."""
         self.hubs = hubs
         self.matrices = matrices or {}
         """Where the matrices of products in segments lie: rows of whole vectors."""

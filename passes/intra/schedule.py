@@ -12,6 +12,7 @@ only, never on a graph, so one program serves all graphs and any number of threa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -23,6 +24,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra.bindings import OffsetsOp, PiecesOp
 from ...dialects.intra.rows import (
     ApplyOp,
+    DotOp,
     DropoutOp,
     LoadOp,
     MatmulOp,
@@ -235,10 +237,12 @@ def outer_bytes(op: OuterOp) -> int:
 
 
 def products(nest: TraverseOp) -> int:
-    """Multiplications a row costs in products."""
+    """Multiplications a row costs in products and contractions."""
     total = 0
     for op in nest.body.block.ops:
         if isinstance(op, MatmulOp | OuterOp):
             n = op.sizes()
             total += n["l"] * n["b"] * n["k"] * n["f"]
+        elif isinstance(op, DotOp):
+            total += math.prod(op.sizes().values())
     return total

@@ -164,6 +164,12 @@ WHOLE = (
     "rio,bio->rb",
     "rio,rb->bio",
     "c,c->",
+    # operands in which the innermost loop would jump, of long and of short contractions
+    "ba,cb->ac",
+    "ca,cb->ba",
+    "orb,iob->ir",
+    "or,ior->io",
+    "ir,oi->ro",
 )
 
 

@@ -52,6 +52,15 @@ def test_whole_weights(elem):
     agree(Case.of(whole_weights(elem), INFER), elem)
 
 
+def test_one_row_forms_no_team_within_a_team():
+    """Loops within it are shared among threads, and each of these would be a new one."""
+    source = Case.of(whole_weights("f32"), INFER, target="openmp").program.source
+    nests = [n for n in source.split("\nstatic void ")[1:] if "_rows(" in n.partition("\n")[0]]
+    shared = [n for n in nests if "#pragma omp parallel num_threads(threads)\n" in n]
+    assert shared
+    assert not any("parallel num_threads(threads) if" in n for n in nests)
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [SMALL, TALL, SLABS], ids=["small", "tall", "slabs"])
 def test_gradients(size):
