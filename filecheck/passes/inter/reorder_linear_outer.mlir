@@ -38,3 +38,36 @@ func.func @heads(%N : !inter.set<N>, %g : !inter.set<g, dst: N>, %p : !inter.row
   %s = inter.reduce sum %m over %g along dst : !inter.rows<N, 2x3xf32>
   func.return %s : !inter.rows<N, 2x3xf32>
 }
+
+// -----
+
+// A row that belongs to one side is multiplied with it before: each row of the outer product would
+// be, and its sum be no product of matrices.
+// CHECK-LABEL: func.func @three
+// CHECK-NEXT: %[[S:.*]] = inter.mul %{{.*}}, %{{.*}} : !inter.rows<N, 3xf32>
+// CHECK-NEXT: %[[O:.*]] = inter.contract "b,a->ab" %[[S]], %x : !inter.rows<N, 4x3xf32>
+// CHECK-NEXT: inter.reduce sum %[[O]] over %N along () : !inter.rows<unit, 4x3xf32>
+func.func @three(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %y : !inter.rows<N, 3xf32>, %z : !inter.rows<N, 3xf32>) -> !inter.rows<unit, 4x3xf32> {
+  %o = inter.contract "y,z->yz" %x, %y : !inter.rows<N, 4x3xf32>
+  %m = inter.mul %z, %o : !inter.rows<N, 4x3xf32>
+  %s = inter.reduce sum %m over %N along () : !inter.rows<unit, 4x3xf32>
+  func.return %s : !inter.rows<unit, 4x3xf32>
+}
+
+// -----
+
+// The same of two factors of the left side, and of a divisor.
+// CHECK-LABEL: func.func @four
+// CHECK-DAG: inter.mul {{.*}} : !inter.rows<N, 4xf32>
+// CHECK-DAG: inter.div {{.*}} : !inter.rows<N, 3xf32>
+// CHECK: %[[O:.*]] = inter.contract {{.*}} : !inter.rows<N, 4x3xf32>
+// CHECK-NEXT: inter.reduce sum %[[O]] over %N along ()
+func.func @four(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %w : !inter.rows<N, 4xf32>, %y : !inter.rows<N, 3xf32>, %d : !inter.rows<N, 3xf32>) -> !inter.rows<unit, 4x3xf32> {
+  %xc = inter.reshape %x : !inter.rows<N, 4x1xf32>
+  %wc = inter.reshape %w : !inter.rows<N, 4x1xf32>
+  %o = inter.mul %xc, %y : !inter.rows<N, 4x3xf32>
+  %m = inter.mul %wc, %o : !inter.rows<N, 4x3xf32>
+  %q = inter.div %m, %d : !inter.rows<N, 4x3xf32>
+  %s = inter.reduce sum %q over %N along () : !inter.rows<unit, 4x3xf32>
+  func.return %s : !inter.rows<unit, 4x3xf32>
+}

@@ -115,19 +115,38 @@ def placed(value: SSAValue, rank: int) -> Factor:
 
 
 def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | None:
-    """The product of factors among `rank` dimensions, small ones first; None for no factor."""
+    """The product of factors among `rank` dimensions, small ones first; None for no factor. Of an
+    outer product the rows are multiplied with what belongs to one of them before it is made."""
+    todo, places = _small_first(factors), set[int]()
     total: SSAValue | None = None
-    for f in _small_first(factors):
-        x = b.reshape(_in_order(b, f), f.dims(rank))
+    while todo:
+        f, *todo = todo
+        x = _laid(b, f, rank)
         if total is None:
             total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
-        elif f.inverse:
-            total = b.div(total, x)
-        elif is_outer(total, x):
-            total = _outer(b, total, x)
+        elif f.inverse or not is_outer(total, x):
+            total = _times(b, total, f, rank)
         else:
-            total = b.mul(total, x)
+            for g in [g for g in todo if g.places() <= places]:
+                total = _times(b, total, g, rank)
+            todo = [g for g in todo if not g.places() <= places]
+            for g in [g for g in todo if g.places() <= f.places()]:
+                x = _times(b, x, g, rank)
+            todo = [g for g in todo if not g.places() <= f.places()]
+            total = _outer(b, total, x)
+        places |= f.places()
     return total
+
+
+def _laid(b: Builder, f: Factor, rank: int) -> SSAValue:
+    """A factor as it is multiplied with others of `rank` dimensions."""
+    return b.reshape(_in_order(b, f), f.dims(rank))
+
+
+def _times(b: Builder, value: SSAValue, f: Factor, rank: int) -> SSAValue:
+    """A value times, or divided by, a factor."""
+    x = _laid(b, f, rank)
+    return b.div(value, x) if f.inverse else b.mul(value, x)
 
 
 def _small_first(factors: Iterable[Factor]) -> list[Factor]:
@@ -154,6 +173,14 @@ def _in_order(b: Builder, f: Factor) -> SSAValue:
     wide = [n for n, p in zip(rows(f.value).dims, f.place, strict=True) if p is not None]
     order = sorted(range(len(places)), key=lambda k: places[k])
     return b.transpose(b.reshape(f.value, tuple(wide)), order)
+
+
+def is_outer_product(v: SSAValue) -> bool:
+    """Whether a contraction only multiplies, and each of its rows has a letter of its own."""
+    if not isinstance(v.owner, ContractOp) or not _no_sum(v.owner):
+        return False
+    left, right, _ = v.owner.letters()
+    return bool({*left} - {*right} and {*right} - {*left})
 
 
 def is_outer(left: SSAValue, right: SSAValue) -> bool:

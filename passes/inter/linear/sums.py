@@ -26,7 +26,7 @@ from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import ContractOp, ReshapeOp
 from ....dialects.inter.types import rows, set_name
 from ....dialects.inter.values import AtOp
-from .factors import Factor, Product, factorise, is_outer, multiply, placed
+from .factors import Factor, Product, factorise, is_outer_product, multiply, placed, without_ones
 from .function import (
     LinearFunction,
     is_product,
@@ -34,7 +34,6 @@ from .function import (
     linear_reduce,
     moves_before_read,
     plain_at,
-    pointwise,
     width,
 )
 
@@ -62,7 +61,7 @@ def regroup_sum(fn: LinearFunction, op: ValueOp) -> bool:
     product = factorise(reduce.x)
     b = fn.before(op)
     parts = sort_factors(fn, b, reduce, product.factors)
-    settled = not (_is_outer(reduce.x) or (reduce.along_keys and _is_thin(reduce.x)))
+    settled = not (_is_outer(reduce.x, product) or (reduce.along_keys and _is_thin(reduce.x)))
     if settled and not parts.changes() and not product.negative:
         return False
     fn.replace(op.results[0], _rebuild(b, reduce, product, parts))
@@ -126,10 +125,12 @@ def _users(v: SSAValue) -> set[Operation]:
     return out
 
 
-def _is_outer(v: SSAValue) -> bool:
-    """Whether `v` is an outer product written as one of values that broadcast."""
-    product = pointwise(v, "mul")
-    return product is not None and is_outer(*product.operands)
+def _is_outer(v: SSAValue, product: Product) -> bool:
+    """Whether `v`, which is this product, is an outer one that is written in another way than as
+    the contraction of two rows."""
+    places = [f.places() for f in product.factors]
+    whole = set[int]().union(*places)
+    return bool(whole) and whole not in places and not is_outer_product(without_ones(v))
 
 
 def _is_thin(v: SSAValue) -> bool:
