@@ -263,6 +263,39 @@ def test_both_directions_of_edges_are_not_dropped() -> None:
     refused(Both, "rand: .*Over several ranks .* edges by dropout_edge without force")
 
 
+class Asks(nn.Module):
+    """Asks for a number before it goes on, and draws none but those of dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = G.SAGEConv(WIDTH, 4)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        x = F.dropout(x, 0.5, self.training)
+        return self.layer(x, edges) if float(x.sum()) > 0 else x
+
+
+class AsksAndDraws(Asks):
+    """Asks for one that it has drawn."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        return self.layer(x, edges) if one_of_three() else x
+
+
+def one_of_three() -> bool:
+    return int(some_of_three(1)[0]) == 0
+
+
+def some_of_three(count: int) -> Tensor:
+    return torch.randint(3, (count,))
+
+
+def test_what_may_be_drawn_is_said_where_something_is_drawn() -> None:
+    place = r"\(.*test_drawn_edges.py:\d+\)$"
+    refused(Asks, rf"cannot trace this call: [^\n]*data-dependent((?!drawn)[^\n])*{place}")
+    refused(AsksAndDraws, f"cannot trace this call: .*draw others before gnnc.distribute {place}")
+
+
 def refused(make: Callable[[], nn.Module], message: str) -> None:
     data = graph(20, 60)
     models = [make().double() for _ in range(2)]
