@@ -8,6 +8,7 @@ the owner of its state: checkpoints, schedules of rates and groups of parameters
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -275,11 +276,13 @@ class TrainStep:
     def _begun(self, apart: Prologue, args: Sequence[Any]) -> tuple[Callable[..., Any], Any]:
         """What runs a graph with a prologue, and its first call, which draws no random numbers if
         it fails: they are drawn again then."""
-        run, numbers = apart.before(self._calling(apart.graph, apart.place)), torch.get_rng_state()
+        run = apart.before(self._calling(apart.graph, apart.place))
+        numbers, in_python = torch.get_rng_state(), random.getstate()
         try:
             out = run(*args)
         except REFUSED:
             torch.set_rng_state(numbers)
+            random.setstate(in_python)
             raise
         for reason in apart.reasons:
             self.report.warn(reason)

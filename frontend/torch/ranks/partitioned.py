@@ -209,7 +209,8 @@ def _check_known(imported: Imported, cut: Cut, edges: Mapping[str, int]) -> None
             raise Unsupported(
                 None,
                 f"the edges in {_speaks_of(imported, s)} lead to nodes of several ranks: which are "
-                "whose is known of the edges that gnnc.distribute returns alone",
+                "whose is known of the edges that gnnc.distribute returns alone, and of those that "
+                "a call draws by dropout_edge or negative_sampling",
             )
 
 

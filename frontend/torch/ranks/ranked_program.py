@@ -273,9 +273,21 @@ class RankSets:
             maps: dict[str, MapData] = {}
             for m in s.maps:
                 chunk = self.cut.chunk.get(ends[m.label].codomain)
-                maps[m.label] = self._map(m, columns_of(m, self.args)[rows], m.codomain, chunk)
+                column = self._as_known(m, columns_of(m, self.args)[rows], part)
+                maps[m.label] = self._map(m, column, m.codomain, chunk)
             out[name] = self._set(name, rows.stop - rows.start, maps)
         return out
+
+    def _as_known(self, m: MapBinding, column: NDArray[Any], edges: EdgePart) -> NDArray[Any]:
+        """Ends of edges as places in the part that this call has of their nodes: pairs that were
+        drawn may have added ghosts to that which the edges were cut with."""
+        part = self.parts.nodes.get(m.codomain)
+        if part is None or part in (edges.source, edges.target):
+            return column
+        of = next(p for p in (edges.source, edges.target) if part.adds_to(p))
+        no_place = np.full(1, -1)
+        moved = np.concatenate([no_place, part.places(of.numbers), no_place])
+        return moved[np.clip(column, -1, len(of.numbers)) + 1]
 
     def _map(
         self, m: MapBinding, column: NDArray[Any], codomain: str, chunk: int | None = None
