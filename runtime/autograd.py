@@ -108,6 +108,10 @@ class Origin(ABC):
         """
 
     @abstractmethod
+    def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
+        """Called before @backward runs, with the gradients of the results."""
+
+    @abstractmethod
     def asks_for_torch(self) -> bool:
         """Whether somebody wants to see the gradient between two results of the call."""
 
@@ -337,6 +341,7 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
         or (signature.linked and ctx.origin.asks_for_torch())
     ):
         return _by_torch(ctx, cotangents)
+    ctx.origin.begins_backward(cotangents)
     values = dict(zip(signature.kept, kept, strict=True)) | graph.rows
     missing = False
     for i, name in signature.seen:

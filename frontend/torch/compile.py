@@ -17,6 +17,7 @@ from ...passes.driver.runner import PassCrash
 from ...runtime.carrier import Carrier
 from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ..compiler import Options, compile_module
+from . import taken_options
 from .calls.bound_program import BoundProgram
 from .calls.first_masks import note_masks
 from .calls.graphs_seen import ForGraphsSeen
@@ -62,6 +63,7 @@ def compile(target: Any = None, /, **options: Any) -> Any:
 def compile_target(target: Any, options: Options) -> Any:
     options = among_ranks(options)
     if isinstance(target, nn.Module):
+        taken_options.note(target, options)
         report = Report()
         call = one_program(compiled_callable(target._call_impl, options, report))
         target._compiled_call_impl = call

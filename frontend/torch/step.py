@@ -8,6 +8,7 @@ the owner of its state: checkpoints, schedules of rates and groups of parameters
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ from .ranks.replicas import Trainers, trainers
 from .report import Report, remember
 from .returned import detached, marked, place_of_loss, the_loss
 from .step_function import Turn
+from .taken_options import taken
 
 REFUSED = (
     *(NotOneStep, Unsupported, DiagnosticException, PassCrash, CompileError, NoCompiler),
@@ -99,11 +101,13 @@ def train_step(
         norm_type: 2 or "inf" (another norm is torch's business).
         accumulate: after how many calls there is an update.
         ranks: who trains the same parameters (`worker.communicator` of `gnnc.argo`).
-        **options: see `gnnc.Options`.
+        **options: see `gnnc.Options`. Those that are not given are taken over, but for `fullgraph`
+            and `passes`, from the modules with these parameters, as `gnnc.compile` and
+            `gnnc.distribute` were given them.
 
     Raises:
-        TypeError, ValueError: an argument is of another type or out of range, or an option is not
-            known.
+        TypeError, ValueError: an argument is of another type or out of range, an option is not
+            known, or one is not given and these modules have several.
         Disagreement: by the first call, where ranks begin with other parameters.
     """
     if not callable(loss):
@@ -117,8 +121,9 @@ def train_step(
         bound("clip_grad_norm", clip_grad_norm),
         kind_of_norm(norm_type),
     )
-    chosen, all_ranks = Options(**options), trainers(ranks, optimizer)
-    return TrainStep(loss, optimizer, clipping, count_of_calls(accumulate), chosen, all_ranks)
+    chosen = taken([p for g in optimizer.param_groups for p in g["params"]], options)
+    counted, all_ranks = count_of_calls(accumulate), trainers(ranks, optimizer)
+    return TrainStep(loss, optimizer, clipping, counted, chosen, all_ranks)
 
 
 class TrainStep:
@@ -271,11 +276,13 @@ class TrainStep:
     def _begun(self, apart: Prologue, args: Sequence[Any]) -> tuple[Callable[..., Any], Any]:
         """What runs a graph with a prologue, and its first call, which draws no random numbers if
         it fails: they are drawn again then."""
-        run, numbers = apart.before(self._calling(apart.graph, apart.place)), torch.get_rng_state()
+        run = apart.before(self._calling(apart.graph, apart.place))
+        numbers, in_python = torch.get_rng_state(), random.getstate()
         try:
             out = run(*args)
         except REFUSED:
             torch.set_rng_state(numbers)
+            random.setstate(in_python)
             raise
         for reason in apart.reasons:
             self.report.warn(reason)

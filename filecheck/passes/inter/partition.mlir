@@ -105,3 +105,21 @@ func.func @read_and_computed(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst:
   %o = inter.reduce sum %r over %g along dst : !inter.rows<N, 4xf32>
   func.return %o : !inter.rows<N, 4xf32>
 }
+
+// -----
+
+// The loops of a graph lie with their nodes, in their order: the last one of a node is that of its
+// rank, and remote edges have none.
+// CHECK-LABEL: func.func @last_loop(
+// CHECK: inter.filter %g_local, %{{.*}} : !inter.set<old_local,
+// CHECK-NOT: inter.filter %g_remote
+// CHECK: inter.reduce last %{{.*}} over %old_local along src else %{{.*}} : !inter.rows<N_own, f32>
+func.func @last_loop(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %w : !inter.rows<g, f32>, %fill : !inter.rows<N, f32>) -> !inter.rows<N, f32> {
+  %i = inter.index %g[src] : !inter.rows<g, i64>
+  %j = inter.index %g[dst] : !inter.rows<g, i64>
+  %m = inter.eq %i, %j : !inter.rows<g, i1>
+  %old = inter.filter %g, %m : !inter.set<old, src: N, dst: N, parent: g mono>
+  %k = inter.at %old[parent], %w : !inter.rows<old, f32>
+  %y = inter.reduce last %k over %old along src else %fill : !inter.rows<N, f32>
+  func.return %y : !inter.rows<N, f32>
+}

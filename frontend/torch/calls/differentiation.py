@@ -157,6 +157,10 @@ class CallOrigin(Origin):
         """See `Origin`."""
         self.of.check_versions(self.args, self.versions)
 
+    def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
+        """See `Origin`."""
+        self.of.replay.begins_backward(cotangents)
+
     def gradients(
         self, cotangents: Sequence[Tensor | None], wanted: Sequence[bool]
     ) -> list[Tensor | None]:

@@ -46,6 +46,9 @@ class Replay:
         does it draw: a backward draws no random numbers.)"""
         self.edited = [given[u.placeholder] for u in imported.updates]
 
+    def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
+        """Called before the program's backward runs, with the gradients of the results."""
+
     def outputs(self, args: Sequence[Any], key: Tensor | None) -> Any:
         """What the graph returns. It runs as it is: also its edits are made."""
         return _Run(self.graph, self.all, self.imported.masks, key).run(*args)

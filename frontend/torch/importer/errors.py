@@ -1,6 +1,7 @@
 """What the importer says of a graph that it cannot express."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch import fx
@@ -63,7 +64,14 @@ def location(node: fx.Node | None) -> str | None:
     trace = None if node is None else node.meta.get("stack_trace")
     if not trace:
         return None
-    frames = _FRAME.findall(trace)
+    return own_place(_FRAME.findall(trace))
+
+
+def own_place(frames: Sequence[tuple[str, str]]) -> str | None:
+    """The innermost of frames, files and lines, that `location` tells; None where there are
+    none."""
+    if not frames:
+        return None
     skipped = ("site-packages", "<", _PACKAGE)
     own = [f for f in frames if not any(s in f[0] for s in skipped)]
     file, line = (own or frames)[-1]

@@ -16,6 +16,7 @@ from ...compiler import Options
 from ..capture.capture import dynamo_compile
 from ..compile import imported_graph
 from ..ranks import cut_tensors
+from ..taken_options import taken
 from .program import Call, LayerProgram
 
 
@@ -97,7 +98,8 @@ def inference(
         batch_size: how many rows of nodes are computed at a time.
         folder: a folder for the rows that layers hand on, and for results: files that are mapped
             into memory, and gone with the last reference. None: in memory.
-        **options: see `gnnc.Options`.
+        **options: see `gnnc.Options`. Those that are not given are taken over from a compiled
+            module as `gnnc.train_step` does.
 
     Raises:
         TypeError: `model` cannot be called, or an option is not known.
@@ -113,6 +115,5 @@ def inference(
         raise ValueError(f"batch_size is a positive integer, not {batch_size!r}")
     if folder is not None and not Path(folder).is_dir():
         raise ValueError(f"folder: {folder} is no folder")
-    return Inference(
-        model, batch_size, None if folder is None else Path(folder), Options(**options)
-    )
+    chosen = taken(model.parameters() if isinstance(model, nn.Module) else (), options)
+    return Inference(model, batch_size, None if folder is None else Path(folder), chosen)

@@ -13,15 +13,17 @@ from xdsl.utils.exceptions import DiagnosticException
 from ....passes.driver.pipelines import Between
 from ....runtime.ranks.world import world
 from ...compiler import Options
+from ..capture.drawing_code import draws_where_it_failed
 from ..capture.failures import UNTRACEABLE
-from ..importer.errors import Unsupported
+from ..importer.errors import Unsupported, own_place
 from ..importer.memory.effects import RANDOM, call_of
 from ..optimizers import NotOneStep
 from . import cut_tensors, remote_reads, whole_graph
 
 DRAWN = (
-    "Over several ranks numbers are drawn by dropout, and edges by dropout_edge without "
-    "force_undirected: draw others before gnnc.distribute"
+    "Over several ranks numbers are drawn by dropout, edges by dropout_edge and pairs by "
+    "negative_sampling of num_nodes, both without force_undirected: draw others before "
+    "gnnc.distribute"
 )
 COMPILE_PATIENCE = 600.0
 """Seconds that ranks wait for one that compiles."""
@@ -46,13 +48,22 @@ def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
                 return call(*args, **kwargs)
         except UNTRACEABLE as error:
             cause = str(error).strip().split("\n")[0]
-            raise Unsupported(
-                None,
+            said = (
                 "over several ranks a call is one program, for torch knows the rows of one alone, "
-                f"and Dynamo cannot trace this call: {cause}. {DRAWN}",
-            ) from error
+                f"and Dynamo cannot trace this call: {cause}"
+            )
+            if draws_where_it_failed(error):
+                said = f"{said}. {DRAWN}"
+            raise Unsupported(None, f"{said}{_place(error)}") from error
 
     return telling
+
+
+def _place(error: Exception) -> str:
+    """Where in the user's code tracing ended, where that is known."""
+    frames = [(f.filename, str(f.lineno)) for f in getattr(error, "real_stack", None) or ()]
+    place = own_place(frames)
+    return f" ({place})" if place else ""
 
 
 def between(options: Options, chunks: int, note: Callable[[str], None]) -> Between:

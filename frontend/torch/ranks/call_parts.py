@@ -49,7 +49,7 @@ class Parts:
         for s, cut in found:
             if cut is not None and cut.kind == "table" and s not in tables:
                 assert isinstance(cut.part, NodePart)
-                if (part := self.nodes.setdefault(s, cut.part)) is not cut.part:
+                if not (part := self.nodes.setdefault(s, cut.part)).adds_to(cut.part):
                     raise ValueError(
                         f"{cut.parameter} is sharded and has {cut.shape[0]} rows, of which "
                         f"{len(cut.part.owned)} are this rank's: it is used as rows of "
@@ -57,7 +57,10 @@ class Parts:
                     )
 
     def _add(self, name: str, part: NodePart, names: Sequence[str], m: MapBinding) -> None:
-        if self.nodes.setdefault(name, part) is not part:
+        known = self.nodes.setdefault(name, part)
+        if part.adds_to(known):
+            self.nodes[name] = part
+        elif not known.adds_to(part):
             raise ValueError(
                 f"{names[m.placeholder]} leads to nodes that are cut in another way than those of "
                 "another argument"

@@ -38,6 +38,7 @@ class NodePart:
         reader: int64, the rank that each of `sent` is for, ascending.
         total: nodes of the whole graph.
         chunks: how many the rows that cross come in.
+        extends: a part with the same nodes, all of whose ghosts this one has too.
     """
 
     owned: NDArray[np.int64]
@@ -47,6 +48,17 @@ class NodePart:
     reader: NDArray[np.int64]
     total: int
     chunks: int
+    extends: NodePart | None = None
+
+    def adds_to(self, part: NodePart) -> bool:
+        """Whether it has all that another part has, which it may be itself."""
+        return self is part or (self.extends is not None and self.extends.adds_to(part))
+
+    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places of nodes, owned ones or ghosts, by their numbers in the whole graph: ghosts
+        count on behind the owned nodes."""
+        order = np.argsort(self.numbers, kind="stable")
+        return order[np.searchsorted(self.numbers, numbers, sorter=order)]
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:

@@ -44,8 +44,9 @@ def distribute(
     in the order of the whole graph, and the edges that lead to them; compiled code reads the rows
     of other ranks where these edges need them. What it reduces over nodes or edges (a loss, the
     statistics of a BatchNorm, gradients of parameters) is reduced over those of all ranks; what
-    ranks compute of results in torch adds up: give there each its share of the loss. Without
-    `gnnc launch` there is one rank, which has everything.
+    ranks compute of rows in torch adds up: give there each its share of the loss. A result that is
+    the same on all ranks takes the gradient of one process, which all give. Without `gnnc launch`
+    there is one rank, which has everything.
 
     Args:
         model: the same on every rank.

@@ -1,5 +1,5 @@
-"""Edges that a model draws of those of a graph that is cut: each rank keeps those of its own that
-one process would keep, and they are known as the edges of a part are.
+"""Edges that a model draws of those of a graph that is cut, or beside them: each rank keeps of its
+own those that one process would keep, and they are known as the edges of a part are.
 
 All ranks draw a number for each edge of the whole graph, from random numbers that are the same on
 all of them (`gnnc.distribute` has made them so), and look at those of their own. That is done
@@ -22,9 +22,11 @@ from torch import Tensor, fx
 
 from ....runtime.ranks.world import world
 from ..importer.errors import Unsupported
-from ..importer.memory.effects import EDGE_DROPOUT, call_of
+from ..importer.memory.effects import EDGE_DROPOUT, NEGATIVE_SAMPLING, call_of
 from . import cut_tensors
-from .cut_tensors import CutTensor, EdgePart
+from .cut_tensors import CutTensor, EdgePart, NodePart
+from .drawn_pairs import negative_sampling
+from .graph_sizes import Size, Sizes, of_all
 
 BLOCK = 1 << 20
 """Numbers that are in memory at once."""
@@ -41,23 +43,54 @@ class Draw:
     rows: tuple[int, ...]
     results: tuple[int, ...]
 
+    def given(self, args: Sequence[Any], known: list[NodePart]) -> list[Tensor]:
+        """The arguments that it makes of those of a call, whose earlier draws have made parts."""
+        edges = args[self.placeholder]
+        made = dropout_edge(edges, self.p)
+        rows = [kept_rows(args[i], edges, *made) for i in self.rows]
+        return [*rows, *(made[k] for k in self.results)]
 
-def apart(graph: fx.GraphModule) -> tuple[fx.GraphModule, list[Draw]]:
-    """A graph without what draws edges, and without what chooses rows of these, which has the
-    results as placeholders behind its others.
+
+@dataclass(frozen=True)
+class PairsDraw:
+    """A `negative_sampling` of the edges in a placeholder, of so many nodes, and for so many pairs;
+    its result is an argument."""
+
+    placeholder: int
+    nodes: tuple[Size, ...]
+    number: Size
+
+    def given(self, args: Sequence[Any], known: list[NodePart]) -> list[Tensor]:
+        """See `Draw`."""
+        nodes = [of_all(n, args) for n in self.nodes]
+        made = negative_sampling(args[self.placeholder], nodes, of_all(self.number, args), known)
+        known.append(cut_tensors.edges_of(made, "made").source)
+        return [made]
+
+
+AnyDraw = Draw | PairsDraw
+
+
+def apart(graph: fx.GraphModule) -> tuple[fx.GraphModule, list[AnyDraw]]:
+    """A graph without what draws edges, or pairs that are none, and without what chooses rows of
+    these, which has the results as placeholders behind its others.
 
     Raises:
         Unsupported: edges, or rows of them, are drawn of some that the graph has made.
     """
-    if not any(call_of(node).op == EDGE_DROPOUT for node in graph.graph.nodes):
+    if not any(call_of(node).op in DRAWN for node in graph.graph.nodes):
         return graph, []
     meta = graph.meta
     graph = fx.GraphModule(graph, copy.deepcopy(graph.graph))  # Dynamo reads its own again
     graph.meta = meta
     taken = _Taken(graph.graph)
-    draws = [taken.draw(n) for n in list(graph.graph.nodes) if call_of(n).op == EDGE_DROPOUT]
+    drawing = [(n, call_of(n).op) for n in graph.graph.nodes if call_of(n).op in DRAWN]
+    draws = [taken.draw(n) if op == EDGE_DROPOUT else taken.pairs(n) for n, op in drawing]
     graph.recompile()
     return graph, draws
+
+
+DRAWN = (EDGE_DROPOUT, NEGATIVE_SAMPLING)
 
 
 class _Taken:
@@ -67,6 +100,18 @@ class _Taken:
         self.graph = graph
         self.placeholders = graph.find_nodes(op="placeholder")
         self.last = self.placeholders[-1]
+        self.sizes = Sizes(self.placeholders)
+
+    def pairs(self, node: fx.Node) -> PairsDraw:
+        """Takes out what draws pairs that are no edges."""
+        arguments = call_of(node).arguments
+        edges = arguments["edge_index"]
+        if edges not in self.placeholders:
+            raise Unsupported(node, f"over several ranks pairs are drawn beside {_RETURNED}")
+        nodes = tuple(self.sizes.of(node, n) for n in arguments["nodes"])
+        number = self.sizes.of(node, arguments["number"])
+        self._given([node])
+        return PairsDraw(self.placeholders.index(edges), nodes, number)
 
     def draw(self, node: fx.Node) -> Draw:
         call = call_of(node)
@@ -110,19 +155,14 @@ class _Taken:
 _RETURNED = "those that gnnc.distribute returned, as they are: which are whose is known of these"
 
 
-def before(run: Callable[..., Any], draws: Sequence[Draw]) -> Callable[..., Any]:
+def before(run: Callable[..., Any], draws: Sequence[AnyDraw]) -> Callable[..., Any]:
     """`run` with the results of draws as its last arguments, or as it is where there are none."""
     if not draws:
         return run
 
     def drawn(*args: Any) -> Any:
-        more: list[Tensor] = []
-        for draw in draws:
-            edges = args[draw.placeholder]
-            made = dropout_edge(edges, draw.p)
-            more += [kept_rows(args[i], edges, *made) for i in draw.rows]
-            more += [made[k] for k in draw.results]
-        return run(*args, *more)
+        known: list[NodePart] = []
+        return run(*args, *(x for draw in draws for x in draw.given(args, known)))
 
     return drawn
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 from torch import Tensor
 
 from ....runtime.ranks.communicator import Communicator
@@ -30,6 +31,25 @@ def checksum(numbers: Sequence[Tensor]) -> int:
     """A number that others hardly share, 0 or more. What lies on other devices is left out."""
     once = {id(x): x for x in numbers if x.device.type == "cpu"}  # parameters share their rates
     return zlib.crc32(b"".join(x.detach().numpy().tobytes() for x in once.values()))
+
+
+def agree_on_gradients(communicator: Communicator, given: Mapping[str, Tensor | None]) -> None:
+    """Compares the gradients of results that are the same on all ranks, None where there is none.
+    All ranks call it, with the same names.
+
+    Raises:
+        Disagreement: naming the result.
+    """
+    each = [0 if d is None or not d.any() else checksum([d.contiguous()]) for d in given.values()]
+    both = np.array([*each, *(-x for x in each)], np.int64)
+    most = communicator.all_reduce(both, "max")
+    for i, (name, mine) in enumerate(zip(given, each, strict=True)):
+        if most[i] != -most[i + len(each)]:
+            communicator.agree(
+                f"the gradient of {name}, a result that is the same on all ranks and takes the "
+                "gradient of one process (shares of it are not added up)",
+                f"numbers with the checksum {mine}",
+            )
 
 
 def agree(communicator: Communicator, names: Sequence[str], numbers: Sequence[Tensor]) -> None:

@@ -24,7 +24,7 @@ def part_read(table: NodePart, rows: Sequence[Int64], communicator: Communicator
     ghosts. All ranks call it."""
     own = table.owned
     wanted = np.unique(np.concatenate(rows))
-    far = wanted[~_places(own, wanted)[1]]
+    far = wanted[~places_in(own, wanted)[1]]
     if not communicator.all_reduce(np.array(len(far)), "max"):
         none = np.zeros(0, np.int64)
         return NodePart(own, none, none, none.astype(np.int32), none, table.total, table.chunks)
@@ -40,7 +40,7 @@ def part_read(table: NodePart, rows: Sequence[Int64], communicator: Communicator
 def edges_read(part: NodePart, rows: Int64) -> list[tuple[Int32, Int32]]:
     """An edge for each node, from the row that it reads of a table: those from own rows, then those
     from the ghosts of each chunk, as places among these, and the places of the nodes."""
-    place, is_own = _places(part.owned, rows)
+    place, is_own = places_in(part.owned, rows)
     out = [(place[is_own].astype(np.int32), np.flatnonzero(is_own).astype(np.int32))]
     nodes = np.flatnonzero(~is_own)
     order = np.argsort(part.ghosts)
@@ -79,7 +79,7 @@ def _split(x: Int64, rank: Int64, size: int) -> list[Int64]:
     return np.split(x, np.searchsorted(rank, np.arange(1, size)))
 
 
-def _places(owned: Int64, rows: Int64) -> tuple[Int64, NDArray[np.bool_]]:
+def places_in(owned: Int64, rows: Int64) -> tuple[Int64, NDArray[np.bool_]]:
     """Where rows lie among the owned ones, and which do."""
     place = np.minimum(np.searchsorted(owned, rows), max(0, len(owned) - 1))
     return place, owned[place] == rows if len(owned) else np.zeros(len(rows), bool)

@@ -8,9 +8,11 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
-from ....dialects.signature import arguments
+from ....dialects.inter.types import rows as rows_of
+from ....dialects.signature import arguments, results
 from ....passes.analysis.costs import note_size
 from ....passes.driver.pipelines import before_partition, passes_of
 from ....passes.driver.runner import PassRunner
@@ -61,6 +63,8 @@ class Ranked:
             its name.
         lookups: the tables that nodes read by an index, by the sets of their rows.
         row_sets: the set of before of each argument of rows, by its name of before.
+        alike: the names of results that are the same on all ranks, numbers and rows of sets that
+            are not cut.
     """
 
     imported: Imported
@@ -69,6 +73,7 @@ class Ranked:
     totals: Mapping[tuple[int, int | None], str]
     lookups: Mapping[str, Lookups]
     row_sets: Mapping[str, str]
+    alike: frozenset[str]
 
 
 def partitioned(imported: Imported, training: bool) -> Ranked:
@@ -108,7 +113,14 @@ def partitioned(imported: Imported, training: bool) -> Ranked:
         _totals(imported, sets, edges, cut),
         lookups,
         sets,
+        frozenset(name for name, v, _ in results(imported.function) if _is_whole(v, cut)),
     )
+
+
+def _is_whole(v: SSAValue, cut: Cut) -> bool:
+    """Whether all ranks have all rows of a value."""
+    s = rows_of(v).dom.set
+    return s == UNIT or (cut.parts.get(s) == (s,) and not cut.is_cut(s))
 
 
 def _note_crossing(imported: Imported, cut: Cut) -> None:
@@ -209,7 +221,8 @@ def _check_known(imported: Imported, cut: Cut, edges: Mapping[str, int]) -> None
             raise Unsupported(
                 None,
                 f"the edges in {_speaks_of(imported, s)} lead to nodes of several ranks: which are "
-                "whose is known of the edges that gnnc.distribute returns alone",
+                "whose is known of the edges that gnnc.distribute returns alone, and of those that "
+                "a call draws by dropout_edge or negative_sampling",
             )
 
 

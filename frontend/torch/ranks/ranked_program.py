@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -68,7 +68,7 @@ class RankedProgram(BoundProgram):
 
     def replay_of(self, graph: fx.GraphModule, imported: Imported) -> Replay:
         """See BoundProgram."""
-        return NoReplay(graph, imported)
+        return NoReplay(graph, imported, self.ranked.alike)
 
     def in_torch(self, args: Sequence[Any], refused: Exception) -> NoReturn:
         """torch knows the rows of one rank only."""
@@ -165,7 +165,21 @@ class RankedProgram(BoundProgram):
 
 
 class NoReplay(Replay):
-    """What would be run again in torch."""
+    """What would be run again in torch. `alike` are the results that are the same on all ranks."""
+
+    def __init__(self, graph: fx.GraphModule, imported: Imported, alike: Collection[str]) -> None:
+        super().__init__(graph, imported)
+        self.alike = {i: r.name for i, r in enumerate(imported.results) if r.name in alike}
+
+    def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
+        """See `Replay`. What is the same on all ranks has one gradient, which all give.
+
+        Raises:
+            Disagreement: ranks give others.
+        """
+        given = {name: cotangents[i] for i, name in self.alike.items()}
+        if given:
+            given_numbers.agree_on_gradients(world(), given)
 
     def outputs(self, *_: Any) -> NoReturn:
         """Raises RuntimeError."""
@@ -273,9 +287,21 @@ class RankSets:
             maps: dict[str, MapData] = {}
             for m in s.maps:
                 chunk = self.cut.chunk.get(ends[m.label].codomain)
-                maps[m.label] = self._map(m, columns_of(m, self.args)[rows], m.codomain, chunk)
+                column = self._as_known(m, columns_of(m, self.args)[rows], part)
+                maps[m.label] = self._map(m, column, m.codomain, chunk)
             out[name] = self._set(name, rows.stop - rows.start, maps)
         return out
+
+    def _as_known(self, m: MapBinding, column: NDArray[Any], edges: EdgePart) -> NDArray[Any]:
+        """Ends of edges as places in the part that this call has of their nodes: pairs that were
+        drawn may have added ghosts to that which the edges were cut with."""
+        part = self.parts.nodes.get(m.codomain)
+        if part is None or part in (edges.source, edges.target):
+            return column
+        of = next(p for p in (edges.source, edges.target) if part.adds_to(p))
+        no_place = np.full(1, -1)
+        moved = np.concatenate([no_place, part.places(of.numbers), no_place])
+        return moved[np.clip(column, -1, len(of.numbers)) + 1]
 
     def _map(
         self, m: MapBinding, column: NDArray[Any], codomain: str, chunk: int | None = None

@@ -62,7 +62,7 @@ def capture(
     options = replace(training.options, fullgraph=True, target=target, backend="cpu")
     if ranks is not None:
         options = replace(options, sparse_features=False)
-    begun = training.begin(options, args, kwargs)
+    begun = training.begin(vars(options), args, kwargs)
     witness = FirstStep(begun)
     begun.step.witness = witness
     with nullcontext() if ranks is None else as_for_ranks():

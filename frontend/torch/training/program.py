@@ -33,10 +33,10 @@ def training(function: Any = None, /, **options: Any) -> Any:
         ProgramError: the function has not this form, with file, line, column and what to write.
         TypeError: its source is not to be had, or an option is not known.
     """
-    chosen = Options(**options)
+    Options(**options)
     if function is None:
-        return lambda given: TrainingProgram(given, chosen)
-    return TrainingProgram(function, chosen)
+        return lambda given: TrainingProgram(given, options)
+    return TrainingProgram(function, options)
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Begun:
 class TrainingProgram:
     """What `training` returns: called as the function that it was written as."""
 
-    def __init__(self, function: Any, options: Options) -> None:
+    def __init__(self, function: Any, given: Mapping[str, Any]) -> None:
         self.form: Form = read_form(Source(function, "gnnc.training"))
-        self.options = options
+        self.given, self.options = given, Options(**given)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -62,11 +62,13 @@ class TrainingProgram:
         Raises:
             TypeError: the optimizer is none of torch's; also what the function itself raises.
         """
-        begun = self.begin(self.options, args, kwargs)
+        begun = self.begin(self.given, args, kwargs)
         return begun.functions.train(begun.step)
 
-    def begin(self, options: Options, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Begun:
-        """Run what stands in front of the loop, for a call's arguments.
+    def begin(
+        self, options: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Begun:
+        """Run what stands in front of the loop, for a call's arguments; its step has these options.
 
         Raises:
             TypeError: the optimizer is none of torch's; also what the function itself raises.
@@ -80,7 +82,7 @@ class TrainingProgram:
                 f"{form.optimizer} is {type(optimizer).__name__}: in front of the loop it has to "
                 "become a torch.optim.Optimizer"
             )
-        step = train_step(functions.loss, optimizer, **vars(options))
+        step = train_step(functions.loss, optimizer, **options)
         return Begun(names, functions, step)
 
     def set_modes(self, begun: Begun) -> None:

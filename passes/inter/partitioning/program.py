@@ -14,7 +14,8 @@ from xdsl.utils.exceptions import PassFailedException
 from ....dialects.attributes import GLOBAL_ROWS, NAME, STATS
 from ....dialects.inter.base import StructureOp, ValueOp
 from ....dialects.inter.builder import Builder
-from ....dialects.inter.reduce import CountOp, OverAlong, ReduceOp, SoftmaxOp
+from ....dialects.inter.pointwise import POINTWISE_OPS
+from ....dialects.inter.reduce import OverAlong
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.structure import AttachOp, FilterOp, IntervalOp, LoopsOp, UnionOp
 from ....dialects.inter.types import (
@@ -37,10 +38,10 @@ from ....dialects.signature import (
 )
 from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
-from .far_reductions import FarReduction, brought_home, is_far
 from .lookups import split_reads
 from .made_results import MadeResults
 from .places import place_in_union
+from .reductions import Reductions, added
 from .sets import OWNER, Cut
 
 
@@ -94,6 +95,7 @@ class _Program:
             if old is not None and isinstance(t, RowsType):
                 self.values.setdefault(old, {})[t.dom.set] = new
         self.b = Builder(SetEnv.of(out), block, vanilla=True)
+        self.reductions = Reductions(self.b, self.cut, self.old, self)
         for op in body_ops(self.func):
             self._op(op)
         for name, v, attrs in results(self.func):
@@ -254,14 +256,15 @@ class _Program:
             case AtOp():
                 self._at(op)
             case OverAlong():
-                self._reduction(op)
+                for v in self.reductions.made(op):
+                    self.put(op.results[0], v)
             case StackOp():
                 self._stack(op)
             case PartOp():
                 self._part(op)
             case SizeOp():
                 sizes = [self.b.size(p) for p in self.cut.parts[set_name(op.set)]]
-                self.put(op.results[0], _sum(self.b, sizes))
+                self.put(op.results[0], added(self.b, sizes))
             case ValueOp():
                 self._by_row(op)
             case _:
@@ -312,7 +315,7 @@ class _Program:
             else:
                 x = b.index(part, "src")
             seen.append(b.reduce("sum", x, part, ("dst",)))
-        return _sum(b, seen)
+        return added(b, seen)
 
     def _stack(self, op: StackOp) -> None:
         for union in self.cut.parts[set_name(op.set)]:
@@ -327,76 +330,6 @@ class _Program:
                 if i == op.index.data:
                     self.put(op.results[0], self.b.part(j, union, self.on(op.x, union)))
 
-    # ------------------------------------------------------------ reductions
-
-    def _reduction(self, op: OverAlong) -> None:
-        s, along = op.over.set, op.along_keys
-        parts = self.cut.parts[s]
-        if self._lies_with_groups(op):
-            for part in parts:
-                groups = self.b.env.codomain(part, along[0])
-                self.put(op.results[0], self._once(op, Dom(part), groups))
-            return
-        sums = isinstance(op, CountOp) or (
-            isinstance(op, ReduceOp) and op.kind.data in ("sum", "mean")
-        )
-        if len(parts) > 1 and sums and not op.over.keys and len(along) < 2:
-            self.put(op.results[0], self._of_parts(op, parts))
-            return
-        if isinstance(op, ReduceOp) and op.kind.data == "last" and parts != (s,):
-            raise PassFailedException(
-                f"partition: reduce last over {s}: its rows have no order across ranks"
-            )
-        if is_far(self.b, self.cut, op):
-            assert isinstance(op, ReduceOp | SoftmaxOp)
-            far = FarReduction(self.b, self.cut, op, {p: self.on(op.x, p) for p in parts})
-            for v in far.made():
-                self.put(op.results[0], v)
-            return
-        over = Dom(self.join(s, op, (*op.over.keys, *along)), op.over.keys)
-        self.put(op.results[0], self._once(op, over, op.type.dom.set))
-
-    def _lies_with_groups(self, op: OverAlong) -> bool:
-        """Whether each part of the reduced set leads to one of the groups' set: a filter's edges by
-        `parent` to the edges that it is of."""
-        if op.over.keys or len(op.along_keys) != 1:
-            return False
-        return len(self.cut.parts[self.old.codomain(op.over.set, op.along_keys[0])]) > 1
-
-    def _once(self, op: OverAlong, over: Dom, groups: str) -> SSAValue:
-        along = op.along_keys
-        if isinstance(op, CountOp):
-            return self.b.count(over, along, op.type.elem)
-        if isinstance(op, SoftmaxOp):
-            return self.b.softmax(self.on(op.x, over.set), over, along)
-        assert isinstance(op, ReduceOp)
-        return self.b.reduce(
-            op.kind.data,
-            self.on(op.x, over.set),
-            over,
-            along,
-            None if op.otherwise is None else self.on(op.otherwise, groups),
-            op.zero_ties is not None,
-            op.every is not None,
-        )
-
-    def _of_parts(self, op: OverAlong, parts: Sequence[str]) -> SSAValue:
-        """A sum, count or mean over local and remote edges."""
-        b, elem = self.b, op.type.elem
-        counts = [self._home(b.count(p, op.along_keys, elem)) for p in parts]
-        if isinstance(op, CountOp):
-            return _sum(b, counts)
-        assert isinstance(op, ReduceOp)
-        each = [b.reduce("sum", self.on(op.x, p), p, op.along_keys) for p in parts]
-        total = _sum(b, [self._home(v) for v in each])
-        if op.kind.data == "sum":
-            return total
-        divisor = b.pointwise("maximum", _sum(b, counts), b.const(1.0, (), elem))
-        return b.div(total, b.reshape(divisor, (1,) * len(op.type.dims)))
-
-    def _home(self, v: SSAValue) -> SSAValue:
-        return brought_home(self.b, self.cut, v, "sum")
-
     # ------------------------------------------------------------ structure
 
     def _structure(self, op: StructureOp) -> None:
@@ -407,7 +340,11 @@ class _Program:
             return
         match op:
             case FilterOp():
-                made = [self._filter(op, p, label) for p in self.cut.parts[sources[0]]]
+                parts = self.cut.parts[sources[0]]
+                if keeps_loops(op):  # no remote edge is one
+                    parts = tuple(p for p in parts if p not in self.cut.chunk)
+                made = [self._filter(op, p, label) for p in parts]
+                self.cut.loops.update(map(set_name, made) if keeps_loops(op) else ())
             case LoopsOp():
                 local = self.cut.parts[sources[0]][0]
                 remaining = op.remaining is not None
@@ -505,8 +442,15 @@ class _Program:
         return self.b.at(part, path, self.b.part(index, union, self.b.iota(union)))
 
 
-def _sum(b: Builder, values: Sequence[SSAValue]) -> SSAValue:
-    total, *others = values
-    for v in others:
-        total = b.add(total, v)
-    return total
+def keeps_loops(op: FilterOp) -> bool:
+    """Whether a filter keeps of edges those whose ends are one node."""
+    mask = None if op.mask is None else op.mask.owner
+    if mask is None or not isinstance(mask, POINTWISE_OPS["eq"]):
+        return False
+    ends = [x.owner for x in mask.operands]
+    found = [(set_name(e.set), e.path.data) for e in ends if isinstance(e, IndexOp)]
+    t = set_type(op.set)
+    maps = t.map_dict()
+    if sorted(found) != [(t.label, "dst"), (t.label, "src")]:
+        return False
+    return maps["src"].codomain == maps["dst"].codomain

@@ -44,7 +44,8 @@ class Cut:
 
     `nodes` are those that are cut; `parts` says for every set, new ones included, of which sets its
     rows are, the local one first: one set, or local edges and the remote ones of each chunk.
-    `far` has the maps by which edges lead to nodes that they do not lie with.
+    `far` has the maps by which edges lead to nodes that they do not lie with, `loops` new sets of
+    edges whose ends are one node.
     `chunk` has the ghosts, and the edges that lead from them, with the number of their chunk.
     `lookups` has the maps of nodes into nodes, by their set and label: each becomes edges from the
     row that is read (`src`) to the row that reads it (`dst`), local ones first.
@@ -60,6 +61,7 @@ class Cut:
     )
     types: dict[str, SetType] = field(default_factory=dict[str, SetType])
     far: set[str] = field(default_factory=set[str])
+    loops: set[str] = field(default_factory=set[str])
 
     # ------------------------------------------------------------ arguments
 

@@ -232,14 +232,14 @@ def test_edges_that_a_model_makes_are_not_dropped() -> None:
 
 
 class Negative(nn.Module):
-    """Draws pairs that are no edges, which no rank knows."""
+    """Draws pairs that are no edges of as many nodes as edges tell, which no rank knows."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer = G.SAGEConv(WIDTH, 4)
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        z, pairs = self.layer(x, edges), negative_sampling(edges, x.size(0), 9)
+        z, pairs = self.layer(x, edges), negative_sampling(edges, num_neg_samples=9)
         return (z[pairs[0]] * z[pairs[1]]).sum(-1)
 
 
@@ -260,7 +260,40 @@ class Both(nn.Module):
 
 
 def test_both_directions_of_edges_are_not_dropped() -> None:
-    refused(Both, "rand: .*Over several ranks .* edges by dropout_edge without force")
+    refused(Both, "rand: .*Over several ranks .* edges by dropout_edge .* without force")
+
+
+class Asks(nn.Module):
+    """Asks for a number before it goes on, and draws none but those of dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = G.SAGEConv(WIDTH, 4)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        x = F.dropout(x, 0.5, self.training)
+        return self.layer(x, edges) if float(x.sum()) > 0 else x
+
+
+class AsksAndDraws(Asks):
+    """Asks for one that it has drawn."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        return self.layer(x, edges) if one_of_three() else x
+
+
+def one_of_three() -> bool:
+    return int(some_of_three(1)[0]) == 0
+
+
+def some_of_three(count: int) -> Tensor:
+    return torch.randint(3, (count,))
+
+
+def test_what_may_be_drawn_is_said_where_something_is_drawn() -> None:
+    place = r"\(.*test_drawn_edges.py:\d+\)$"
+    refused(Asks, rf"cannot trace this call: [^\n]*data-dependent((?!drawn)[^\n])*{place}")
+    refused(AsksAndDraws, f"cannot trace this call: .*draw others before gnnc.distribute {place}")
 
 
 def refused(make: Callable[[], nn.Module], message: str) -> None:

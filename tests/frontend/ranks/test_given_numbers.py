@@ -12,13 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv, global_mean_pool
 
 import gnnc
 from gnnc.frontend.torch.ranks.given_numbers import checksum
 from gnnc.runtime.ranks import virtual
 from gnnc.runtime.ranks.errors import Disagreement
 
-from .cut_models import CLASSES, graph, net
+from .cut_models import CLASSES, WIDTH, graph, net
 
 Step = Callable[[], Tensor]
 
@@ -78,3 +79,41 @@ def test_numbers_that_parameters_share_count_once() -> None:
     assert checksum([rate, rate]) == checksum([other])
     assert checksum([rate, other]) != checksum([rate])
     assert checksum([]) == 0
+
+
+class OfGraphs(nn.Module):
+    """A row for each of three graphs, which all ranks have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.out = GCNConv(WIDTH, 4), nn.Linear(4, CLASSES)
+
+    def forward(self, x: Tensor, edges: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.layer(x, edges).tanh()
+        return self.out(global_mean_pool(h, batch, 3)), h.square().mean()
+
+
+@pytest.mark.parametrize(("name", "number"), [("out0", 0), ("out1", 1)])
+def test_a_result_of_all_ranks_takes_one_gradient(name: str, number: int) -> None:
+    """That of one process; ranks that give shares of it would part without a word."""
+    data = graph(24, 90)
+    data.batch = torch.arange(24) // 8
+    torch.manual_seed(1)
+    model = OfGraphs().double()
+    models = [copy.deepcopy(model) for _ in range(4)]
+    for y in model(data.x, data.edge_index, data.batch):
+        y.sin().sum().backward(retain_graph=True)
+
+    def work(c: Any) -> Any:
+        mine, part = gnnc.distribute(models[c.rank], data)
+        for y in mine(part.x, part.edge_index, part.batch):
+            y.sin().sum().backward(retain_graph=True)
+        other, part = gnnc.distribute(models[2 + c.rank], data)
+        share = other(part.x, part.edge_index, part.batch)[number].sum() * (1 + c.rank)
+        with pytest.raises(Disagreement, match=rf"ranks differ in the gradient of {name}, a resul"):
+            share.backward()
+        return [p.grad for p in mine.parameters()]
+
+    for grads in virtual.run(2, work):
+        for a, p in zip(grads, model.parameters(), strict=True):
+            torch.testing.assert_close(a, p.grad, rtol=1e-10, atol=1e-10)

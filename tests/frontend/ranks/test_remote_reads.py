@@ -4,6 +4,8 @@ and add up what these have, give what one process gives on the CPU; so they do w
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -21,16 +23,21 @@ LONG = pytest.mark.long
 
 
 def check(
-    name: str, ranks: int, monkeypatch: pytest.MonkeyPatch, steps: int = 2, **options: Any
+    name: str,
+    ranks: int,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: int = 2,
+    cut: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
 ) -> None:
-    """Steps of training, with these options."""
+    """Steps of training, with these options; those of `cut` are given to `distribute`."""
     model, data = net(name), graph(30, 120)
     alone = training_alone(model, data, steps=steps)
     ((losses, state),) = on_ranks(monkeypatch, 0, alone)
     monkeypatch.setenv("GNNC_TARGET", "cuda-emulated")
 
     def work() -> tuple[list[float], dict[str, Tensor]]:
-        mine, part = gnnc.distribute(copy.deepcopy(model), data)
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, **cut)
         losses = trained(mine, part, steps=steps, **options)
         return losses, {k: v.clone() for k, v in mine.state_dict().items()}
 
@@ -66,13 +73,22 @@ def test_nothing_goes_through_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(asked) == {"publish", "retire"}
 
 
-@LONG
-def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "to_step"),
+    [(QUICK, False), *(pytest.param("gat", b, marks=LONG) for b in (True, False))],
+)
+def test_messages(name: str, to_step: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the step asks for them, or `distribute` was asked and the step says nothing else."""
+
     def publish(*_: Any) -> None:
         raise AssertionError("a message was asked for")
 
     monkeypatch.setattr(SharedExchanges, "publish", publish)
-    check("gat", 2, monkeypatch, remote_reads=False)
+    options = {"remote_reads": False}
+    if to_step:
+        check(name, 2, monkeypatch, steps=1, **options)
+    else:
+        check(name, 2, monkeypatch, steps=1, cut=options)
 
 
 @LONG

@@ -155,9 +155,9 @@ def test_what_was_learnt_is_written(tmp_path: Path):
     rest = trained(program, "--epochs", "4", "--parameters", "two")
     assert numbers(first)[1::2] + numbers(rest)[1::2] == numbers(text)[1::2]
     found = load(tmp_path / "trained")
-    begun = masked.begin(masked.options, (graph(), "gcn"), {"epochs": 6})
+    begun = masked.begin(masked.given, (graph(), "gcn"), {"epochs": 6})
     torch.manual_seed(0)
-    begun = masked.begin(masked.options, (graph(), "gcn"), {"epochs": 6})
+    begun = masked.begin(masked.given, (graph(), "gcn"), {"epochs": 6})
     for _ in range(6):
         begun.step(*begun.functions.inputs.values())
     model = begun.names["model"]

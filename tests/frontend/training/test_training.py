@@ -90,7 +90,7 @@ def test_names_of_enclosing_functions():
 
 
 def test_the_step_is_one_program():
-    begun = masked.begin(gnnc.Options(fullgraph=True), (graph(), "gcn"), {})
+    begun = masked.begin({"fullgraph": True}, (graph(), "gcn"), {})
     loss = begun.step(*begun.functions.inputs.values())
     assert loss.dim() == 0
     assert list(begun.functions.inputs) == ["x", "edge_index", "train_mask", "y"]

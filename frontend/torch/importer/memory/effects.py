@@ -28,6 +28,9 @@ ENTRIES_DROPOUT = "gnnc.sparse_dropout"
 EDGE_DROPOUT = "gnnc.dropout_edge"
 """The leaf that drops edges (pyg/leaves.py)."""
 
+NEGATIVE_SAMPLING = "gnnc.negative_sampling"
+"""The leaf that draws pairs that are no edges (pyg/leaves.py)."""
+
 REQUIRE = "gnnc.require"
 """The leaf that raises where a tensor does not hold (pyg/leaves.py)."""
 
@@ -38,7 +41,7 @@ RANDOM = {
     "exponential", "feature_alpha_dropout", "feature_dropout", "geometric", "gumbel_softmax",
     "log_normal", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
     "randint_like", "randn", "randn_like", "random", "randperm", "rrelu", "uniform",
-    ENTRIES_DROPOUT, EDGE_DROPOUT,
+    ENTRIES_DROPOUT, EDGE_DROPOUT, NEGATIVE_SAMPLING,
 }  # fmt: skip
 
 DROPOUTS = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}

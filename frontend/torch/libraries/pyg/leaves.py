@@ -201,6 +201,21 @@ def _(condition, message, raised) -> None:
     return None
 
 
+@torch.library.custom_op("gnnc::negative_sampling", mutates_args=())
+def negative_sampling(edge_index: Tensor, nodes: list[int], number: int, method: str) -> Tensor:
+    """PyG's `negative_sampling`: about `number` pairs (2 x n) that are no edges; of `nodes` of one
+    kind, or of two."""
+    from torch_geometric.utils import negative_sampling
+
+    among = nodes[0] if len(nodes) == 1 else (nodes[0], nodes[1])
+    return negative_sampling(edge_index, among, number, method)
+
+
+@negative_sampling.register_fake
+def _(edge_index, nodes, number, method) -> Tensor:
+    return edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
+
+
 def _remaining_loops(
     edge_index: Tensor, weight: Tensor | None, fill: float, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:

@@ -41,6 +41,7 @@ def install() -> None:
         ("torch_geometric.utils.loop", "remove_self_loops", _remove_self_loops),
         ("torch_geometric.utils._to_dense_batch", "to_dense_batch", _to_dense_batch),
         ("torch_geometric.utils.dropout", "dropout_edge", _dropout_edge),
+        ("torch_geometric.utils._negative_sampling", "negative_sampling", _negative_sampling),
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
@@ -108,6 +109,22 @@ def _dropout_edge(original: Callable) -> Callable:
         return torch.ops.gnnc.dropout_edge(edge_index, p)
 
     return dropout_edge
+
+
+def _negative_sampling(original: Callable) -> Callable:
+    def negative_sampling(
+        edge_index, num_nodes=None, num_neg_samples=None, method="sparse", force_undirected=False
+    ):
+        known = num_nodes is not None and not force_undirected and method in ("sparse", "dense")
+        if not is_active() or not known or not _plain(edge_index):
+            return original(edge_index, num_nodes, num_neg_samples, method, force_undirected)
+        number = edge_index.size(1) if num_neg_samples is None else num_neg_samples
+        if isinstance(number, float):
+            number = int(number * edge_index.size(1))
+        nodes = [*num_nodes] if isinstance(num_nodes, tuple | list) else [num_nodes]
+        return torch.ops.gnnc.negative_sampling(edge_index, nodes, number, method)
+
+    return negative_sampling
 
 
 def _to_dense_batch(original: Callable) -> Callable:
