@@ -1,6 +1,7 @@
 """What the importer says of a graph that it cannot express."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch import fx
@@ -59,12 +60,23 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 def location(node: fx.Node | None) -> str | None:
     """The innermost frame of the node's Python stack outside of torch, PyG and gnnc, as
-    `file:line`; with none there, the innermost frame of all."""
+    `file:line`; with none there, that of a library."""
     trace = None if node is None else node.meta.get("stack_trace")
     if not trace:
         return None
+    return innermost(trace, ("site-packages", "<", _PACKAGE))
+
+
+def innermost(trace: str, skipped: Sequence[str] = (_PACKAGE,)) -> str:
+    """The innermost frame of a Python stack whose file has none of `skipped` in its name, as
+    `file:line`; with none there, the innermost that is not gnnc's, or of all."""
     frames = _FRAME.findall(trace)
-    skipped = ("site-packages", "<", _PACKAGE)
     own = [f for f in frames if not any(s in f[0] for s in skipped)]
-    file, line = (own or frames)[-1]
+    others = [f for f in frames if _PACKAGE not in f[0]]
+    file, line = (own or others or frames)[-1]
     return f"{file}:{line}"
+
+
+def is_ours(place: str) -> bool:
+    """Whether a file is one of gnnc's own."""
+    return place.startswith(_PACKAGE)
