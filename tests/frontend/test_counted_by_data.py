@@ -210,6 +210,9 @@ def test_notices_are_short_and_name_no_file_of_gnncs() -> None:
     compiled = gnnc.compile(pooled)
     for k in (first(4), first(0)):
         same(pooled, compiled, (X, BATCH, k))
+    pointers = gnnc.compile(lambda b: torch._convert_indices_from_coo_to_csr(b, int(b.max()) + 1))
+    pointers(BATCH)
+    assert "data-dependent expression u0 + 1" in gnnc.explain(pointers).fallbacks[0]
     p = nn.Parameter(torch.ones(4))
     step = gnnc.train_step(
         lambda x, b, y: F.gaussian_nll_loss(global_mean_pool(x * p, b), y, y.abs()),

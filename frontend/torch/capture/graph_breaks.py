@@ -19,7 +19,10 @@ _CAUSE = re.compile(r"^(?:Graph Break Reason: )?(.+)\n\s+Explanation:", re.MULTI
 _RAISED = re.compile(
     r"(?:got|raised exception) NotImplementedError\(['\"](.+?)['\"]\)$", re.MULTILINE
 )
-_UNKNOWN = re.compile(r"(Could not guard on data-dependent expression .+?) \(unhinted")
+_UNKNOWN = re.compile(
+    r"(Could not (?:guard on|extract specialized \w+ from) data-dependent expression .+?)"
+    r" \(unhinted"
+)
 _STACK = "User code traceback:"
 
 
