@@ -28,6 +28,7 @@ from .constant_inputs import mark_constants
 from .importer import Imported, Unsupported, first_shares, import_graph
 from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
+from .importer.relations import checked_first
 from .libraries.pyg.bad_index import as_in_pyg
 from .ranks import cut_tensors, drawn_edges
 from .ranks.among_ranks import among_ranks, between, compiling, one_program
@@ -257,6 +258,7 @@ def imported_graph(
     if sizes is None:
         sizes = sizes_of_all(imported, examples)
     if imported.cut:
+        imported = replace(imported, relations=())  # of numbers of all ranks
         imported = note_rows_of_all(imported, examples, sizes)
     else:
         note_sizes(imported.function, sizes)
@@ -321,7 +323,7 @@ def compile_parts(
         own = getattr(split.module, part.name)
         new = LatePart(own, options, report) if part.supported else TorchPart(own)
         setattr(split.module, part.name, new)
-    return as_in_pyg(graph, runner_of(split.module))
+    return checked_first(graph.graph, as_in_pyg(graph, runner_of(split.module)))
 
 
 class TorchPart(nn.Module):
@@ -352,4 +354,4 @@ class LatePart(nn.Module):
 def eager(graph: fx.GraphModule, reason: str, report: Report) -> Callable[..., Any]:
     """Run the graph in torch, and say why."""
     report.warn(reason)
-    return as_in_pyg(graph, runner_of(graph))
+    return checked_first(graph.graph, as_in_pyg(graph, runner_of(graph)))

@@ -25,10 +25,12 @@ from ..compiler import Options
 from .before_step import Prologue, prologue
 from .capture.capture import dynamo_compile
 from .capture.failures import UNTRACEABLE
+from .capture.graph_breaks import first_line
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
 from .compile import compiled_callable
 from .graph_step import GraphStep, Witness
 from .importer import Unsupported
+from .importer.relations import SizesDiffer
 from .optimizers import NotOneStep
 from .ranks import cut_tensors, drawn_edges
 from .ranks.among_ranks import among_ranks, one_program
@@ -216,10 +218,16 @@ class TrainStep:
                 if _is_watched(self.optimizer):
                     raise NotOneStep("the optimizer has hooks, or a step that is not its class's")
                 return self.whole(*args, **kwargs)
+            except SizesDiffer as differ:
+                if self.options.fullgraph:
+                    raise
+                self.report.warn(f"a call, {differ}")
+                return self.loss(*args, **kwargs)
             except REFUSED as error:
                 if self.options.fullgraph:
                     raise
-                self.report.warn(f"the update of parameters, which is not in one program: {error}")
+                why = first_line(error)
+                self.report.warn(f"the update of parameters, which is not in one program: {why}")
         if self.in_parts is not None:
             return self.in_parts(*args, **kwargs)
         in_parts = compiled_callable(self.loss, self.options, self.report)

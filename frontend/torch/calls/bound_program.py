@@ -22,7 +22,7 @@ from ....runtime.sets.sets import SetData
 from ....runtime.tensors import Elsewhere, prepare, run_phase
 from ..capture.effects import runner_of
 from ..constant_inputs import look
-from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding
+from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding, Size
 from ..importer.emit.arguments import argument_name
 from ..libraries.pyg.bad_index import IndexOutOfRange
 from .arguments import SetArgument, for_structure, rows_of
@@ -91,9 +91,11 @@ class BoundProgram:
         self.structure_rows_bound = [r for r in imported.rows if r.name in structure]
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
-        self.watched = sorted(maps | rows)
+        related = {p for r in imported.relations for p in r.tensors}
+        self.watched = sorted(maps | rows | related)
         self.sizes = [s.size for s in imported.sets]
         self.numbers = [r.source.size for r in self.early_rows if isinstance(r.source, FromSize)]
+        self.numbers += [Size.of(p) for r in imported.relations for p in r.numbers]
         self.prepared_inputs = sorted(
             {
                 r.source.placeholder
@@ -367,6 +369,8 @@ class BoundProgram:
         return tensors, (sizes, numbers, seen)
 
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
+        for relation in self.imported.relations:
+            relation.check(args)
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         graph = self.at_once(args, count)
         if graph is None:

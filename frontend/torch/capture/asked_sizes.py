@@ -92,6 +92,7 @@ _met = fake_impls.infer_size
 _joined = torch._refs._broadcast_shapes
 _expanded = inspect.unwrap(torch._refs.expand).__code__
 _has_hint = symbolic_shapes.has_guarding_hint
+_bool_of = SymNode.bool_
 _hint_of = symbolic_shapes.guarding_hint_or_throw
 _sizes_of = ShapeEnv._produce_dyn_sizes_from_int_tuple
 _strides_of = ShapeEnv._compute_symbolic_stride
@@ -113,6 +114,7 @@ def answered() -> Iterator[None]:
             (ShapeEnv, "_compute_symbolic_stride", _strides),
             (SymNode, "guard_or_false", _false_to_c),
             (SymNode, "guard_or_true", _true_to_c),
+            (SymNode, "bool_", _truth_in_torch),
             (symbolic_convert, "guard_bool", _truth),
         ):
             stack.enter_context(_replaced(where, name, new))
@@ -211,6 +213,20 @@ def _truth(question: torch.SymBool | bool) -> bool:
         return symbolic_shapes.guard_bool(question)
     except GuardOnDataDependentSymNode as unknown:
         raise UserError(UserErrorType.ANTI_PATTERN, str(unknown)) from unknown
+
+
+def _truth_in_torch(node: SymNode) -> bool:
+    """The branch that `if size == other:` takes in a function that was called. Losses of torch's
+    refuse or warn of sizes that differ: where only running tells, they are taken for equal, which
+    is looked at in each call (importer/relations.py)."""
+    try:
+        return _bool_of(node)
+    except GuardOnDataDependentSymNode:
+        asker = sys._getframe(2).f_globals.get("__name__")
+        if asker != "torch.nn.functional" or not isinstance(node.expr, sympy.Eq):
+            raise
+        torch._check(torch.SymBool(node))
+        return True
 
 
 def _in_a_leaf() -> bool:

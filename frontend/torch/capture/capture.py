@@ -10,7 +10,6 @@ A call that Dynamo cannot trace runs eagerly, and says so once.
 import functools
 import inspect
 import logging
-import re
 import sys
 import threading
 from collections import Counter
@@ -35,6 +34,7 @@ from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from .. import libraries
 from ..importer.errors import Unsupported
+from ..importer.relations import SizesDiffer
 from ..importer.values.sizes import tensors_in
 from ..libraries.active import activated
 from ..libraries.dgl.graphs import calls as dgl_calls
@@ -45,7 +45,7 @@ from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_no
 from . import asked_sizes, buffers, exchanged, foreign, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
-from .failures import converts, has_run, is_entry, of_tracing
+from .failures import converts, has_run, is_entry, nothing_has_run, of_tracing
 from .hooks import Watched
 from .settings import setter
 
@@ -170,9 +170,6 @@ def _watch_compilations() -> None:
         handler.register_end_callback(_settings_off)
 
 
-_PLACE = re.compile(r'File "(.+)", line (\d+), in')
-
-
 def dynamo_compile(
     fn: Callable[..., Any],
     backend: Backend,
@@ -271,6 +268,11 @@ def dynamo_compile(
                 if fullgraph:
                     raise
                 cause = str(reason)
+            except SizesDiffer as differ:
+                # one that only running tells has turned out to be another, perhaps a 1
+                if fullgraph or not nothing_has_run(differ):
+                    raise
+                cause = str(differ)
             except _Untraced as untraced:
                 failure = untraced.failure
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
@@ -447,13 +449,7 @@ def _cause(failure: BaseException) -> str:
     if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
         return _ENOUGH
     if isinstance(failure, dynamo_errors.BackendCompilerFailed):
-        return _first_line(failure.inner_exception)  # what the graph of entries has no form for
-    return f"Dynamo cannot trace it: {_first_line(failure)}"
-
-
-def _first_line(error: BaseException) -> str:
-    """What an error says first, with the place in the user's code if it names one."""
-    text = str(error).strip()
-    places = _PLACE.findall(text.partition("from user code:")[2])
-    place = f" ({places[-1][0]}:{places[-1][1]})" if places else ""
-    return (text.splitlines()[0] if text else type(error).__name__) + place
+        return graph_breaks.first_line(
+            failure.inner_exception
+        )  # what the graph of entries has no form for
+    return f"Dynamo cannot trace it: {graph_breaks.first_line(failure)}"

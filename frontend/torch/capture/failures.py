@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import CodeType, TracebackType
 
+from torch import nn
 from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo import exc as dynamo_errors
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -16,6 +17,9 @@ UNTRACEABLE = (
     dynamo_errors.FailOnRecompileLimitHit,
     GuardOnDataDependentSymNode,
 )
+
+_RESUMED = "torch_dynamo_resume_in"
+"""How the names begin of what Dynamo makes of the code behind a graph break."""
 
 
 def of_tracing(error: Exception) -> Exception | None:
@@ -35,6 +39,20 @@ def has_run(failure: BaseException) -> bool:
     """Whether a part of the call ran before it failed."""
     after = _after_entry(failure)
     return after is not None and not converts(after.tb_frame.f_code)
+
+
+def nothing_has_run(failure: BaseException) -> bool:
+    """Whether what failed is the first graph of a call, before which nothing of it has run: it was
+    called by the user's function itself, and by no part of one behind a graph break."""
+    after = _after_entry(failure)
+    if after is not None and after.tb_frame.f_code is nn.Module._call_impl.__code__:
+        if after.tb_frame.f_locals["self"]._forward_pre_hooks:
+            return False
+        after = after.tb_next
+    if after is None or after.tb_frame.f_code.co_name.startswith(_RESUMED):
+        return False
+    graph = after.tb_next
+    return graph is not None and graph.tb_frame.f_code.co_filename == eval_frame.__file__
 
 
 def _after_entry(failure: BaseException) -> TracebackType | None:

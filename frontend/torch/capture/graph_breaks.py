@@ -11,6 +11,8 @@ from typing import Any
 
 import torch._dynamo.types as dynamo_types
 
+from ..importer.errors import is_ours, place_outside
+
 _LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
 _PLACE = re.compile(r"in user code at (.+:\d+)")
 _CAUSE = re.compile(r"^(?:Graph Break Reason: )?(.+)\n\s+Explanation:", re.MULTILINE)
@@ -18,8 +20,10 @@ _RAISED = re.compile(
     r"(?:got|raised exception) NotImplementedError\(['\"](.+?)['\"]\)$", re.MULTILINE
 )
 _UNKNOWN = re.compile(
-    r"^(Could not guard on data-dependent expression .+?) \(unhinted", re.MULTILINE
+    r"(Could not (?:guard on|extract specialized \w+ from) data-dependent expression .+?)"
+    r" \(unhinted"
 )
+_STACK = "User code traceback:"
 
 
 _GIVEN_UP = "Skipping the function"
@@ -65,7 +69,7 @@ def told(tell: Callable[[str], None], raising: Raising) -> Iterator[None]:
         if _GIVEN_UP in message and _RAISES in message:
             raising.met(sys.exc_info()[1])
         if place := _PLACE.search(message):
-            tell(_description(place.group(1), message))
+            tell(_description(_users(place.group(1), message), message))
         return wanted
 
     logger.addFilter(notice)
@@ -75,6 +79,21 @@ def told(tell: Callable[[str], None], raising: Raising) -> Iterator[None]:
     finally:
         logger.removeFilter(notice)
         logger.setLevel(level)
+
+
+def _users(place: str, message: str) -> str:
+    """Where the user's code is, or a library's, that calls a function of ours at `place`."""
+    _, told, stack = message.partition(_STACK)
+    return place_outside(stack) if told and is_ours(place) else place
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of Dynamo's says first, with the place in the user's code if it names one."""
+    text = str(error).strip()
+    unknown = _UNKNOWN.search(text)
+    says = unknown.group(1) if unknown else (text.splitlines() or [type(error).__name__])[0]
+    _, told, stack = text.partition("from user code:")
+    return f"{says} ({place_outside(stack)})" if told and "File" in stack else says
 
 
 def _description(place: str, message: str) -> str:

@@ -11,11 +11,14 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+
+if TYPE_CHECKING:
+    from .relations import Relation
 
 
 @functools.cache
@@ -33,6 +36,11 @@ class Size:
     text: str
     names: tuple[tuple[str, int, int | None], ...] = ()
     kind: type[int | float | bool] = int
+
+    @staticmethod
+    def of(placeholder: int) -> Size:
+        """The number that a placeholder is."""
+        return Size("n", (("n", placeholder, None),))
 
     def __call__(self, args: Sequence[Any]) -> Any:
         if self.place is not None:  # most have one, and are asked for at every call
@@ -271,12 +279,13 @@ class Imported:
     has an entry for each result and update, `nodes` the name of the node of each result that is
     returned (None: an item of one). `reread` are the placeholders that are edited though results
     are made of what they held. `masks` are those of dropout by the names of nodes, None where one
-    has several. `device` is where the graph's tensors are, as torch spells it. `cut` are the
-    placeholders that hold rows of one rank of several, and which (frontend/torch/ranks), and
-    `chunks` in how many runs such rows cross. `of_all` are numbers of rows of all ranks together by
-    which the program is chosen, the same on each (frontend/torch/ranks/rows_of_all.py), and
-    `crossing` the sizes that follow for sets of edges, local ones and those that read the rows of
-    each chunk, and for nodes that ranks read of others, by chunks.
+    has several. `relations` hold of the integers of every call. `device` is where the graph's
+    tensors are, as torch spells it. `cut` are the placeholders that hold rows of one rank of
+    several, and which (frontend/torch/ranks), and `chunks` in how many runs such rows cross.
+    `of_all` are numbers of rows of all ranks together by which the program is chosen, the same on
+    each (frontend/torch/ranks/rows_of_all.py), and `crossing` the sizes that follow for sets of
+    edges, local ones and those that read the rows of each chunk, and for nodes that ranks read of
+    others, by chunks.
     """
 
     module: ModuleOp
@@ -293,6 +302,7 @@ class Imported:
     reread: tuple[int, ...] = ()
     masks: Mapping[str, Mask | None] = field(default_factory=dict)
     assertions: tuple[Assertion, ...] = ()
+    relations: tuple[Relation, ...] = ()
     device: str = "cpu"
     cut: Mapping[int, str] = field(default_factory=dict)
     chunks: int = 1

@@ -60,7 +60,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 def location(node: fx.Node | None) -> str | None:
     """The innermost frame of the node's Python stack outside of torch, PyG and gnnc, as
-    `file:line`; with none there, the innermost frame of all."""
+    `file:line`; with none there, that of a library."""
     trace = None if node is None else node.meta.get("stack_trace")
     if not trace:
         return None
@@ -70,9 +70,23 @@ def location(node: fx.Node | None) -> str | None:
 def own_place(frames: Sequence[tuple[str, str]]) -> str | None:
     """The innermost of frames, files and lines, that `location` tells; None where there are
     none."""
-    if not frames:
-        return None
-    skipped = ("site-packages", "<", _PACKAGE)
+    return _innermost(frames, ("site-packages", "<", _PACKAGE)) if frames else None
+
+
+def place_outside(trace: str) -> str:
+    """The innermost frame of a Python stack that is none of gnnc's, a library's too."""
+    return _innermost(_FRAME.findall(trace), (_PACKAGE,))
+
+
+def _innermost(frames: Sequence[tuple[str, str]], skipped: Sequence[str]) -> str:
+    """The innermost of frames whose file has none of `skipped` in its name, as `file:line`; with
+    none there, the innermost that is not gnnc's, or of all."""
     own = [f for f in frames if not any(s in f[0] for s in skipped)]
-    file, line = (own or frames)[-1]
+    others = [f for f in frames if _PACKAGE not in f[0]]
+    file, line = (own or others or frames)[-1]
     return f"{file}:{line}"
+
+
+def is_ours(place: str) -> bool:
+    """Whether a file is one of gnnc's own."""
+    return place.startswith(_PACKAGE)

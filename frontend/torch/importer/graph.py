@@ -26,6 +26,7 @@ from .memory.attached import Unknown, attachments, attachments_of_program
 from .memory.history import check_edits, takes_part
 from .memory.saved import read_in_backward
 from .outputs import Returned
+from .relations import relations_of
 from .values.held import Held
 from .values.nodes import Node
 from .values.tensors import Arr, Merge
@@ -145,6 +146,7 @@ class _Assembly:
             self.reread(func, updates),
             self.walk.masks,
             assertions,
+            relations_of(self.walk.graph),
         )
 
     def reread(self, func: FuncOp, updates: Sequence[UpdateBinding]) -> tuple[int, ...]:

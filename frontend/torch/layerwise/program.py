@@ -128,8 +128,11 @@ class LayerProgram:
 
         Raises:
             IndexError, ValueError: an index out of range or sizes that do not fit.
+            SizesDiffer: rows that are counted by data are not as many as in the first call.
         """
         self.imported.check(args)
+        for relation in self.imported.relations:
+            relation.check(args)
         sets = self.sets_of(args)
         stored = StoredRows(lambda v: self.argument(v, args), call.folder)
         with torch.no_grad():
