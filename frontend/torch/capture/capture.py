@@ -449,7 +449,6 @@ def _cause(failure: BaseException) -> str:
     if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
         return _ENOUGH
     if isinstance(failure, dynamo_errors.BackendCompilerFailed):
-        return graph_breaks.first_line(
-            failure.inner_exception
-        )  # what the graph of entries has no form for
+        # what the graph of entries has no form for
+        return graph_breaks.first_line(failure.inner_exception)
     return f"Dynamo cannot trace it: {graph_breaks.first_line(failure)}"
