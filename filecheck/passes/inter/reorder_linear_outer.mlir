@@ -71,3 +71,29 @@ func.func @four(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32>, %w : !inter.rows
   %s = inter.reduce sum %q over %N along () : !inter.rows<unit, 4x3xf32>
   func.return %s : !inter.rows<unit, 4x3xf32>
 }
+
+// -----
+
+// What belongs to a side may be shorter than it: of heads it is the same for each.
+// CHECK-LABEL: func.func @heads_scaled
+// CHECK: inter.mul {{.*}} : !inter.rows<g, 2x4xf32>
+// CHECK: inter.contract {{.*}} : !inter.rows<g, 2x3x4xf32>
+// CHECK-NEXT: inter.reduce sum
+func.func @heads_scaled(%N : !inter.set<N>, %g : !inter.set<g, dst: N>, %s : !inter.rows<g, 4xf32>, %a : !inter.rows<g, 2x3x1xf32>, %z : !inter.rows<g, 2x1x4xf32>) -> !inter.rows<N, 2x3x4xf32> {
+  %o = inter.mul %a, %z : !inter.rows<g, 2x3x4xf32>
+  %m = inter.mul %s, %o : !inter.rows<g, 2x3x4xf32>
+  %r = inter.reduce sum %m over %g along dst : !inter.rows<N, 2x3x4xf32>
+  func.return %r : !inter.rows<N, 2x3x4xf32>
+}
+
+// -----
+
+// Three sides are multiplied in turn, once.
+// CHECK-LABEL: func.func @three_sides
+// CHECK: inter.reduce sum
+func.func @three_sides(%N : !inter.set<N>, %x : !inter.rows<N, 2x3x1xf32>, %y : !inter.rows<N, 2x1x4xf32>, %z : !inter.rows<N, 3x4xf32>) -> !inter.rows<unit, 2x3x4xf32> {
+  %o = inter.mul %x, %y : !inter.rows<N, 2x3x4xf32>
+  %m = inter.mul %z, %o : !inter.rows<N, 2x3x4xf32>
+  %r = inter.reduce sum %m over %N along () : !inter.rows<unit, 2x3x4xf32>
+  func.return %r : !inter.rows<unit, 2x3x4xf32>
+}

@@ -116,37 +116,44 @@ def placed(value: SSAValue, rank: int) -> Factor:
 
 def multiply(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | None:
     """The product of factors among `rank` dimensions, small ones first; None for no factor. Of an
-    outer product the rows are multiplied with what belongs to one of them before it is made."""
-    todo, places = _small_first(factors), set[int]()
+    outer product each side is multiplied with what belongs to it before."""
+    factors = list(factors)
+    two = sides(factors)
+    if len(two) != 2:
+        return _in_turn(b, factors, rank)
+    of_first = [f for f in factors if f.places() <= two[0]]
+    of_second = [f for f in factors if not f.places() <= two[0]]
+    first, second = _in_turn(b, of_first, rank), _in_turn(b, of_second, rank)
+    assert first is not None and second is not None
+    return _outer(b, first, second)
+
+
+def sides(factors: Iterable[Factor]) -> list[set[int]]:
+    """The places of the factors that have all dimensions of the others between them, a shorter one
+    first; none where a divisor has a dimension that none of them has."""
+    factors = sorted(factors, key=lambda f: math.prod(rows(f.value).dims))
+    given = [f.places() for f in factors if not f.inverse]
+    found: list[set[int]] = []
+    for p in given:
+        if p not in found and not any(p < q for q in given):
+            found.append(p)
+    divisors = [f.places() for f in factors if f.inverse]
+    return found if all(any(d <= p for p in found) for d in divisors) else []
+
+
+def _in_turn(b: Builder, factors: Iterable[Factor], rank: int) -> SSAValue | None:
     total: SSAValue | None = None
-    while todo:
-        f, *todo = todo
-        x = _laid(b, f, rank)
+    for f in _small_first(factors):
+        x = b.reshape(_in_order(b, f), f.dims(rank))
         if total is None:
             total = b.div(b.const(1.0, (), rows(x).elem), x) if f.inverse else x
-        elif f.inverse or not is_outer(total, x):
-            total = _times(b, total, f, rank)
-        else:
-            for g in [g for g in todo if g.places() <= places]:
-                total = _times(b, total, g, rank)
-            todo = [g for g in todo if not g.places() <= places]
-            for g in [g for g in todo if g.places() <= f.places()]:
-                x = _times(b, x, g, rank)
-            todo = [g for g in todo if not g.places() <= f.places()]
+        elif f.inverse:
+            total = b.div(total, x)
+        elif is_outer(total, x):
             total = _outer(b, total, x)
-        places |= f.places()
+        else:
+            total = b.mul(total, x)
     return total
-
-
-def _laid(b: Builder, f: Factor, rank: int) -> SSAValue:
-    """A factor as it is multiplied with others of `rank` dimensions."""
-    return b.reshape(_in_order(b, f), f.dims(rank))
-
-
-def _times(b: Builder, value: SSAValue, f: Factor, rank: int) -> SSAValue:
-    """A value times, or divided by, a factor."""
-    x = _laid(b, f, rank)
-    return b.div(value, x) if f.inverse else b.mul(value, x)
 
 
 def _small_first(factors: Iterable[Factor]) -> list[Factor]:

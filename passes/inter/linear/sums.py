@@ -26,7 +26,17 @@ from ....dialects.inter.reduce import ReduceOp
 from ....dialects.inter.shapes import ContractOp, ReshapeOp
 from ....dialects.inter.types import rows, set_name
 from ....dialects.inter.values import AtOp
-from .factors import Factor, Product, factorise, is_outer_product, multiply, placed, without_ones
+from .factors import (
+    Factor,
+    Product,
+    factorise,
+    is_outer,
+    is_outer_product,
+    multiply,
+    placed,
+    sides,
+    without_ones,
+)
 from .function import (
     LinearFunction,
     is_product,
@@ -34,6 +44,7 @@ from .function import (
     linear_reduce,
     moves_before_read,
     plain_at,
+    pointwise,
     width,
 )
 
@@ -126,11 +137,12 @@ def _users(v: SSAValue) -> set[Operation]:
 
 
 def _is_outer(v: SSAValue, product: Product) -> bool:
-    """Whether `v`, which is this product, is an outer one that is written in another way than as
-    the contraction of two rows."""
-    places = [f.places() for f in product.factors]
-    whole = set[int]().union(*places)
-    return bool(whole) and whole not in places and not is_outer_product(without_ones(v))
+    """Whether `v`, which is this product, is an outer one that is written as a product of values
+    that broadcast, or with factors behind it that belong to one of its two sides."""
+    top = pointwise(v, "mul")
+    if top is not None and is_outer(*top.operands):
+        return True
+    return len(sides(product.factors)) == 2 and not is_outer_product(without_ones(v))
 
 
 def _is_thin(v: SSAValue) -> bool:
