@@ -73,6 +73,17 @@ def test_gradients(kind: str, elem: str, tolerance: float) -> None:
         case.check(case.values(seed, SIZES), tolerance=tolerance)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_rows_that_are_made_in_the_loop_too(name: str) -> None:
+    """What is multiplied lies in no memory there."""
+    vector_bytes, march = FORMATS[name]
+    made = "%h = inter.tanh %e : !inter.rows<g, 5xf64>\n  %p = inter.contract"
+    text = layer(5, 37, "f64").replace("%p = inter.contract", made).replace("%e, %W", "%h, %W")
+    case = Case.of(text, INFER, vector_bytes=vector_bytes, march=march, target="openmp")
+    for seed in range(3):
+        case.check(case.values(seed, SIZES))
+
+
 def test_widths_that_share_a_loop() -> None:
     case = Case.of(TWO, INFER, target="openmp")
     for seed in range(3):

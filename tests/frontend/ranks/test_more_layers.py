@@ -121,7 +121,14 @@ def close(a: Any, b: Any) -> None:
     ("name", "ranks", "nodes"),
     [
         ("learned-weights", 2, 20),
-        *(pytest.param(n, r, 20, marks=LONG) for n in MODELS for r in (2, 3)),
+        ("learned-weights", 3, 20),
+        *(
+            pytest.param(n, r, 20, marks=LONG)
+            for n in MODELS
+            if n != "learned-weights"
+            for r in (2, 3)
+        ),
+        # ARMA is refused there: `the maps dst, rel of g lead to cut sets`
         *(pytest.param(n, 4, 3, marks=LONG) for n in MODELS if n != "arma"),
     ],
 )
