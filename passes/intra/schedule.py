@@ -5,7 +5,8 @@ of work (an edge is 1, a row `row_cost`; twice as much where chunks share sums o
 of which each hands over; more where partial sums are large, so that they take a small part of a
 chunk's time), `chunks` bounds their number; where such sums are large, there may be rounds of
 blocks instead, and one sum that all threads add to: sizes decide (runtime/reserves.py); `block`
-rows pass through the stages of a nest together so that they stay in the near caches. Operands of
+rows pass through the stages of a nest together so that they stay in the near caches; rows that are
+gathered are asked for at most `prefetch` members before, fewer where they are wide. Operands of
 outer products are exchanged where that saves vectors (turn_outer.py). The numbers depend on widths
 only, never on a graph, so one program serves all graphs and any number of threads.
 """
@@ -13,6 +14,7 @@ only, never on a graph, so one program serves all graphs and any number of threa
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -27,6 +29,7 @@ from ...dialects.intra.rows import (
     DotOp,
     DropoutOp,
     LoadOp,
+    LookupOp,
     MatmulOp,
     OuterOp,
     SegmentOp,
@@ -51,6 +54,10 @@ FEWEST = 8
 """Members of a strip that are worth it."""
 ENOUGH = 3
 """Functions of single numbers that are."""
+AHEAD = 16 * 1024
+"""Bytes of gathered rows that are asked for and not yet read: a part of the nearest cache."""
+FEWEST_AHEAD = 8
+"""Members whose rows are asked for before, at least."""
 APART = 96 * 1024
 """Bytes of sums that each chunk has to itself on any graph. Rounds read rows in parts, which takes
 longer where these come from memory."""
@@ -75,7 +82,7 @@ class SchedulePass(ModulePass):
     grain: int = GRAIN
     chunks: int = 256
     row_cost: int = 4
-    prefetch: int = 32
+    prefetch: int = 64
     apart: int = APART
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -108,7 +115,7 @@ class SchedulePass(ModulePass):
             grain=int(self.grain * work_of_chunk(nest, sums, target)),
             chunks=most_chunks(sums, self.chunks, target),
             row_cost=self.row_cost + products(nest) // 512 + pieces(nest) // 64,
-            prefetch=self.prefetch,
+            prefetch=min(self.prefetch, members_ahead(nest)),
             panel=target.nests.panels[self.vector_bytes],
             masked=int(self.vector_bytes in target.nests.masked),
             round=self.round_blocks(nest, target),
@@ -162,6 +169,16 @@ class SchedulePass(ModulePass):
                 whole = size % self.vector_bytes == 0 or not isinstance(op, OuterOp) or v is op.a
                 local[v] = max(local.get(v, 0), 0 if lies and whole else size)
         return sum(local.values())
+
+
+def members_ahead(nest: TraverseOp) -> int:
+    """How many members, or rows of the nest, before it is read a row is asked for: as many as the
+    nearest cache holds of what one of them gathers."""
+    gathered: Counter[SSAValue] = Counter()
+    for op in nest.walk():
+        if isinstance(op, LoadOp) and isinstance(lookup := op.row.owner, LookupOp):
+            gathered[lookup.row] += row_bytes(op.result)
+    return max(FEWEST_AHEAD, AHEAD // max(gathered.values(), default=1))
 
 
 def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
