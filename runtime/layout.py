@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -135,16 +134,18 @@ class Layout:
         that. Nothing is looked at before a step is asked for.
         """
 
-        @functools.cache
-        def in_use() -> tuple[list[Use], int]:
-            uses = list(self._uses(bytes_of, self.passed))
-            return uses, most_in_use(uses)
+        in_use: list[tuple[list[Use], int]] = []
+        found: dict[int, int] = {}
 
-        @functools.cache
         def room(step: int) -> int:
-            uses, most = in_use()
-            taken = sum(size for size, first, last in uses if first <= step <= last)
-            return most + most // MORE - taken
+            if step not in found:
+                if not in_use:
+                    all_uses = list(self._uses(bytes_of, self.passed))
+                    in_use.append((all_uses, most_in_use(all_uses)))
+                [(uses, most)] = in_use
+                taken = sum(size for size, first, last in uses if first <= step <= last)
+                found[step] = most + most // MORE - taken
+            return found[step]
 
         return room
 

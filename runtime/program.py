@@ -26,6 +26,7 @@ from .cpu.memory import HOST
 from .layout import SCRATCH, Layout, Places, Rows
 from .memory import Memory, Table
 from .messages import Messages
+from .plans import Plans
 from .sets import structure
 from .sets.arrangement import Arranged, Arrangement
 from .sets.set_steps import SETS_MADE
@@ -127,6 +128,7 @@ class Phase:
         self.required: list[tuple[list[Any], int]] = data["required"]
         self.buffers: list[dict[str, Any]] = data["buffers"]
         self.layout = Layout(self.buffers, self.sizes)
+        self.plans = Plans(self.layout, self.workspace)
         self.inputs = self.named("input")
         self.outputs = self.named("output")
         self.output_domains = [(b.slot, self.layout.number(b.domain)) for b in self.outputs]
@@ -259,8 +261,8 @@ class PhaseOnGraph:
     def placed(self, spent: tuple[int, ...] = ()) -> Places:
         """Where temporaries lie; `spent` are the places of inputs that the call may write over."""
         if spent not in self.places:
-            layout = self.phase.layout
-            self.places[spent] = layout.placed(self.bytes_of, self.phase.workspace, spent)
+            plans = self.phase.plans
+            self.places[spent] = plans.of(self.counts, self.lengths, self.bytes_of, spent)
         return self.places[spent]
 
     def most_alive(self, held: Collection[int] = ()) -> int:
@@ -338,7 +340,9 @@ class Program:
         )
         self.path = loaded.path
         self.phases = {
-            name: Phase(spec, loaded.entry(spec)) for name, spec in data["phases"].items()
+            name: Phase(spec, loaded.entry(spec))
+            for name, spec in data["phases"].items()
+            if spec["buffers"] or name != "prepare"  # nothing may depend on the graph alone
         }
         self.plan = [
             structure.Step(name, tuple(inputs), tuple(outputs), attrs)

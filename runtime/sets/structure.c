@@ -230,40 +230,56 @@ typedef struct { const void *given; int64_t width, codomain; int32_t *checked; }
 typedef struct { int64_t by; int64_t *ptr; int32_t *rows; int64_t taken, first; } order;
 typedef struct { int64_t map; int32_t *out; } taken;
 
+/* Counts of rows, which lie where the second half of a `ptr` will: half as many bytes of the nearest cache as its entries would take. */
+typedef int32_t __attribute__((may_alias)) places;
+
+/* What was counted, in the order of keys: from here on where the next row of each key goes. */
+static void begin_at(places *next, int64_t n) {
+    int32_t at = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int32_t count = next[k];
+        next[k] = at;
+        at += count;
+    }
+}
+
+/* When all rows are placed, where the next of a key would go is where those of the following one begin. Entry k + 1 is written when place k was
+ * read, and those behind it lie further on. */
+static void end_places(const places *next, int64_t n, int64_t *ptr) {
+    ptr[0] = 0;
+    for (int64_t k = 0; k < n; k++) ptr[k + 1] = next[k];
+}
+
 /* The stable counting sort of gnnc_group in one step, for positions that fit the cache. */
 static void put_in_order(const map *maps, const order *o, const taken *take, int64_t e) {
     const int32_t *key = maps[o->by].checked;
-    int64_t *ptr = o->ptr, n = maps[o->by].codomain, at = 0;
+    int64_t n = maps[o->by].codomain;
+    places *next = (places *)o->ptr + n + 1;
     int ascending = 1;
     take += o->first;
-    memset(ptr, 0, (size_t)(n + 1) * sizeof *ptr);
+    memset(next, 0, (size_t)(n + 1) * sizeof *next);
     for (int64_t i = 0; i < e; i++) {
         ascending &= key[i] >= key[i ? i - 1 : 0];
-        ptr[key[i] + 1]++;
+        next[key[i]]++;
     }
+    begin_at(next, n);
     if (ascending) { /* what a sampler gives */
-        for (int64_t k = 0; k < n; k++) ptr[k + 1] += ptr[k];
         for (int64_t i = 0; o->rows && i < e; i++) o->rows[i] = (int32_t)i;
         for (int64_t t = 0; t < o->taken && e; t++) memcpy(take[t].out, maps[take[t].map].checked, (size_t)e * sizeof(int32_t));
-        return;
-    }
-    /* until all rows are placed, ptr[k + 1] is where the next of value k goes */
-    for (int64_t k = 0; k < n; k++) {
-        int64_t count = ptr[k + 1];
-        ptr[k + 1] = at;
-        at += count;
-    }
-    if (!o->rows) {
+        for (int64_t k = 0; k + 1 < n; k++) next[k] = next[k + 1];
+        if (n) next[n - 1] = (int32_t)e;
+    } else if (!o->rows) {
         const int32_t *value = maps[take->map].checked;
         int32_t *out = take->out;
-        for (int64_t i = 0; i < e; i++) out[ptr[key[i] + 1]++] = value[i];
-        return;
+        for (int64_t i = 0; i < e; i++) out[next[key[i]]++] = value[i];
+    } else {
+        for (int64_t i = 0; i < e; i++) o->rows[next[key[i]]++] = (int32_t)i;
+        for (int64_t t = 0; t < o->taken; t++) {
+            const int32_t *value = maps[take[t].map].checked;
+            for (int64_t p = 0; p < e; p++) take[t].out[p] = value[o->rows[p]];
+        }
     }
-    for (int64_t i = 0; i < e; i++) o->rows[ptr[key[i] + 1]++] = (int32_t)i;
-    for (int64_t t = 0; t < o->taken; t++) {
-        const int32_t *value = maps[take[t].map].checked;
-        for (int64_t p = 0; p < e; p++) take[t].out[p] = value[o->rows[p]];
-    }
+    end_places(next, n, o->ptr);
 }
 
 /* To check and to place a row takes as long as so many items of other loops. */
