@@ -30,7 +30,7 @@ from .importer.errors import BUG
 from .importer.memory.effects import switches_mode
 from .importer.relations import checked_first
 from .libraries.pyg.bad_index import as_in_pyg
-from .ranks import cut_tensors, drawn_edges
+from .ranks import asked_of_all, cut_tensors, drawn_edges
 from .ranks.among_ranks import among_ranks, between, compiling, one_program
 from .ranks.features_of_all import features_of
 from .ranks.partitioned import partitioned
@@ -258,7 +258,9 @@ def imported_graph(
     if sizes is None:
         sizes = sizes_of_all(imported, examples)
     if imported.cut:
-        imported = replace(imported, relations=())  # of numbers of all ranks
+        # relations are of numbers of all ranks
+        imported = replace(imported, relations=(), asked=asked_of_all.asked(graph))
+        asked_of_all.check(imported.asked, imported.placeholders, examples)
         imported = note_rows_of_all(imported, examples, sizes)
     else:
         note_sizes(imported.function, sizes)

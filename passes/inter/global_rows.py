@@ -50,8 +50,12 @@ def global_rows(func: FuncOp) -> None:
     for op in body_ops(func):
         if isinstance(op, DropoutOp):
             known.number(op)
-        elif isinstance(op, ValueOp) and (value := known.value(op)) is not None:
-            Rewriter.replace_op(op, [], [value])
+            continue
+        if isinstance(op, IndexOp):
+            _keep_maps(op, known.env)
+        if isinstance(op, ValueOp) and op.results[0].uses.get_length():
+            if (value := known.value(op)) is not None:
+                Rewriter.replace_op(op, [], [value])
 
 
 @dataclass
@@ -145,11 +149,28 @@ def _maps_of(v: SSAValue) -> Iterator[tuple[str, str]]:
         for use in todo.pop().uses:
             op = use.operation
             if isinstance(op, AttachOp):
-                label, m = list(op.new_maps().items())[use.index - 1]
-                yield label, m.codomain
+                yield _map_of(op, use.index)
             elif isinstance(op, ValueOp) and is_integer(op.type.elem) and op.results[0] not in seen:
                 seen.add(op.results[0])
                 todo.append(op.results[0])
+
+
+def _keep_maps(op: IndexOp, env: SetEnv) -> None:
+    """Lets maps that are a path of maps be made of numbers of the rows at hand, to which the path
+    leads there: by an op of their own, which stays."""
+    end = env.codomain(set_name(op.set), op.path.data)
+    for use in list(op.results[0].uses):
+        attach = use.operation
+        if isinstance(attach, AttachOp) and _map_of(attach, use.index)[1] == end:
+            own = op.clone()
+            Rewriter.insert_op(own, InsertPoint.before(op))
+            attach.operands[use.index] = own.results[0]
+
+
+def _map_of(op: AttachOp, operand: int) -> tuple[str, str]:
+    """The map that an operand becomes: its name and where it leads."""
+    label, m = list(op.new_maps().items())[operand - 1]
+    return label, m.codomain
 
 
 def _seen(b: Builder, op: IndexOp, i: SSAValue) -> SSAValue:

@@ -167,6 +167,12 @@ def kept(x: Tensor, e: Tensor, w: Tensor) -> Any:
     return y * 2, y.mean(0), y.sum() / max(y.size(0), 1)
 
 
+def by_stacked_factors(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
+    """torch asks whether what it turns lies without gaps, by comparisons in C++."""
+    factors = torch.ones(2, 3, 4, dtype=x.dtype)
+    return (x.unsqueeze(0) @ factors).sum(0)
+
+
 FREE = (
     at_least_one,
     squeezed,
@@ -178,6 +184,7 @@ FREE = (
     with_loops,
     repeated,
     kept,
+    by_stacked_factors,
 )
 
 IN_TORCH = {

@@ -93,6 +93,7 @@ _joined = torch._refs._broadcast_shapes
 _expanded = inspect.unwrap(torch._refs.expand).__code__
 _has_hint = symbolic_shapes.has_guarding_hint
 _bool_of = SymNode.bool_
+_compared = SymNode.guard_bool
 _hint_of = symbolic_shapes.guarding_hint_or_throw
 _sizes_of = ShapeEnv._produce_dyn_sizes_from_int_tuple
 _strides_of = ShapeEnv._compute_symbolic_stride
@@ -115,6 +116,7 @@ def answered() -> Iterator[None]:
             (SymNode, "guard_or_false", _false_to_c),
             (SymNode, "guard_or_true", _true_to_c),
             (SymNode, "bool_", _truth_in_torch),
+            (SymNode, "guard_bool", _compared_in_c),
             (symbolic_convert, "guard_bool", _truth),
         ):
             stack.enter_context(_replaced(where, name, new))
@@ -191,6 +193,16 @@ def _false_to_c(node: SymNode, file: str, line: int) -> bool:
 
 def _true_to_c(node: SymNode, file: str, line: int) -> bool:
     return _answer_to(torch.SymBool(node), True, file.endswith(LAYOUTS_IN_C))
+
+
+def _compared_in_c(node: SymNode, file: str, line: int) -> bool:
+    """What `a == b` is in C++, where nobody tells for what it is asked: what the Python that has
+    called asks for, a copy without gaps say, tells."""
+    if not file.endswith("SymInt.h") or not isinstance(node.expr, sympy.Eq | sympy.Ne):
+        return _compared(node, file, line)
+    if not _of_layout(_asker(sys._getframe(1))):
+        return _compared(node, file, line)
+    return _guard_or(torch.SymBool(node), isinstance(node.expr, sympy.Ne))
 
 
 def _answer_to(

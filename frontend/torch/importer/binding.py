@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import sympy
 import torch
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -104,6 +105,15 @@ class FromSize:
 @dataclass(frozen=True)
 class DropoutKey:
     """One i64 number that is fresh for each call in training."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer about sizes, `answer`, that Dynamo's trace has taken: `sizes` has for each symbol
+    the placeholder and the dimension that it is the size of."""
+
+    answer: sympy.Basic
+    sizes: Mapping[sympy.Basic, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -285,7 +295,7 @@ class Imported:
     `of_all` are numbers of rows of all ranks together by which the program is chosen, the same on
     each (frontend/torch/ranks/rows_of_all.py), and `crossing` the sizes that follow for sets of
     edges, local ones and those that read the rows of each chunk, and for nodes that ranks read of
-    others, by chunks.
+    others, by chunks. `asked` are answers that have to hold of the whole graph.
     """
 
     module: ModuleOp
@@ -308,6 +318,7 @@ class Imported:
     chunks: int = 1
     of_all: tuple[int, ...] = ()
     crossing: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    asked: tuple[Asked, ...] = ()
 
     @property
     def function(self) -> FuncOp:

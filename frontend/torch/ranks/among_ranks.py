@@ -21,8 +21,8 @@ from ..optimizers import NotOneStep
 from . import cut_tensors, remote_reads, whole_graph
 
 DRAWN = (
-    "Over several ranks numbers are drawn by dropout, edges by dropout_edge and pairs by "
-    "negative_sampling of num_nodes, both without force_undirected: draw others before "
+    "Over several ranks numbers are drawn by dropout, edges by dropout_edge without "
+    "force_undirected and pairs by negative_sampling of num_nodes: draw others before "
     "gnnc.distribute"
 )
 COMPILE_PATIENCE = 600.0

@@ -59,11 +59,13 @@ class PairsDraw:
     placeholder: int
     nodes: tuple[Size, ...]
     number: Size
+    both: bool
 
     def given(self, args: Sequence[Any], known: list[NodePart]) -> list[Tensor]:
         """See `Draw`."""
         nodes = [of_all(n, args) for n in self.nodes]
-        made = negative_sampling(args[self.placeholder], nodes, of_all(self.number, args), known)
+        number = of_all(self.number, args)
+        made = negative_sampling(args[self.placeholder], nodes, number, known, self.both)
         known.append(cut_tensors.edges_of(made, "made").source)
         return [made]
 
@@ -111,7 +113,7 @@ class _Taken:
         nodes = tuple(self.sizes.of(node, n) for n in arguments["nodes"])
         number = self.sizes.of(node, arguments["number"])
         self._given([node])
-        return PairsDraw(self.placeholders.index(edges), nodes, number)
+        return PairsDraw(self.placeholders.index(edges), nodes, number, bool(arguments["both"]))
 
     def draw(self, node: fx.Node) -> Draw:
         call = call_of(node)

@@ -25,7 +25,11 @@ TRIES = 3
 
 
 def negative_sampling(
-    edge_index: Tensor, nodes: Sequence[int], number: int, known: Sequence[NodePart] = ()
+    edge_index: Tensor,
+    nodes: Sequence[int],
+    number: int,
+    known: Sequence[NodePart] = (),
+    both: bool = False,
 ) -> Tensor:
     """The pairs of one rank of those that `torch_geometric.utils.negative_sampling` draws in one
     process, with the random numbers of rank 0: about `number` on all ranks together, int
@@ -36,6 +40,8 @@ def negative_sampling(
         nodes: how many there are, in the whole graph or of this rank; two numbers where the pairs
             are of nodes of two kinds, and may then have equal numbers.
         known: parts that earlier draws of the same call have made, which these pairs add to.
+        both: draw half as many, from a lower to a higher number, and take both directions of each
+            (`force_undirected`).
 
     Raises:
         ValueError: the tensor has not the edges of a part, the nodes are others than its own, or
@@ -46,10 +52,11 @@ def negative_sampling(
     ends = edges.source, edges.target
     _check(nodes, ends)
     communicator = world()
-    among = Among(ends[0].total, ends[1].total, len(nodes) == 2)
+    among = Among(ends[0].total, ends[1].total, len(nodes) == 2, both)
     own = edges.numbers_of_ends(edge_index.t()).t()
     communicator.agree("the pairs that are drawn", f"{number} of {among}")
-    pairs = drawn(among, own, number, communicator).numpy().astype(np.int64, copy=False)
+    found = drawn(among, own, number // (1 + both), communicator)
+    pairs = found.numpy().astype(np.int64, copy=False)
     source = _last_of(known, edges.source)
     places, is_mine = places_in(edges.target.owned, pairs[1])
     numbers = np.flatnonzero(is_mine)
@@ -69,24 +76,25 @@ def negative_sampling(
 class Among:
     """The pairs that there may be, by numbers, as PyG has them."""
 
-    def __init__(self, sources: int, targets: int, two_kinds: bool) -> None:
-        self.size, self.two_kinds = (sources, targets), two_kinds
+    def __init__(self, sources: int, targets: int, two_kinds: bool, both: bool) -> None:
+        self.size, self.two_kinds, self.both = (sources, targets), two_kinds, both
 
     def __str__(self) -> str:
-        return f"{self.size[0]} x {self.size[1]} nodes of {1 + self.two_kinds} kinds"
+        directions = "both directions of " if self.both else ""
+        return f"{directions}{self.size[0]} x {self.size[1]} nodes of {1 + self.two_kinds} kinds"
 
     def numbers(self, ends: Tensor) -> tuple[Tensor, int]:
         """Those of some pairs, int [pairs], without loops where nodes are of one kind; and how many
         there are."""
         from torch_geometric.utils._negative_sampling import edge_index_to_vector
 
-        return edge_index_to_vector(ends, self.size, self.two_kinds)
+        return edge_index_to_vector(ends, self.size, self.two_kinds, self.both)
 
     def ends(self, numbers: Tensor) -> Tensor:
         """Of numbers the pairs, int [2, pairs]."""
         from torch_geometric.utils._negative_sampling import vector_to_edge_index
 
-        return vector_to_edge_index(numbers, self.size, self.two_kinds)
+        return vector_to_edge_index(numbers, self.size, self.two_kinds, self.both)
 
 
 def drawn(among: Among, own: Tensor, number: int, communicator: Communicator) -> Tensor:

@@ -32,7 +32,7 @@ from ..importer.binding import (
     SetBinding,
 )
 from ..importer.emit.arguments import argument_name
-from . import cut_tensors, given_numbers
+from . import asked_of_all, cut_tensors, given_numbers
 from .call_parts import Parts, numbers_of, tables_read
 from .call_start import LEAST, Begun, begun
 from .cut_tensors import EdgePart, NodePart
@@ -138,6 +138,7 @@ class RankedProgram(BoundProgram):
     def make_graph(self, args: Sequence[Any], sizes: Sequence[int]) -> OnGraph:
         """See BoundProgram."""
         communicator = world()
+        asked_of_all.check(self.imported.asked, self.imported.placeholders, args)
         with communicator.stage("prepare a graph", PATIENCE):
             self.tables = tables_read(self.ranked, args, self.names, communicator)
             parts = self.parts(args)

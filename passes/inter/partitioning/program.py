@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr, i1, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from ....dialects.attributes import GLOBAL_ROWS, NAME, STATS
 from ....dialects.inter.base import StructureOp, ValueOp
 from ....dialects.inter.builder import Builder
-from ....dialects.inter.pointwise import POINTWISE_OPS
 from ....dialects.inter.reduce import OverAlong
 from ....dialects.inter.sets import SetEnv
-from ....dialects.inter.structure import AttachOp, FilterOp, IntervalOp, LoopsOp, UnionOp
+from ....dialects.inter.structure import (
+    AttachOp,
+    FilterOp,
+    IntervalOp,
+    LoopsOp,
+    SizedOp,
+    UnionOp,
+)
 from ....dialects.inter.types import (
     UNIT,
     Dom,
@@ -40,7 +46,7 @@ from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
 from .lookups import split_reads
 from .made_results import MadeResults
-from .places import place_in_union
+from .places import keeps_loops, path_of, place_in_union
 from .reductions import Reductions, added
 from .sets import OWNER, Cut
 
@@ -210,12 +216,33 @@ class _Program:
             return self.b.move(self.b.at(n.sent, OWNER, known[n.own]), n.sent, n.ghost)
         for parts, union in self.joined.items():
             if name == union and all(p in known for p in parts):
+                if self._has_groups(v, union):
+                    self._made_on(v.owner, union)
+                    return known[union]
                 return self.b.stack(union, *(known[p] for p in parts))
             if name in parts and union in known:
                 return self.b.part(parts.index(name), union, known[union])
         raise PassFailedException(
             f"partition: {v.type} is needed on {name}, and is on {', '.join(known)}"
         )
+
+    def _has_groups(self, v: SSAValue, union: str) -> bool:
+        """Whether a value has a row for each group of edges, a relation say, and can be computed
+        for the groups of a union: stacked it would have a row an edge, which no op on groups reads.
+        """
+        keys, maps = rows(v).dom.keys, set_type(self.b.set(union)).map_dict()
+        there = bool(keys) and all(k.split(".")[0] in maps for k in keys)
+        return there and not isinstance(v.owner, OverAlong | StackOp | PartOp)
+
+    def _made_on(self, op: Operation | Block, part: str) -> None:
+        """The result of an op on one set more."""
+        match op:
+            case AtOp():
+                self._at_rows(op, part, Dom(part, op.type.dom.keys))
+            case ValueOp():
+                self._again(op, op.type.dom.set, part)
+            case _:
+                raise TypeError(f"{op} is no op on rows")
 
     def join(self, s: str, op: ValueOp, keys: Sequence[str]) -> str:
         """The one set that has all rows of an old set, for an op that groups them by `keys`."""
@@ -301,9 +328,13 @@ class _Program:
 
     def _at(self, op: AtOp) -> None:
         for part in self.cut.parts[set_name(op.set)]:
-            x = self.on(op.x, self.b.env.codomain(part, op.path.data))
-            otherwise = None if op.otherwise is None else self.on(op.otherwise, part)
-            self.put(op.results[0], self.b.at(part, op.path.data, x, otherwise))
+            self._at_rows(op, part)
+
+    def _at_rows(self, op: AtOp, part: str, dom: Dom | None = None) -> None:
+        x = self.on(op.x, self.b.env.codomain(part, op.path.data))
+        otherwise = None if op.otherwise is None else self.on(op.otherwise, part)
+        operands, path = [self.b.set(part), x, otherwise], {"path": op.path}
+        self.put(op.results[0], self.b.emit(AtOp, operands, path, dom=dom))
 
     def _looked_up(self, op: AtOp | IndexOp, parts: Sequence[str]) -> SSAValue:
         """The rows that nodes read by a map, or their numbers: each is one of this rank, or of
@@ -335,6 +366,11 @@ class _Program:
     def _structure(self, op: StructureOp) -> None:
         label = op.set_type.label
         sources = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
+        if isinstance(op, SizedOp) and (of_all := self._reduced(op.n)) is not None:
+            raise PassFailedException(
+                f"partition: how many rows {label} has follows from {of_all} of all ranks, as "
+                "where a greatest number tells how many there are: give it (num_nodes, say)"
+            )
         if all(self.cut.parts[s] == (s,) and not self.cut.is_cut(s) for s in sources):
             self._as_it_is(op, label)
             return
@@ -363,6 +399,18 @@ class _Program:
         for v in made:
             self.cut.types[set_name(v)] = set_type(v)
         self.cut.parts[label] = tuple(map(set_name, made))
+
+    def _reduced(self, v: SSAValue) -> str | None:
+        """A cut set whose rows are reduced to a number, or to what it is computed from."""
+        todo = [v]
+        while todo:
+            op = todo.pop().owner
+            if isinstance(op, OverAlong):
+                s = op.over.set
+                return s if self.cut.parts[s] != (s,) or self.cut.is_cut(s) else None
+            if isinstance(op, ValueOp):
+                todo += [x for x in op.operands if isinstance(x.type, RowsType)]
+        return None
 
     def _name(self, label: str, part: str) -> str:
         return self.b.fresh(f"{label}_{self.cut.kind(part)}")
@@ -406,7 +454,7 @@ class _Program:
         return made
 
     def _attach(self, op: AttachOp, part: str, label: str) -> SSAValue:
-        new = op.new_maps()
+        new, source = op.new_maps(), set_name(op.set)
         maps: dict[str, tuple[SSAValue, str, Sequence[str]]] = {}
         for x, (k, m) in zip(op.xs, new.items(), strict=True):
             codomain, value = m.codomain, x
@@ -415,6 +463,8 @@ class _Program:
             elif (place := place_in_union(op, x, self.old.value(codomain))) is not None:
                 (codomain,) = self.cut.parts[codomain]
                 value = self._place(part, codomain, *place)
+            elif (path := path_of(op, x)) is not None and (source, path) not in self.cut.lookups:
+                codomain, value = self.b.env.codomain(part, path), self.b.index(part, path)
             else:
                 raise PassFailedException(
                     f"partition: the map {k} of {label} is computed and leads to the cut set "
@@ -440,17 +490,3 @@ class _Program:
                 f"partition: {path} of {part} leads to rows of other ranks, which {union} has not"
             )
         return self.b.at(part, path, self.b.part(index, union, self.b.iota(union)))
-
-
-def keeps_loops(op: FilterOp) -> bool:
-    """Whether a filter keeps of edges those whose ends are one node."""
-    mask = None if op.mask is None else op.mask.owner
-    if mask is None or not isinstance(mask, POINTWISE_OPS["eq"]):
-        return False
-    ends = [x.owner for x in mask.operands]
-    found = [(set_name(e.set), e.path.data) for e in ends if isinstance(e, IndexOp)]
-    t = set_type(op.set)
-    maps = t.map_dict()
-    if sorted(found) != [(t.label, "dst"), (t.label, "src")]:
-        return False
-    return maps["src"].codomain == maps["dst"].codomain

@@ -49,7 +49,10 @@ class Reductions:
         parts = self.cut.parts[s]
         if self._lies_with_groups(op):
             ends = [(p, self.b.env.codomain(p, along[0])) for p in parts]
-            return [self._once(op, Dom(part), groups) for part, groups in ends]
+            found = [self._once(op, Dom(part), groups) for part, groups in ends]
+            reached, of_groups = {g for _, g in ends}, self.old.codomain(s, along[0])
+            without = [p for p in self.cut.parts[of_groups] if p not in reached]
+            return [*found, *(self._empty(op, part) for part in without)]
         sums = isinstance(op, CountOp) or (
             isinstance(op, ReduceOp) and op.kind.data in ("sum", "mean")
         )
@@ -77,6 +80,14 @@ class Reductions:
         if op.over.keys or len(op.along_keys) != 1:
             return False
         return len(self.cut.parts[self.old.codomain(op.over.set, op.along_keys[0])]) > 1
+
+    def _empty(self, op: OverAlong, groups: str) -> SSAValue:
+        """The result for groups without a row, as remote edges have none where loops are chosen."""
+        b, t = self.b, op.type
+        if isinstance(op, ReduceOp) and op.otherwise is not None:
+            return b.widen(self.values.on(op.otherwise, groups), Dom(groups))
+        value = float(isinstance(op, ReduceOp) and op.kind.data == "mul")
+        return b.widen(b.const(value, t.dims, t.elem), Dom(groups))
 
     def _once(self, op: OverAlong, over: Dom, groups: str) -> SSAValue:
         along, on = op.along_keys, self.values.on

@@ -56,7 +56,13 @@ def twice(z: Tensor, data: Data) -> Tensor:
     return found - score(z, data.edge_index).sigmoid().mean()
 
 
-LOSSES = (as_many_as_edges, as_many_as_labels, twice)
+def both_directions(z: Tensor, data: Data) -> Tensor:
+    drawn = negative_sampling(data.edge_index, z.size(0), 31, force_undirected=True)
+    bad = (z[drawn[0]] * z[drawn[1]].tanh()).sum(-1)
+    return F.softplus(-score(z, data.edge_index)).mean() + F.softplus(bad).mean()
+
+
+LOSSES = (as_many_as_edges, as_many_as_labels, twice, both_directions)
 LAYERS: dict[str, Callable[[], nn.Module]] = {
     "sage": lambda: G.SAGEConv(WIDTH, 4),
     "gat": lambda: G.GATConv(WIDTH, 4),
@@ -94,6 +100,7 @@ def in_torch(
         (2, "sage", as_many_as_labels, 24),
         *(pytest.param(3, n, f, 24, marks=LONG) for n in LAYERS for f in LOSSES),
         pytest.param(4, "sage", twice, 3, marks=LONG),
+        pytest.param(4, "sage", both_directions, 4, marks=LONG),
         pytest.param(4, "gcn", as_many_as_edges, 4, marks=LONG),
     ],
 )
@@ -120,15 +127,17 @@ def test_they_are_those_of_one_process(
             assert torch.equal(a, c)
 
 
-def test_each_rank_has_those_that_lead_to_its_nodes() -> None:
+@pytest.mark.parametrize("both", [False, True])
+def test_each_rank_has_those_that_lead_to_its_nodes(both: bool) -> None:
     data, model = graph(30, 110), nn.Linear(1, 1)
     random.seed(3)
-    wanted = negative_sampling(data.edge_index, 30, 60)
+    wanted = negative_sampling(data.edge_index, 30, 60, force_undirected=both)
     random.seed(3)
 
     def work(_: Any) -> Tensor:
         _, part = gnnc.distribute(model, data)
-        made = drawn_pairs.negative_sampling(part.edge_index, [part.num_nodes], 60)
+        nodes = [part.num_nodes]
+        made = drawn_pairs.negative_sampling(part.edge_index, nodes, 60, both=both)
         known = cut_tensors.edges_of(made, "made")
         assert known.total == wanted.size(1) and known.stops[-1] == made.size(1)
         assert (made[0, : known.stops[0]] < part.num_nodes).all()

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 import gnnc
 from gnnc.runtime.ranks import virtual
 
-from .cut_models import CLASSES, WIDTH, graph
+from .cut_models import CLASSES, RELATIONS, WIDTH, graph
 
 LONG = pytest.mark.long
 FEATURES = 4
@@ -30,7 +30,7 @@ class LearnedWeights(nn.Module):
         super().__init__()
         self.weight, self.layer = nn.Linear(FEATURES, 1), G.GCNConv(WIDTH, CLASSES)
 
-    def forward(self, x: Tensor, edges: Tensor, features: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edges: Tensor, features: Tensor, _: Tensor) -> Tensor:
         return self.layer(x, edges, self.weight(features).sigmoid().squeeze(-1))
 
 
@@ -42,7 +42,7 @@ class Residual(nn.Module):
         self.first, self.out = nn.Linear(WIDTH, 6), nn.Linear(6, CLASSES)
         self.layers = nn.ModuleList([G.GCN2Conv(6, 0.1, 0.5, k + 1) for k in range(2)])
 
-    def forward(self, x: Tensor, edges: Tensor, _: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edges: Tensor, *_: Tensor) -> Tensor:
         x = first = self.first(x).relu()
         for layer in self.layers:
             x = layer(x, first, edges).relu()
@@ -56,8 +56,32 @@ class Plain(nn.Module):
         super().__init__()
         self.layer = layer
 
-    def forward(self, x: Tensor, edges: Tensor, _: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edges: Tensor, *_: Tensor) -> Tensor:
         return self.layer(x, edges)
+
+
+class Featured(Plain):
+    """A layer that takes features of edges."""
+
+    def forward(self, x: Tensor, edges: Tensor, *others: Tensor) -> Tensor:
+        return self.layer(x, edges, others[0])
+
+
+class MeansByRelation(G.MessagePassing):
+    """A mean and a product for each type of edges, in a loop over masks."""
+
+    def __init__(self) -> None:
+        super().__init__(aggr="mean")
+        self.layers = nn.ModuleList([nn.Linear(WIDTH, CLASSES) for _ in range(RELATIONS)])
+
+    def forward(self, x: Tensor, edges: Tensor, _: Tensor, types: Tensor) -> Tensor:
+        out = x.new_zeros(x.size(0), CLASSES)
+        for k, layer in enumerate(self.layers):
+            out = out + layer(self.propagate(edges[:, types == k], x=x))
+        return out
+
+    def message(self, x_j: Tensor) -> Tensor:
+        return x_j
 
 
 class Propagated(nn.Module):
@@ -67,20 +91,26 @@ class Propagated(nn.Module):
         super().__init__()
         self.first, self.then = nn.Linear(WIDTH, CLASSES), G.APPNP(3, 0.1)
 
-    def forward(self, x: Tensor, edges: Tensor, _: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edges: Tensor, *_: Tensor) -> Tensor:
         return self.then(self.first(x).tanh(), edges)
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "learned-weights": LearnedWeights,
-    "pdn": lambda: G.PDNConv(WIDTH, CLASSES, FEATURES, 8),
+    "pdn": lambda: Featured(G.PDNConv(WIDTH, CLASSES, FEATURES, 8)),
     "appnp": Propagated,
     "gcn2": Residual,
     "arma": lambda: Plain(G.ARMAConv(WIDTH, CLASSES, 2, 2)),
-    "pna": lambda: G.PNAConv(
-        *(WIDTH, CLASSES, ["mean", "min", "max", "std"], ["identity", "amplification"]),
-        *(DEGREES, FEATURES),
+    "pna": lambda: Featured(
+        G.PNAConv(
+            *(WIDTH, CLASSES, ["mean", "min", "max", "std"], ["identity", "amplification"]),
+            *(DEGREES, FEATURES),
+        )
     ),
+    "means-by-relation": MeansByRelation,
+    # edges are loops or not, and weights of loops alone are changed
+    "cheb": lambda: Plain(G.ChebConv(WIDTH, CLASSES, 3)),
+    "cluster-gcn": lambda: Plain(G.ClusterGCNConv(WIDTH, CLASSES, diag_lambda=0.5)),
 }
 
 
@@ -91,7 +121,7 @@ def featured(nodes: int, edges: int) -> Data:
 
 
 def outputs(model: nn.Module, data: Data) -> Tensor:
-    return model(data.x, data.edge_index, data.edge_attr)
+    return model(data.x, data.edge_index, data.edge_attr, data.edge_type)
 
 
 def gradients(model: nn.Module, data: Data, weights: Tensor) -> tuple[Tensor, list[Any]]:
@@ -128,8 +158,7 @@ def close(a: Any, b: Any) -> None:
             if n != "learned-weights"
             for r in (2, 3)
         ),
-        # ARMA is refused there: `the maps dst, rel of g lead to cut sets`
-        *(pytest.param(n, 4, 3, marks=LONG) for n in MODELS if n != "arma"),
+        *(pytest.param(n, 4, 3, marks=LONG) for n in MODELS),
     ],
 )
 def test_they_are_those_of_torch(name: str, ranks: int, nodes: int) -> None:

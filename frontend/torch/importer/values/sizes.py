@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, fx
 from torch.utils._sympy.functions import Min
 
+from .....runtime.ranks.world import world
 from ..calls.canonical import canonical
 from ..errors import NoRule
 from .nodes import Filter, Loops, Origin, Set, Sized, Union
@@ -217,7 +218,7 @@ class Sizes:
     @staticmethod
     def are_some(rows: int | torch.SymInt) -> bool:
         """Whether there are rows in every call of the program (a guard), False where only running
-        the program tells.
+        the program tells, as over several ranks, of which each may have none.
 
         Raises:
             NoRule: there are none.
@@ -226,7 +227,7 @@ class Sizes:
             none = rows == 0
         else:
             least = _least(expression(rows))
-            if least is None or least.is_zero:
+            if least is None or least.is_zero or world().size > 1:
                 return False
             none = rows.node.shape_env.evaluate_expr(sympy.Eq(least, 0))
         if none:

@@ -202,17 +202,19 @@ def _(condition, message, raised) -> None:
 
 
 @torch.library.custom_op("gnnc::negative_sampling", mutates_args=())
-def negative_sampling(edge_index: Tensor, nodes: list[int], number: int, method: str) -> Tensor:
+def negative_sampling(
+    edge_index: Tensor, nodes: list[int], number: int, method: str, both: bool
+) -> Tensor:
     """PyG's `negative_sampling`: about `number` pairs (2 x n) that are no edges; of `nodes` of one
-    kind, or of two."""
+    kind, with `both` directions of each or not, or of two."""
     from torch_geometric.utils import negative_sampling
 
     among = nodes[0] if len(nodes) == 1 else (nodes[0], nodes[1])
-    return negative_sampling(edge_index, among, number, method)
+    return negative_sampling(edge_index, among, number, method, both)
 
 
 @negative_sampling.register_fake
-def _(edge_index, nodes, number, method) -> Tensor:
+def _(edge_index, nodes, number, method, both) -> Tensor:
     return edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
 
 

@@ -115,14 +115,15 @@ def _negative_sampling(original: Callable) -> Callable:
     def negative_sampling(
         edge_index, num_nodes=None, num_neg_samples=None, method="sparse", force_undirected=False
     ):
-        known = num_nodes is not None and not force_undirected and method in ("sparse", "dense")
+        known = num_nodes is not None and method in ("sparse", "dense")
         if not is_active() or not known or not _plain(edge_index):
             return original(edge_index, num_nodes, num_neg_samples, method, force_undirected)
         number = edge_index.size(1) if num_neg_samples is None else num_neg_samples
         if isinstance(number, float):
             number = int(number * edge_index.size(1))
         nodes = [*num_nodes] if isinstance(num_nodes, tuple | list) else [num_nodes]
-        return torch.ops.gnnc.negative_sampling(edge_index, nodes, number, method)
+        both = force_undirected and len(nodes) == 1  # PyG knows one direction of two kinds
+        return torch.ops.gnnc.negative_sampling(edge_index, nodes, number, method, both)
 
     return negative_sampling
 
