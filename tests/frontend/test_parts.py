@@ -1,0 +1,86 @@
+"""Graphs that are cut where torch has to run something: layers before and behind it are compiled,
+whatever of a graph's structure both read, and rows cross whose number only running tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import remove_self_loops, softmax
+
+import gnnc
+
+from .users import drawn, edges
+
+W, V = (drawn(4, 4, seed=k).detach().double().requires_grad_() for k in (5, 6))
+
+
+def passed(h: Tensor, e: Tensor, weight: Tensor) -> Tensor:
+    return torch.zeros_like(h).index_add(0, e[1], h[e[0]] * weight[:, None])
+
+
+def by_rank(h: Tensor) -> Tensor:
+    return h[torch.sort(h.sum(1), stable=True)[1]]  # torch does this
+
+
+def normalised(x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    return gcn_norm(e, None, x.size(0), dtype=x.dtype)
+
+
+def norm_of_each_layer(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    h = by_rank(passed(x @ w, *normalised(x, e)))
+    return passed(h @ v, *normalised(h, e))
+
+
+def norm_of_both_layers(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    normal = normalised(x, e)
+    return passed(by_rank(passed(x @ w, *normal)) @ v, *normal)
+
+
+def edges_of_a_mask(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    kept = e[:, b[e[0]] == b[e[1]]]
+    ones = x.new_ones(kept.size(1))
+    return passed(by_rank(passed(x @ w, kept, ones)) @ v, kept, ones / (1 + kept.size(1)))
+
+
+def scores_that_cross(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    kept, _ = remove_self_loops(e)
+    h = x @ w
+    score = softmax((h[kept[0]] * h[kept[1]]).sum(1), kept[1], num_nodes=x.size(0))
+    return passed(by_rank(passed(h, kept, score)) @ v, kept, score)
+
+
+def nodes_of_a_mask(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    h = (x @ w)[b > 0].tanh()
+    return (h @ v + by_rank(h) * h.size(0)).view(h.size(0), 2, 2)
+
+
+PROGRAMS = {
+    norm_of_each_layer: 2,
+    norm_of_both_layers: 2,
+    edges_of_a_mask: 2,
+    scores_that_cross: 2,
+    nodes_of_a_mask: 1,
+}
+"""Functions, and how many parts of them are worth a program."""
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_layers_around_what_torch_runs(f: Callable[..., Tensor]) -> None:
+    compiled = gnnc.compile(f)
+    for n, count in ((9, 20), (14, 30), (5, 0), (1, 2)):
+        x, b = drawn(n, 4, seed=n).detach().double().requires_grad_(), torch.arange(n) % 3
+        args: tuple[Any, ...] = (x, edges(n, count), b.sort()[0], W, V)
+        found: list[tuple[Tensor, ...]] = []
+        for g in (f, compiled):
+            y = g(*args)
+            made = torch.autograd.grad((y * y.detach().cos()).sum(), [args[0], W, V])  # pyright: ignore
+            found.append((y.detach(), *made))
+        torch.testing.assert_close(found[1], found[0])
+    report = gnnc.explain(compiled)
+    assert report.graphs == PROGRAMS[f]
+    assert [r for r in report.fallbacks if "too little" not in r and "sort" not in r] == []
