@@ -84,3 +84,24 @@ def test_layers_around_what_torch_runs(f: Callable[..., Tensor]) -> None:
     report = gnnc.explain(compiled)
     assert report.graphs == PROGRAMS[f]
     assert [r for r in report.fallbacks if "too little" not in r and "sort" not in r] == []
+
+
+def until_a_number_is_asked(x: Tensor, e: Tensor, b: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    h = passed(x @ w, e, x.new_ones(e.size(1)))
+    groups = int(b.max()) + 1
+    if groups > 2:  # the graph ends here, and the number is one of its results
+        h = h.tanh() @ v
+    return torch.zeros(groups, 4, dtype=x.dtype).index_add(0, b, h)
+
+
+def test_layers_before_a_number_that_is_asked_for() -> None:
+    compiled = gnnc.compile(until_a_number_is_asked)
+    for n, groups in ((9, 3), (14, 2), (5, 1)):
+        x, b = drawn(n, 4, seed=n).detach().double().requires_grad_(), torch.arange(n) % groups
+        args = (x, edges(n, 20), b, W, V)
+        results = [f(*args) for f in (until_a_number_is_asked, compiled)]
+        made = [torch.autograd.grad(y.square().sum(), [x, W]) for y in results]
+        torch.testing.assert_close([results[1], *made[1]], [results[0], *made[0]])
+    report = gnnc.explain(compiled)
+    assert report.graphs > 1
+    assert [r for r in report.fallbacks if "which no input of the graph tells" in r] == []

@@ -87,7 +87,9 @@ def _cut(
     """The graph cut into parts of these numbers, and the numbers of those that have no program
     though each of their nodes has a meaning."""
     stuck = set[int]()
-    if not refused or _has_nameless_numbers(gm.graph):
+    if not refused:  # no node's fault: a result is a number that only running tells
+        return None, {*numbers.values()}
+    if _has_nameless_numbers(gm.graph):
         return None, stuck
     ordered = _in_parts(gm, numbers, structure)
     hide_rows(ordered.graph)
