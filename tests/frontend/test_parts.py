@@ -3,12 +3,14 @@ whatever of a graph's structure both read, and rows cross whose number only runn
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv, SAGPooling, TopKPooling
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import remove_self_loops, softmax
 
@@ -105,3 +107,35 @@ def test_layers_before_a_number_that_is_asked_for() -> None:
     report = gnnc.explain(compiled)
     assert report.graphs > 1
     assert [r for r in report.fallbacks if "which no input of the graph tells" in r] == []
+
+
+class Pooled(nn.Module):
+    """A layer, pooling by rank, and a layer on the nodes that stay."""
+
+    def __init__(self, pool: nn.Module) -> None:
+        super().__init__()
+        self.first, self.second, self.pool = GCNConv(4, 4), GCNConv(4, 3), pool
+
+    def forward(self, x: Tensor, e: Tensor, b: Tensor) -> Tensor:
+        h, kept, *_ = self.pool(self.first(x, e).relu(), e, None, b)
+        return self.second(h, kept).sum(0)
+
+
+@pytest.mark.parametrize("pool", [TopKPooling(4, 0.5), SAGPooling(4, 0.5)])
+def test_a_layer_on_the_nodes_that_pooling_keeps(pool: nn.Module) -> None:
+    """The ends of edges are numbers of nodes that stay, of some edges -1."""
+    torch.manual_seed(0)
+    eager = Pooled(copy.deepcopy(pool)).double()
+    compiled = gnnc.compile(copy.deepcopy(eager))
+    for n, groups in ((9, 3), (14, 2), (5, 1)):
+        x, b = drawn(n, 4, seed=n).detach().double(), torch.arange(n) % groups
+        found: list[list[Tensor]] = []
+        for model in (eager, compiled):
+            model.zero_grad()
+            y = model(x, edges(n, 20), b.sort()[0])
+            y.square().sum().backward()
+            found.append([y.detach(), *(p.grad for p in model.parameters() if p.grad is not None)])
+        torch.testing.assert_close(found[1], found[0])
+    report = gnnc.explain(compiled)
+    assert report.graphs == 2
+    assert not [r for r in report.fallbacks if "self-loops" in r or "a call runs in torch" in r]
