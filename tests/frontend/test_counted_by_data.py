@@ -80,6 +80,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     ),
     "mask": (lambda x, k, y: (x[k] - y).pow(2).sum(), MASKED),
     "added at a mask": (added_at, MASKED),
+    "pool of a mask": (lambda x, k, y: global_mean_pool(x[k], BATCH[k]) * y.sum(), MASKED),
+    "pool of a mask minus rows": (
+        lambda x, k, y: global_add_pool(x[k], BATCH[k]) - y,
+        [MASKED[5], *MASKED],
+    ),
     "two masks": (
         lambda x, k, m: (x[k] - x[m]).pow(2).sum(),
         [(X, first(a), 1 - first(b).long() == 0) for a, b in ((3, 3), (2, 3), (1, 3), (3, 1))],

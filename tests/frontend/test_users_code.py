@@ -118,6 +118,32 @@ def test_a_batch_made_inside() -> None:
         assert torch.equal(got[key], want[key]), key
 
 
+class _Doubling(type):
+    """Makes objects with twice what they are given."""
+
+    def __call__(cls, x: Tensor) -> Any:
+        return super().__call__(x * 2)
+
+
+class _Held(metaclass=_Doubling):
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+
+@pytest.mark.parametrize("wrap", [lambda x: Batch(x=x, batch=x[:, 0].long()), _Held])
+def test_a_class_that_its_metaclass_makes_objects_of(wrap: Any) -> None:
+    def pooled(x: Tensor, e: Tensor) -> Any:
+        return wrap(gathered(x, e))
+
+    compiled = gnnc.compile(pooled)
+    want, got = pooled(X, E), compiled(X, E)
+    assert type(got) is type(want)
+    torch.testing.assert_close(got.x, want.x)
+    report = gnnc.explain(compiled)
+    assert report.graphs
+    assert any("metaclass says what a call of it makes" in r for r in report.fallbacks)
+
+
 def test_the_sizes_of_an_edge_index() -> None:
     from torch_geometric import EdgeIndex
 

@@ -94,7 +94,7 @@ class Signature:
         direct = {s.number: self._direct(program, s) for s in arguments}
         targets = {u.codomain.find().number for us in direct.values() for u, _ in us}
         labels = {
-            s.number: named((u for u, _ in direct[s.number]), program.reserved(s))
+            s.number: named((u for u, _ in direct[s.number]), program.reserved_for_computed(s))
             for s in arguments
         }
         chosen = [

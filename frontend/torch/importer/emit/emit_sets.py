@@ -123,7 +123,7 @@ class SetEmitter(ABC):
     def birth_filter(self, s: Set, origin: Filter) -> Stages:
         maps: dict[MapKey, MapPlace] = {}
         for key, use in self.uses(s).items():
-            if inherits(origin, use.index):
+            if inherits(origin, use.index) and not self.is_counted_by(use.codomain, s):
                 place = self.map(origin.set, use.index.args[0], use.codomain)
                 maps[key] = MapPlace(place.label, 0, place.codomain_stage)
         below = self.set(origin.set)
@@ -139,6 +139,11 @@ class SetEmitter(ABC):
         mask = None if loops else self.on(origin.mask, origin.set, stage)
         value = self.b.filter(below.values[stage], mask, no_loops=loops, name=name)
         return Stages([value], maps, below=stage)
+
+    def is_counted_by(self, codomain: Set, s: Set) -> bool:
+        """Whether numbers on `s` tell how many rows a set has (groups of the rows of a mask)."""
+        numbers = (self.program.items.get(str(x)) for x in codomain.find().expr.free_symbols)
+        return any(x.set is not None and x.set.find() is s for n in numbers if n for x in behind(n))
 
     def is_no_loops(self, origin: Filter) -> bool:
         """Whether the mask says that src and dst differ."""

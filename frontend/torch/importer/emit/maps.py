@@ -76,9 +76,10 @@ _RANGE_CHECKS = ("ne", "lt", "le", "gt", "ge")
 def chosen_by_value(subset: Filter, index: Node) -> bool:
     """Whether a filter's mask compares an index, or a number beside it in the same input, with a
     number, as one does to drop what is out of range: only the rows that stay have to be in range.
+    An index may be computed: of a pooled graph, -1 stands for nodes that went.
     """
     inputs = (v for v in row_wise_operands(index) if v.op == "input" and v.set is not None)
-    sources = {v.number for v in inputs if v.elem in INTEGERS}
+    sources = {plain_index(index).number, *(v.number for v in inputs if v.elem in INTEGERS)}
     for v in row_wise_operands(subset.mask):
         name = v.attrs["name"] if v.op == "pointwise" else ""
         if not any(a.set is None and (is_const(a) or a.op == "size") for a in v.args):
@@ -150,6 +151,7 @@ class Program:
         self.sets: dict[int, Set] = {}
         self.uses: dict[int, dict[MapKey, Use]] = {}
         self.filtered_by_relation: set[int] = set()
+        self.computed_ends: dict[int, set[str]] = {}
         todo = list(roots)
         for s in homes:  # a result that is one constant everywhere still has rows
             self._reach_set(s, todo)
@@ -223,12 +225,24 @@ class Program:
         if isinstance(s.origin, Filter):
             if inherits(s.origin, index):
                 self.use(s.origin.set, index.args[0], codomain, role)
-            elif role == "relation":
+                return
+            if role == "relation":
                 self._reserve(s.origin.set)
+            if role in ("src", "dst"):
+                self._reserve_end(s.origin.set, role)
         elif isinstance(s.origin, Union) and index.op == "stack":
             for part, i in zip(s.origin.parts, index.args, strict=True):
                 if i.set is not None:
                     self.use(part, i, codomain, role)
+            return
+        if role in ("src", "dst") and column_of(index) is None:
+            self._reserve_end(s, role)
+
+    def _reserve_end(self, s: Set, role: str) -> None:
+        s = s.find()
+        self.computed_ends.setdefault(s.number, set()).add(role)
+        if isinstance(s.origin, Filter):
+            self._reserve_end(s.origin.set, role)
 
     def _reserve(self, s: Set) -> None:
         s = s.find()
@@ -239,6 +253,11 @@ class Program:
     def reserved(self, s: Set) -> tuple[str, ...]:
         """Labels that no map of a set may have: a filter of it has the map of relations."""
         return ("rel",) if s.find().number in self.filtered_by_relation else ()
+
+    def reserved_for_computed(self, s: Set) -> tuple[str, ...]:
+        """Labels that no map which a caller gives may have: self-loops need them for maps that are
+        computed (edges of a pooled graph, whose ends are numbers of the nodes that stay)."""
+        return (*self.reserved(s), *sorted(self.computed_ends.get(s.find().number, ())))
 
     def is_identity(self, s: Set, index: Node, codomain: Set) -> bool:
         """Whether an index leads from each row of a set to itself."""

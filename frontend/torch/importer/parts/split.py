@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy
 import torch
@@ -20,11 +19,14 @@ from ..outputs import SHOWN
 from ..values.sizes import example, expression, is_unbacked, row_symbols
 from ..walk import Walk
 from .regions import Refused, Regions
-
-WORTHWHILE = {
-    *("linear", "matmul", "bmm", "einsum"),
-    *("index_select", "index_add", "index_add_", "scatter_add_"),
-}
+from .structure import (
+    PART,
+    InParts,
+    hide_rows,
+    is_worthwhile,
+    show_rows,
+    structure_of_arguments,
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
             numbers = _by_level(gm.graph, refused, regions.earlier(refused))
             if regions.leave_crossing(numbers, refused):
                 continue
-            split, stuck = _cut(gm, refused, numbers)
+            structure = structure_of_arguments(gm.graph, refused, regions.aliases)
+            split, stuck = _cut(gm, refused, numbers, structure)
             if not regions.leave_numbers(n for n in numbers if numbers[n] in stuck):
                 return split
     except Unsupported:
@@ -79,16 +82,19 @@ def split_graph(gm: fx.GraphModule) -> Split | None:
 
 
 def _cut(
-    gm: fx.GraphModule, refused: Refused, numbers: dict[fx.Node, int]
+    gm: fx.GraphModule, refused: Refused, numbers: dict[fx.Node, int], structure: set[fx.Node]
 ) -> tuple[Split | None, set[int]]:
     """The graph cut into parts of these numbers, and the numbers of those that have no program
     though each of their nodes has a meaning."""
     stuck = set[int]()
-    if not refused or _has_nameless_numbers(gm.graph):
+    if not refused:  # no node's fault: a result is a number that only running tells
+        return None, {*numbers.values()}
+    if _has_nameless_numbers(gm.graph):
         return None, stuck
-    ordered = _in_parts(gm, numbers)
+    ordered = _in_parts(gm, numbers, structure)
+    hide_rows(ordered.graph)
     try:
-        module = split_module(ordered, ordered, lambda n: n.meta[_PART], keep_original_order=True)
+        module = split_module(ordered, ordered, lambda n: n.meta[PART], keep_original_order=True)
     except RuntimeError as error:  # a size that only running tells goes to and fro
         if "cycle" not in str(error):
             raise
@@ -97,6 +103,7 @@ def _cut(
     for name, child in module.named_children():
         if not isinstance(child, fx.GraphModule):
             continue
+        show_rows(child.graph)
         _switch_modes(child)
         child.meta[ROWS] = rows
         number = int(name.rsplit("_", 1)[1])
@@ -111,24 +118,24 @@ def _cut(
     return Split(module, tuple(parts)), stuck
 
 
-_PART = "gnnc_part"
 _RECORDS = "gnnc_records"
 
 
-def _in_parts(gm: fx.GraphModule, numbers: dict[fx.Node, int]) -> fx.GraphModule:
+def _in_parts(
+    gm: fx.GraphModule, numbers: dict[fx.Node, int], structure: set[fx.Node]
+) -> fx.GraphModule:
     """The graph with its nodes in the order of their parts, each with its part and its mode of
     autograd; what switches the mode is left out, and so are shapes: their numbers cross parts."""
-    modes, graph = GradModes(gm.graph), fx.Graph()
-    made: dict[fx.Node, Any] = {}
+    modes, made = GradModes(gm.graph), InParts(structure, numbers)
     shown = {n for n in gm.graph.nodes if any(u.op == "output" for u in n.users)}
     parts = {n: math.inf if n.op == "output" else numbers.get(n, -1) for n in gm.graph.nodes}
     for node in sorted(gm.graph.nodes, key=parts.__getitem__):
         if node_name(node) == "Size":
-            made[node] = fx.map_arg(node.args[0], made.__getitem__)
+            made.name(node, node.args[0])
         elif not switches_mode(node):
-            made[node] = new = graph.node_copy(node, made.__getitem__)
-            new.meta |= {_PART: numbers.get(node), _RECORDS: modes.at[node], SHOWN: node in shown}
-    return fx.GraphModule(gm, graph)
+            said = {PART: numbers.get(node), _RECORDS: modes.at[node], SHOWN: node in shown}
+            made.add(node, said)
+    return fx.GraphModule(gm, made.graph)
 
 
 def _switch_modes(child: fx.GraphModule) -> None:
@@ -147,7 +154,7 @@ def _switch_modes(child: fx.GraphModule) -> None:
 def _obstacles(child: fx.GraphModule) -> tuple[Unsupported, ...]:
     """Why a part without refused nodes still runs in torch."""
     calls = [n for n in child.graph.nodes if n.op.startswith("call")]
-    if not any(map(_is_worthwhile, calls)):
+    if not any(map(is_worthwhile, calls)):
         return (Unsupported(calls[0] if calls else None, "too little to be worth compiling"),)
     try:
         import_graph(child, float_masks=False)
@@ -187,7 +194,7 @@ def _left_to_torch(graph: fx.Graph, refused: Refused) -> set[fx.Node]:
     alone (a mask of random numbers), with the sizes that they need: no reason for another part."""
     first = set[fx.Node]()
     for node in graph.nodes:
-        light = node in refused or not (_is_worthwhile(node) or has_effect(node))
+        light = node in refused or not (is_worthwhile(node) or has_effect(node))
         if node.op == "placeholder" or (light and first.issuperset(node.all_input_nodes)):
             first.add(node)
     out = set[fx.Node](refused)
@@ -197,11 +204,6 @@ def _left_to_torch(graph: fx.Graph, refused: Refused) -> set[fx.Node]:
             if enough(n in out and n in first for n in node.users):
                 out.add(node)
     return out
-
-
-def _is_worthwhile(node: fx.Node) -> bool:
-    name = node_name(node)
-    return name in WORTHWHILE or name.startswith("gnnc.")
 
 
 def _by_level(

@@ -156,6 +156,13 @@ def pair_count(index: Tensor, types: Tensor, groups: int, num_types: int, like: 
     return segment_reduce(ones, key, 0, groups * num_types, "sum").index_select(0, key)
 
 
+@leaf("count_of(Tensor index) -> Tensor")
+def count_of(index: Tensor) -> Tensor:
+    """How many rows an index that may be empty leads to: one more than the greatest number in it,
+    as one integer."""
+    return torch.cat([index.new_zeros(1), index.flatten() + 1]).max()
+
+
 @leaf("longest_group(Tensor batch, SymInt batch_size) -> Tensor")
 def longest_group(batch: Tensor, batch_size: int) -> Tensor:
     """How many rows the group has that has most of them, as one integer."""

@@ -117,6 +117,12 @@ _PLACES = 64
 """So many places of a group are compared with that of a row (docs/decisions.md has times)."""
 
 
+@rule("gnnc.count_of")
+def _count_of(c: Call) -> Arr:
+    """The largest of no rows is 0."""
+    return c.ctx.total("max", c.ctx.binary("add", c.tensor("index"), 1))
+
+
 @rule("gnnc.longest_group")
 def _longest_group(c: Call) -> Arr:
     raise NoRule("to_dense_batch without max_num_nodes: a width that is read from data")

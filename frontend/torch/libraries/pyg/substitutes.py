@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from ..active import clone, is_active
 from . import (
@@ -64,7 +65,13 @@ def _count(index: Tensor, num: int | Tensor | None) -> int:
     """`num`, which may be a tensor, or one more than the greatest index."""
     if num is not None:
         return int(num)
-    return int(index.max()) + 1 if index.numel() > 0 else 0
+    if guard_or_false(index.numel() > 0):
+        return int(index.max()) + 1
+    if guard_or_false(index.numel() == 0):
+        return 0
+    count = torch.ops.gnnc.count_of(index).item()  # only running tells whether there are rows
+    torch._check(count >= 0)
+    return count
 
 
 def _scatter(original: Callable) -> Callable:
