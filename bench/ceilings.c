@@ -1,17 +1,25 @@
-/* How fast this machine reads memory and multiplies and adds, with as many threads as asked for. What
+/* How fast this machine reads memory, in order and by rows anywhere, multiplies and adds, and
+   computes exp, with as many threads as asked for. What
    all generated C begins with stands in front of this text: kernels multiply and add by its muladd,
    in one instruction where there is one. */
 #if VECTOR_BYTES >= 64
 typedef f32x16 vec;
 #define MULADD_VEC muladd_f32x16
+#define EXP_VEC exp_f32x16
 #elif VECTOR_BYTES >= 32
 typedef f32x8 vec;
 #define MULADD_VEC muladd_f32x8
+#define EXP_VEC exp_f32x8
 #else
 typedef f32x4 vec;
 #define MULADD_VEC muladd_f32x4
+#define EXP_VEC exp_f32x4
 #endif
 enum { LANES = VECTOR_BYTES / 4, STREAMS = 8, ACCUMULATORS = 12 };
+/* Bytes of rows that are gathered, and how many rows before it is read one is asked for. */
+enum { NARROW = 64, WIDE = 256, AHEAD = 64 };
+/* Numbers of which exp is computed again and again: they stay in the nearest cache. */
+enum { NUMBERS = 1024 };
 
 /* Nothing read or computed before this may be reused after it, nor left out. */
 #define FORGET __asm__ volatile("" ::: "memory")
@@ -94,3 +102,63 @@ double gnnc_multiply_add(int64_t repeats, int threads, float *sums)
 
 /* Floating-point operations of one round in one thread. */
 int gnnc_round_flops(void) { return 2 * ACCUMULATORS * LANES; }
+
+/* The sum of rows of so many bytes. `order` has AHEAD entries more. */
+static inline __attribute__((always_inline)) float gathered(const float *data, const int32_t *order, int64_t begin, int64_t end, int bytes)
+{
+    vec sum[WIDE / VECTOR_BYTES] = {{0}};
+    for (int64_t i = begin; i < end; ++i) {
+        const float *row = data + (int64_t)order[i] * (bytes / 4);
+        const float *later = data + (int64_t)order[i + AHEAD] * (bytes / 4);
+        UNROLL for (int b = 0; b < bytes; b += 64) __builtin_prefetch(later + b / 4);
+        UNROLL for (int v = 0; v < bytes / VECTOR_BYTES; ++v) sum[v] += *(const vec *)(row + v * LANES);
+    }
+    float all = 0;
+    for (int v = 0; v < bytes / VECTOR_BYTES; ++v) all += lanes_sum(sum[v]);
+    return all;
+}
+
+/* Seconds in which all threads read their shares of `count` rows, of NARROW or of WIDE bytes, which
+   lie at the places of `order`, `repeats` times. */
+double gnnc_gather(const float *data, const int32_t *order, int64_t count, int wide, int64_t repeats, int threads, float *sums)
+{
+    double start = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        const int64_t t = omp_get_thread_num(), all = omp_get_num_threads();
+        const int64_t begin = count * t / all, end = count * (t + 1) / all;
+        float sum = 0;
+#pragma omp barrier
+#pragma omp master
+        start = omp_get_wtime();
+        for (int64_t k = 0; k < repeats; ++k) {
+            sum += wide ? gathered(data, order, begin, end, WIDE) : gathered(data, order, begin, end, NARROW);
+            FORGET;
+        }
+        sums[t] = sum;
+    }
+    return omp_get_wtime() - start;
+}
+
+/* Seconds in which each thread computes exp of NUMBERS numbers `repeats` times. */
+double gnnc_exp(int64_t repeats, int threads, float *sums)
+{
+    double start = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        float x[NUMBERS] __attribute__((aligned(64)));
+        for (int i = 0; i < NUMBERS; ++i) x[i] = (float)i * -0.01f;
+        vec sum = {0};
+#pragma omp barrier
+#pragma omp master
+        start = omp_get_wtime();
+        for (int64_t k = 0; k < repeats; ++k) {
+            for (int i = 0; i < NUMBERS; i += LANES) sum += EXP_VEC(*(const vec *)(x + i));
+            __asm__ volatile("" ::"r"(x) : "memory");
+        }
+        sums[omp_get_thread_num()] = lanes_sum(sum);
+    }
+    return omp_get_wtime() - start;
+}
+
+int gnnc_round_exps(void) { return NUMBERS; }

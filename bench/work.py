@@ -7,7 +7,7 @@ rows, partial sums) counts nothing.
 
 Operations: a product of a row with a matrix, an outer product and a dot are two for each
 multiplication; a pointwise function, whichever, is one for each number it gives; a reduction one
-for each number that goes in.
+for each number that goes in. Heavy functions are counted beside that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from ..dialects.intra import bindings, rows
 from ..dialects.intra.syntax import buffer_dims, element, element_bytes, inside, length
+from ..dialects.pointwise import POINTWISE
 
 INDEX_BYTES, OFFSET_BYTES = 4, 8
 
@@ -58,12 +59,17 @@ class Work:
     """What one call of a kernel takes.
 
     `moved` is bytes read and written, `operations` are floating-point ones, and `touched` is how
-    many bytes all buffers take that the kernel reads or writes anything of: its working set.
+    many bytes all buffers take that the kernel reads or writes anything of: its working set. Of the
+    bytes moved `gathers` has those of rows found through tables: so many, in rows of so many bytes,
+    of a buffer of so many. Of the operations `functions` are exponentials and the like, which take
+    more than one.
     """
 
     moved: float
     operations: float
     touched: float
+    gathers: tuple[tuple[float, int, float], ...] = ()
+    functions: float = 0
 
 
 def work_of_phase(func: FuncOp, sizes: Sizes) -> list[Work]:
@@ -76,7 +82,8 @@ def work_of(nest: rows.TraverseOp, sizes: Sizes) -> Work:
     counter = _counted(nest, sizes)
     working_set = sum(map(counter.whole, counter.buffers))
     moved = sum(a.moved for a in counter.accesses.values())
-    return Work(moved, counter.operations, working_set)
+    gathers = [(a.moved, a.row, a.whole) for a in counter.accesses.values() if a.gathered]
+    return Work(moved, counter.operations, working_set, tuple(gathers), counter.functions)
 
 
 def accesses_of(nest: rows.TraverseOp, sizes: Sizes) -> tuple[list[Access], float]:
@@ -105,6 +112,7 @@ class _Counter:
     sizes: Sizes
     accesses: dict[object, Access] = field(default_factory=dict[object, Access])
     operations: float = 0
+    functions: float = 0
     buffers: set[SSAValue] = field(default_factory=set[SSAValue])
 
     # ------------------------------------------------------------ how often
@@ -180,7 +188,10 @@ class _Counter:
             case rows.FoldOp():
                 self.operations += self.runs(op) * length(op.x)
             case rows.ApplyOp() | rows.DropoutOp():
-                self.operations += self.runs(op) * length(op.result)
+                numbers = self.runs(op) * length(op.result)
+                self.operations += numbers
+                if isinstance(op, rows.ApplyOp) and POINTWISE[op.fn.data].heavy:
+                    self.functions += numbers
             case _:
                 pass
 

@@ -1,6 +1,7 @@
 """Profiled programs measure their kernels, and the work of a real model is that of its graph."""
 
 import ctypes
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch_geometric.nn import GCNConv
 import gnnc
 from gnnc.bench.ceilings import Ceilings
 from gnnc.bench.graphs import described
-from gnnc.bench.kernels import report, share
+from gnnc.bench.kernels import least, report, share
 from gnnc.bench.profiled import Profile
 
 GRAPH = (60, 400, 8, 3)
@@ -46,6 +47,7 @@ def test_sums_over_edges_count_the_edges(one_thread: None):
     own = nodes * 4 * (classes + 1)  # the normalisation, and the result
     assert last["moved"] == gathered + (nodes + 1) * 8 + own + 4 * classes
     assert last["operations"] == positions * classes + 2 * nodes * classes
+    assert [positions * 4 * classes, 4 * classes, nodes * 4 * classes] in map(list, last["gathers"])
 
 
 def test_only_profiled_programs_have_clocks():
@@ -74,6 +76,18 @@ def test_share_of_the_nearer_ceiling():
     assert share(kernel, FOUND).limit == "arithmetic"
 
 
+def test_the_least_time_is_that_of_gathers_and_functions():
+    found = replace(FOUND, gather=((64, 2**20, 10e9), (64, 2**30, 1e9)), exps=1e9)
+    kernel = {"seconds": 2.0, "moved": 3e9, "operations": 2e9, "touched": 2**20}
+    plain = 3e9 / 100e9 + 2e9 / 200e9
+    assert least(kernel, found) == pytest.approx(plain)
+    kernel |= {"gathers": [[1e9, 64, 2**20]], "functions": 5e8}
+    assert least(kernel, found) == pytest.approx(plain - 1e9 / 100e9 + 1e9 / 10e9 + 0.5)
+    assert share(kernel, found).of_least == pytest.approx(least(kernel, found) / 2)
+    assert share(kernel, found).added == pytest.approx(plain / 2)
+    assert least(kernel, FOUND) == pytest.approx(plain)  # results of before they were measured
+
+
 def test_report():
     work = {"touched": 2**30}
     first = {"kernel": "a", "seconds": 0.2, "moved": 1e9, "operations": 0, **work}
@@ -82,7 +96,7 @@ def test_report():
     result["contestant"] = "gnnc"
     lines = report({**result, "ceilings": FOUND.data()}).splitlines()
     cells = {line.split("  ")[0]: line.split() for line in lines if "%" in line}
-    assert cells["a"][-3:] == ["memory", "50%", "50%"]
-    assert cells["b"][-3:] == ["memory", "100%", "110%"]
-    assert cells["all kernels"][2:] == ["400.0", "ms", "80.0%", "75%", "80%"]
+    assert cells["a"][-4:] == ["memory", "50%", "50%", "50%"]
+    assert cells["b"][-4:] == ["memory", "100%", "110%", "110%"]
+    assert cells["all kernels"][2:] == ["400.0", "ms", "80.0%", "75%", "80%", "80%"]
     assert cells["elsewhere"][1:] == ["100.0", "ms", "20.0%"]

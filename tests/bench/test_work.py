@@ -111,6 +111,7 @@ TABLE, OFFSETS = EDGES * 4, (NODES + 1) * 8
                 moved=OFFSETS + TABLE + EDGES * 16 + NODES * 16 + 96 + NODES * 24,
                 operations=EDGES * 4 + NODES * 2 * 4 * 6,
                 touched=OFFSETS + TABLE + NODES * 16 + NODES * 16 + 96 + NODES * 24,
+                gathers=((EDGES * 16, 16, NODES * 16),),
             ),
         ),
         (
@@ -119,6 +120,7 @@ TABLE, OFFSETS = EDGES * 4, (NODES + 1) * 8
                 moved=TABLE + EDGES * 16 + EDGES * 16 + EDGES * 2 + 16 + EDGES * 8,
                 operations=EDGES * 2 + EDGES * 2 + EDGES * 2 + EDGES * 2 * 2,
                 touched=TABLE + NODES * 16 + EDGES * 16 + EDGES * 2 + 16 + EDGES * 8,
+                gathers=((EDGES * 16, 16, NODES * 16),),
             ),
         ),
         (
@@ -136,6 +138,7 @@ TABLE, OFFSETS = EDGES * 4, (NODES + 1) * 8
                 moved=PAIRS * 4 + (PAIRS + 1) * 8 * 2 + 36 * 4 + 36 * 16 + PAIRS * 16,
                 operations=36 * 4,
                 touched=PAIRS * 4 + (PAIRS + 1) * 8 + OFFSETS + TABLE + NODES * 16 + PAIRS * 16,
+                gathers=(((PAIRS + 1) * 8, 8, OFFSETS), (36 * 16, 16, NODES * 16)),
             ),
         ),
     ],
@@ -145,6 +148,22 @@ def test_nest(nest: str, expected: Work):
     func = module.body.block.first_op
     assert isinstance(func, FuncOp)
     assert work_of_phase(func, FixedSizes()) == [expected]
+
+
+def test_heavy_functions_are_counted_beside_operations():
+    text = """
+  intra.traverse %i in %n {
+    %a = intra.load %x[%i] : vector<4xf32>
+    %b = intra.apply %a {fn = "exp"} : vector<4xf32>
+    %c = intra.apply %b, %b {fn = "mul"} : vector<4xf32>
+    intra.store %c, %s[%i]
+  }
+"""
+    module = parse_module(f"func.func @f() {{{BINDINGS}{text}  func.return\n}}")
+    func = module.body.block.first_op
+    assert isinstance(func, FuncOp)
+    (found,) = work_of_phase(func, FixedSizes())
+    assert found == Work(NODES * 32, NODES * 8, NODES * 32, (), NODES * 4)
 
 
 def test_sum_of_sizes():
