@@ -298,6 +298,21 @@ def test_rows_that_broadcast(order: tuple[int, int]) -> None:
     assert (report.graphs, report.fallbacks) == (3, [])  # which of the two is repeated
 
 
+def test_an_argument_that_has_a_gradient() -> None:
+    """Of the argument's own size: that is asked in C++ too, and is no question of layouts."""
+    conv = GCNConv(3, 2).double()
+    compiled: nn.Module = gnnc.compile(copy.deepcopy(conv))
+    for n in (5, 8):
+        x, e, _ = arguments(n, 12)
+        compiled(x, e).sum().backward()
+        assert x.grad is not None
+        compiled.eval()
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x, e), conv(x, e))
+        compiled.train()
+    assert not gnnc.explain(compiled).fallbacks
+
+
 def test_weights_of_one_column() -> None:
     class Weighted(nn.Module):
         def __init__(self) -> None:

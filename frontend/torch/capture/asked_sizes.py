@@ -196,13 +196,17 @@ def _true_to_c(node: SymNode, file: str, line: int) -> bool:
 
 
 def _compared_in_c(node: SymNode, file: str, line: int) -> bool:
-    """What `a == b` is in C++, where nobody tells for what it is asked: what the Python that has
-    called asks for, a copy without gaps say, tells."""
-    if not file.endswith("SymInt.h") or not isinstance(node.expr, sympy.Eq | sympy.Ne):
+    """What `size == 1` is in C++, where nobody tells for what it is asked: what the Python that has
+    called asks for, a copy without gaps say, tells. Whether two sizes are the same is no question
+    of layouts (a gradient has the size of what it is of)."""
+    question = node.expr
+    with_number = isinstance(question, sympy.Eq | sympy.Ne) and (
+        question.lhs.is_number or question.rhs.is_number
+    )
+    layout = file.endswith("SymInt.h") and with_number and _of_layout(_asker(sys._getframe(1)))
+    if not layout:
         return _compared(node, file, line)
-    if not _of_layout(_asker(sys._getframe(1))):
-        return _compared(node, file, line)
-    return _guard_or(torch.SymBool(node), isinstance(node.expr, sympy.Ne))
+    return _guard_or(torch.SymBool(node), isinstance(question, sympy.Ne))
 
 
 def _answer_to(
