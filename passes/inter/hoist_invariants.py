@@ -5,8 +5,7 @@ normalisation of GCN, say. Of the invariant values, those that something else us
 `inter.prepare` (split-phases moves them and what they need), with exceptions that would waste
 memory: a view (`at`, `reshape`, ..) costs nothing and is made where it is used, from what it views;
 a pointwise value per edge wider than `edge_width` numbers is likewise computed again, and so is one
-that is wider than all it is computed from (the one-hot rows of a loss), and the size of a group
-that rows of its own divide by (a mean): where the group begins lies as near. Integer
+that is wider than all it is computed from (the one-hot rows of a loss). Integer
 `rows<unit, ..>` arguments are not invariant (they are random keys and step counters), neither is
 dropout, nor an argument that the function updates.
 
@@ -29,12 +28,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.attributes import PREPARE
 from ...dialects.inter.base import ValueOp
-from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.ranks import EXCHANGES
-from ...dialects.inter.reduce import CountOp
 from ...dialects.inter.sets import SetEnv
-from ...dialects.inter.types import Dom, RowsType, rows
-from ...dialects.inter.values import CastOp
+from ...dialects.inter.types import RowsType, rows
 from ...dialects.signature import body_ops, return_of
 from ..analysis.costs import Sizes, row_bytes
 from ..analysis.dependence import FREE, ancestors, closure, invariant_arguments, structure_ancestors
@@ -59,11 +55,6 @@ COSTLY = EXCHANGES | {
 }
 """Ops that read many rows, or do more than a few operations, for each number they give; and those
 that need other ranks."""
-
-RESHAPED = frozenset(f"inter.{name}" for name in ("reshape", "broadcast"))
-"""Views of the same rows."""
-LIGHT = frozenset(f"inter.{name}" for name in ("cast", "maximum", "minimum"))
-"""What is done to the size of a group before rows are divided by it."""
 
 
 @dataclass
@@ -97,30 +88,6 @@ class Invariants:
         if self.sizes.is_edges(op.type.dom) and not self._is_narrow(op):
             return False
         return self._reads_more(op)
-
-    def is_size(self, x: SSAValue) -> bool:
-        """Whether a value is the size of each group of all rows by a map, but for little."""
-        op = x.owner
-        if isinstance(op, CountOp):
-            return not op.over.keys and len(op.along_keys) == 1
-        if not isinstance(op, ValueOp) or op.name not in LIGHT:
-            return False
-        sizes = [y for y in op.operands if y not in self.constants]
-        return len(sizes) == 1 and self.is_size(sizes[0])
-
-    def is_read_in_place(self, x: SSAValue) -> bool:
-        """Whether only pointwise values of the same rows are made of a value, but for what is
-        stored itself."""
-        return all(self._reads_in_place(use.operation, rows(x).dom) for use in x.uses)
-
-    def _reads_in_place(self, user: Operation, dom: Dom) -> bool:
-        invariant = bool(set(user.results) & self.values)
-        if user.name in RESHAPED:
-            return self.is_read_in_place(user.results[0])
-        if invariant and self.worth_storing(user):
-            return True
-        own = isinstance(user, PointwiseOp | CastOp) and user.type.dom == dom
-        return own and (not invariant or self.is_read_in_place(user.results[0]))
 
     def _is_narrow(self, op: ValueOp) -> bool:
         """Whether a pointwise value per edge takes so little that it may be stored."""
@@ -169,9 +136,7 @@ class Invariants:
                 continue
             seen.add(value)
             owner = value.owner
-            if not isinstance(owner, ValueOp) or (
-                self.is_size(value) and self.is_read_in_place(value)
-            ):
+            if not isinstance(owner, ValueOp):
                 continue
             if self.worth_storing(owner):
                 out.add(owner)

@@ -97,43 +97,6 @@ func.func @both(%N : !inter.set<N>, %label : !inter.rows<N, i64>, %x : !inter.ro
 
 // -----
 
-// The size of a group is not stored for the group's own row to be divided by it, even where other
-// groups read something that is made of it.
-// CHECK-LABEL: func.func @mean
-// CHECK: %size = inter.count over %g along dst : !inter.rows<N, f32>
-// CHECK-NEXT: %some = inter.maximum %size, %one : !inter.rows<N, f32>
-// CHECK-NEXT: %root = inter.rsqrt %some {inter.prepare} : !inter.rows<N, f32>
-// CHECK: inter.div %s, %c{{.*}} : !inter.rows<N, 6xf32>
-// CHECK-LABEL: func.func @mean_of_others
-// CHECK: inter.maximum {{.*}} {inter.prepare} : !inter.rows<N, f32>
-func.func @mean(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 6xf32>) -> !inter.rows<N, 6xf32> {
-  %one = inter.const 1.0 : !inter.rows<unit, f32>
-  %size = inter.count over %g along dst : !inter.rows<N, f32>
-  %some = inter.maximum %size, %one : !inter.rows<N, f32>
-  %root = inter.rsqrt %some : !inter.rows<N, f32>
-  %c = inter.reshape %some : !inter.rows<N, 1xf32>
-  %r = inter.at %g[src], %root : !inter.rows<g[src], f32>
-  %rc = inter.reshape %r : !inter.rows<g[src], 1xf32>
-  %m = inter.at %g[src], %x : !inter.rows<g[src], 6xf32>
-  %w = inter.mul %m, %rc : !inter.rows<g[src], 6xf32>
-  %s = inter.reduce sum %w over %g along dst : !inter.rows<N, 6xf32>
-  %y = inter.div %s, %c : !inter.rows<N, 6xf32>
-  func.return %y : !inter.rows<N, 6xf32>
-}
-func.func @mean_of_others(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 6xf32>) -> !inter.rows<N, 6xf32> {
-  %one = inter.const 1.0 : !inter.rows<unit, f32>
-  %size = inter.count over %g along dst : !inter.rows<N, f32>
-  %some = inter.maximum %size, %one : !inter.rows<N, f32>
-  %c = inter.reshape %some : !inter.rows<N, 1xf32>
-  %r = inter.at %g[src], %c : !inter.rows<g[src], 1xf32>
-  %m = inter.at %g[src], %x : !inter.rows<g[src], 6xf32>
-  %w = inter.mul %m, %r : !inter.rows<g[src], 6xf32>
-  %s = inter.reduce sum %w over %g along dst : !inter.rows<N, 6xf32>
-  func.return %s : !inter.rows<N, 6xf32>
-}
-
-// -----
-
 // Of inputs that stay the same what took many rows is marked: no pointwise value, none that takes
 // far more memory than they do.
 // CHECK-LABEL: func.func @inputs
