@@ -1,5 +1,6 @@
 // RUN: gnn-opt %s -p "schedule{vector-bytes=32 block=48 grain=1000 chunks=256 row-cost=4 prefetch=16}" --split-input-file | filecheck %s
 // RUN: gnn-opt %s -p "schedule{vector-bytes=64 block=24 grain=8192 chunks=100 row-cost=4 prefetch=0}" --split-input-file | filecheck %s --check-prefix=OTHER
+// RUN: gnn-opt %s -p schedule --split-input-file | filecheck %s --check-prefix=WIDELY
 
 // A nest without products runs over whole blocks; what the options say is written down.
 // CHECK: } {schedule = #intra.schedule<vector_bytes = 32, block = 48, grain = 1000, chunks = 256, row_cost = 4, prefetch = 16, panel = 3, masked = 1>}
@@ -113,6 +114,48 @@ func.func @uneven() attributes {intra.phase} {
     intra.outer %a, %d, %s {spec = "k,f->kf"}
     %r = intra.apply %a {fn = "relu"} : vector<60xf32>
     intra.outer %r, %d, %t {spec = "k,f->kf"}
+  }
+  func.return
+}
+
+// -----
+
+// Rows are asked for as many members before as take 16 KiB, and no more than the option says: here
+// 128 numbers and a row of 32 beside them, of which one takes 640 bytes; then 2048, of which the
+// least is 8.
+// CHECK-LABEL: func.func @gathers
+// CHECK: } {schedule = {{.*}} prefetch = 16,
+// CHECK: } {schedule = {{.*}} prefetch = 8,
+// WIDELY-LABEL: func.func @gathers
+// WIDELY: } {schedule = {{.*}} prefetch = 25,
+// WIDELY: } {schedule = {{.*}} prefetch = 8,
+func.func @gathers() attributes {intra.phase} {
+  %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x128xf32>
+  %z = intra.output {buffer = "z", domain = #intra.domain<N>} : memref<?x32xf32>
+  %v = intra.output {buffer = "v", domain = #intra.domain<N>} : memref<?x2048xf32>
+  %x = intra.input {buffer = "x", domain = #intra.domain<N>} : memref<?x128xf32>
+  %u = intra.input {buffer = "u", domain = #intra.domain<N>} : memref<?x32xf32>
+  %w = intra.input {buffer = "w", domain = #intra.domain<N>} : memref<?x2048xf32>
+  %offsets = intra.offsets {domain = #intra.domain<g>, along = ["dst"]} : memref<?xi64>
+  %src = intra.member_map {domain = #intra.domain<g>, along = ["dst"], path = "src"} : memref<?xi32>
+  %n = intra.size {domain = #intra.domain<N>} : index
+  intra.traverse %i in %n {
+    %sum, %other = intra.segment %p in %offsets[%i] ["sum", "sum"] {
+      %j = intra.lookup %src[%p] : index
+      %a = intra.load %x[%j] : vector<128xf32>
+      %b = intra.load %u[%j] : vector<32xf32>
+      intra.yield %a, %b
+    } : vector<128xf32>, vector<32xf32>
+    intra.store %sum, %y[%i]
+    intra.store %other, %z[%i]
+  }
+  intra.traverse %i in %n {
+    %sum = intra.segment %p in %offsets[%i] ["sum"] {
+      %j = intra.lookup %src[%p] : index
+      %a = intra.load %w[%j] : vector<2048xf32>
+      intra.yield %a
+    } : vector<2048xf32>
+    intra.store %sum, %v[%i]
   }
   func.return
 }
