@@ -1,7 +1,8 @@
 /* How fast this machine reads memory, in order and by rows anywhere, multiplies and adds, and
    computes exp, with as many threads as asked for. What
    all generated C begins with stands in front of this text: kernels multiply and add by its muladd,
-   in one instruction where there is one. */
+   in one instruction where there is one. So do NARROW and WIDE, the bytes of rows that are gathered,
+   and AHEAD, how many rows before it is read one is asked for (ceilings.py). */
 #if VECTOR_BYTES >= 64
 typedef f32x16 vec;
 #define MULADD_VEC muladd_f32x16
@@ -16,8 +17,6 @@ typedef f32x4 vec;
 #define EXP_VEC exp_f32x4
 #endif
 enum { LANES = VECTOR_BYTES / 4, STREAMS = 8, ACCUMULATORS = 12 };
-/* Bytes of rows that are gathered, and how many rows before it is read one is asked for. */
-enum { NARROW = 64, WIDE = 256, AHEAD = 64 };
 /* Numbers of which exp is computed again and again: they stay in the nearest cache. */
 enum { NUMBERS = 1024 };
 

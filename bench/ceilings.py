@@ -36,7 +36,7 @@ GATHERED = (64, 256)
 TABLES = (MIB, 4 * MIB, 10 * MIB, 20 * MIB, 40 * MIB, 90 * MIB, 300 * MIB)
 """Bytes of the tables of these rows."""
 AHEAD = 64
-"""Entries that C reads behind the order of rows."""
+"""How many rows before it is read one is asked for: C reads so many entries behind their order."""
 SECONDS = 0.03
 """How long one measurement takes at least; the best of `TRIES` counts."""
 TRIES = 5
@@ -161,7 +161,9 @@ def _best_rate(seconds: Callable[[int], float]) -> float:
 
 def _library() -> ctypes.CDLL:
     text = (files("gnnc.bench") / "ceilings.c").read_text()
-    source = f"{prelude(toolchain.vector_bytes())}\n{text}"
+    narrow, wide = GATHERED
+    sizes = f"enum {{ NARROW = {narrow}, WIDE = {wide}, AHEAD = {AHEAD} }};"
+    source = f"{prelude(toolchain.vector_bytes())}\n{sizes}\n{text}"
     library = toolchain.load(toolchain.compile_source(source))
     address, count, threads = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     library.gnnc_fill.argtypes = [address, count, threads]
