@@ -109,7 +109,7 @@ def test_validation_is_on_other_tasks_than_the_calibration():
     assert [p.name for p in PARTS if p.failed is plan.failed] == ["plan"]
 
 
-@pytest.mark.parametrize("ranks", [1, pytest.param(4, marks=LONG)])
+@pytest.mark.parametrize("ranks", [1, 2, pytest.param(4, marks=LONG)])
 def test_stages_have_the_bytes_that_were_planned(ranks: int):
     """And work before each message, and after the last."""
     task = Task("sage", (12, 8, 4), 240, 1500, 0.3)

@@ -144,3 +144,14 @@ def test_edits_in_place_and_other_sizes_are_seen():
         given[step % 2] = given[step % 2].flip(0)
     for p, q in zip(model.parameters(), eager.parameters(), strict=True):
         torch.testing.assert_close(p.grad, q.grad)
+
+
+def test_nothing_is_prepared_where_nothing_follows_from_the_graph_alone() -> None:
+    programs = {}
+    for conv in (SAGEConv(3, 2, aggr="sum"), GCNConv(3, 2)):
+        compiled: nn.Module = gnnc.compile(conv)
+        compiled(torch.randn(5, 3), torch.randint(5, (2, 9)))
+        (bound,) = gnnc.explain(compiled).programs
+        programs[type(conv)] = set(bound.program.phases)
+    assert programs[SAGEConv] == {"forward", "backward"}
+    assert programs[GCNConv] == {"prepare", "forward", "backward"}
