@@ -22,10 +22,7 @@ from torch_geometric.nn import GCNConv, HANConv, HeteroConv, SAGEConv, global_me
 from torch_geometric.utils import scatter, softmax  # noqa: E402
 
 import gnnc  # noqa: E402
-from gnnc.frontend.torch.capture.capture import (  # noqa: E402
-    asked_sizes,  # noqa: E402
-    dynamo_compile,  # noqa: E402
-)
+from gnnc.frontend.torch.capture.capture import asked_sizes, dynamo_compile  # noqa: E402
 
 # eager's warning of a variance of one number; under pytest it would be raised
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")
@@ -296,21 +293,6 @@ def test_rows_that_broadcast(order: tuple[int, int]) -> None:
         assert_alike(outcome(compiled, args), outcome(added, args), (n, m))
     report = gnnc.explain(compiled)
     assert (report.graphs, report.fallbacks) == (3, [])  # which of the two is repeated
-
-
-def test_an_argument_that_has_a_gradient() -> None:
-    """Of the argument's own size: that is asked in C++ too, and is no question of layouts."""
-    conv = GCNConv(3, 2).double()
-    compiled: nn.Module = gnnc.compile(copy.deepcopy(conv))
-    for n in (5, 8):
-        x, e, _ = arguments(n, 12)
-        compiled(x, e).sum().backward()
-        assert x.grad is not None
-        compiled.eval()
-        with torch.no_grad():
-            torch.testing.assert_close(compiled(x, e), conv(x, e))
-        compiled.train()
-    assert not gnnc.explain(compiled).fallbacks
 
 
 def test_weights_of_one_column() -> None:

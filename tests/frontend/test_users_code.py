@@ -3,6 +3,7 @@ now eager's in all that a caller can observe."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -345,3 +346,17 @@ def test_sizes_of_masks_that_do_not_fit(name: str) -> None:
     for f in (function, gnnc.compile(function)):
         with pytest.raises(RuntimeError, match=message):
             f(X, mask)
+
+
+def test_an_argument_that_has_a_gradient() -> None:
+    """Of the argument's own size, which torch asks in C++: it was taken for a question of layouts,
+    and the call left to torch."""
+    conv = GCNConv(4, 2).double()
+    compiled: nn.Module = gnnc.compile(copy.deepcopy(conv))
+    for n in (5, 8):
+        x, e = drawn(n, 4, seed=n).detach().double().requires_grad_(), edges(n, 12)
+        compiled(x, e).sum().backward()
+        assert x.grad is not None
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x, e), conv(x, e))
+    assert not gnnc.explain(compiled).fallbacks
