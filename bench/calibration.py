@@ -7,7 +7,6 @@ most (ceilings.py).
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from ..frontend.plan import cost
-from ..frontend.plan.constants import Constants
+from ..frontend.plan.constants import PACE, Constants
 from ..frontend.plan.layers import NUMBER_BYTES, Layer, model
 from ..frontend.plan.loads import Loads, Numbers, alone
 from ..frontend.plan.stages import step_stages
@@ -27,12 +26,16 @@ from .ranks import launched
 
 SCRIPT = str(Path(__file__).with_name("plan_child.py"))
 RANKS = 2
-WORK = ("edge_number", "far_number", "node_number", "multiply_add", "score", "fixed")
+WORK = (*PACE, "fixed")
 """The constants of work."""
 SECONDS = 0.5
 """Of steps of each task."""
+PACED = 200_000
+"""Edges of the largest tasks that tell the machine's pace, which should be told fast."""
 MESSAGES = (1 << 9, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the messages that are timed."""
+Seconds = dict[int, list[float]]
+"""Of a step of each task, by the number of ranks."""
 READ = tuple(size * ceilings.MIB for size in (1, 2, 4, 8, 16, 32, 64, 150))
 """Working sets whose bandwidth is measured; the first is near, the last far. Caches are as large as
 one of them."""
@@ -86,15 +89,43 @@ def calibrate() -> Constants:
         ChildFailed: ranks could not be launched, or failed.
         NoCompiler, CompileError: from the tool chain.
     """
-    one, two = (question(TASKS, messages=MESSAGES if r > 1 else ()) for r in (1, RANKS))
+    return beside((), SECONDS)[0]
+
+
+def beside(tasks: Sequence[Task], seconds: float) -> tuple[Constants, Seconds]:
+    """Measures these tasks too, in turns with its own, so that what else the machine does falls on
+    both. Their steps take `seconds` of each.
+
+    Raises: as `calibrate`.
+    """
+    every = [*TASKS, *tasks]
+    one, two = (question(every, MESSAGES if r > 1 else (), seconds) for r in (1, RANKS))
     alone_ = launched(SCRIPT, one, 1, 1)
     both = launched(SCRIPT, two, RANKS, 1)
-    return fitted(alone_, both, least(ceilings.measure(1, READ)))
+    constants = fitted(_own(alone_), _own(both), least(ceilings.measure(1, READ)))
+    return constants, {r: a["seconds"][len(TASKS) :] for r, a in ((1, alone_), (RANKS, both))}
 
 
-def question(
-    tasks: Sequence[Task], *, messages: Sequence[int] = (), seconds: float = SECONDS
-) -> Message:
+def pace(constants: Constants) -> float:
+    """How many times as long as by the constants work takes now: the speed of a machine that others
+    work on changes within minutes.
+
+    Raises:
+        ChildFailed: the rank could not be launched, or failed.
+    """
+    tasks = [t for t in TASKS if t.edges <= PACED]
+    fixed, *seconds = launched(SCRIPT, question(tasks, (), SECONDS), 1, 1)["seconds"]
+    work = [cost.predict(t.layers(), alone(t.nodes, t.edges), constants) for t in tasks[1:]]
+    planned = np.array([w.work_seconds for w in work]) - constants.fixed
+    return float(np.median((np.array(seconds) - fixed) / planned))
+
+
+def _own(answer: Message) -> Message:
+    """Of the answer to more tasks that of the calibration's."""
+    return {**answer, "seconds": answer["seconds"][: len(TASKS)]}
+
+
+def question(tasks: Sequence[Task], messages: Sequence[int], seconds: float) -> Message:
     """What plan_child.py is asked."""
     plain = [asdict(t) for t in tasks]
     return {"tasks": plain, "seconds": seconds, "messages": list(messages)}
@@ -120,7 +151,7 @@ def fitted(one: Message, two: Message, least: Constants) -> Constants:
     alpha, byte = _fit([[1.0, size] for size in MESSAGES], two["messages"], [0.0, 1e-12])
     found = replace(found, shared=1.0, exchange=0.0, alpha=alpha, bandwidth=1 / byte, overlap=0.0)
     found = replace(found, exchange=_exchange(two["seconds"][0], found))
-    return replace(found, shared=_shared(two["seconds"], found), **_memory(one, found))
+    return replace(_shared(two["seconds"], found), **_memory(one, found))
 
 
 def _work(seconds: Sequence[float], least: Constants) -> Constants:
@@ -149,13 +180,14 @@ def _fit(
     columns: Sequence[Sequence[float]], seconds: Sequence[float], least: Sequence[float]
 ) -> list[float]:
     """Factors of columns, of at least so much, with which they add up to the seconds. Columns are
-    scaled, for their numbers are of many orders."""
+    scaled, for their numbers are of many orders. One of zeros tells nothing: it has its least."""
     relative = np.array(columns) / np.array(seconds)[:, None]
-    scale = np.maximum(relative.max(axis=0), 1e-300)
+    told = relative.any(axis=0)
+    scale = np.where(told, relative.max(axis=0), 1.0)
     solver: Any = optimize
     bounds = (np.array(least) * scale, np.inf)
     found = solver.lsq_linear(relative / scale, np.ones(len(seconds)), bounds=bounds)
-    return [float(x) for x in found.x / scale]
+    return [float(x) for x in np.where(told, found.x / scale, least)]
 
 
 def _exchange(seconds: float, found: Constants) -> float:
@@ -166,17 +198,27 @@ def _exchange(seconds: float, found: Constants) -> float:
     return max(0.0, seconds - predicted) / exchanges
 
 
-def _shared(seconds: Sequence[float], found: Constants) -> float:
+def _shared(seconds: Sequence[float], found: Constants) -> Constants:
+    """With what the ranks share where both cores have one: as for one rank, the caches of the size
+    that fits best."""
+    sizes = [size for size in READ if size <= found.cache_bytes]
+    shares = [size / found.cache_bytes for size in sizes] or [1.0]
+    every = (_slower(seconds, replace(found, shared_caches=share)) for share in shares)
+    return min(every, key=lambda fit: fit[0])[1]
+
+
+def _slower(seconds: Sequence[float], found: Constants) -> tuple[float, Constants]:
     """How much longer work takes where both cores do it, of the larger tasks: each rank has half of
-    it, and besides what every step takes."""
-    ratios: list[float] = []
-    idle = replace(found, **dict.fromkeys(WORK[:-1], 0.0))
-    for task, both in list(zip(TASKS, seconds, strict=True))[1:]:
-        whole, rest = (
-            cost.predict(task.layers(), task.apart(), c, simulated=0).seconds for c in (found, idle)
-        )
-        ratios.append((both - rest) / (whole - rest))
-    return max(1.0, statistics.median(ratios))
+    it, and besides what every step takes. Behind the mean of what its steps are off by."""
+    idle = replace(found, **dict.fromkeys(PACE, 0.0))
+    whole, rest = (
+        np.array([cost.predict(t.layers(), t.apart(), c, simulated=0).seconds for t in TASKS[1:]])
+        for c in (found, idle)
+    )
+    both = np.array(seconds[1:])
+    shared = max(1.0, float(np.median((both - rest) / (whole - rest))))
+    error = np.abs((rest + shared * (whole - rest)) / both - 1)
+    return float(error.mean()), replace(found, shared=shared)
 
 
 def _memory(one: Message, found: Constants) -> dict[str, float]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..frontend.tools.children import Child, Message, Refused
 from ..frontend.tools.report import seconds_text, table
 from ..runtime.partition.edges import in_memory
 from . import calibration, plan_graphs
-from .calibration import Task
+from .calibration import Seconds, Task
 from .ranks import launched
 
 MODELS = ("gcn", "sage", "gin", "gat")
@@ -32,7 +33,8 @@ COUNTS = ("bytes", "messages")
 VIRTUAL = (64_000, 512_000)
 """Nodes and edges of what ranks have together that train in virtual time. They take turns on one
 core, so the rows of all should be as near as those of one would be."""
-VIRTUAL_STEPS = 9
+VIRTUAL_STEPS = 5
+"""In each turn of a rank."""
 TINY = 32
 """Nodes and edges of a rank whose step takes what every step takes."""
 TITLES = {
@@ -66,42 +68,37 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
         Refused: the constants cannot be read.
         ChildFailed: ranks failed.
     """
-    constants = _constants(args.constants)
     widths = (args.features, args.hidden, args.classes)
     tasks = [Task(m, widths, *size, args.across) for m in args.models for size in SIZES]
-    yield {
-        "study": "steps",
-        "constants": asdict(constants),
-        "points": _steps(args, constants, tasks),
-    }
+    constants, seconds = _measured(args, tasks)
+    pairs = [(r, *pair) for r in RANKS for pair in zip(tasks, seconds[r], strict=True)]
+    points = [_point(task, r, measured, constants) for r, task, measured in pairs]
+    yield {"study": "steps", "constants": asdict(constants), "points": points}
     if args.virtual:
         of_models = [Task(m, widths, *VIRTUAL, args.across) for m in args.models]
-        points = [_virtual(task, r, constants) for task in of_models for r in args.virtual]
-        yield {"study": "virtual", "points": points}
+        yield {"study": "virtual", "points": _virtual_points(of_models, args.virtual, constants)}
     if args.counted:
         yield {"study": "bytes", "points": [_counted(m, r) for m in MODELS for r in args.counted]}
 
 
-def _constants(file: str | None) -> Constants:
-    if file is None:
-        return calibration.calibrate()
+def _measured(args: argparse.Namespace, tasks: Sequence[Task]) -> tuple[Constants, Seconds]:
+    """The constants, and what a step of each task takes."""
+    if args.constants is None:
+        return calibration.beside(tasks, args.seconds)
     try:
-        return constants_file.load(Path(file))
+        constants = constants_file.load(Path(args.constants))
     except (OSError, BadConstants) as error:
         raise Refused(f"--constants: {error}") from error
+    question = calibration.question([calibration.TASKS[0], *tasks], (), args.seconds)
+    answers = {r: launched(calibration.SCRIPT, question, r, 1)["seconds"] for r in RANKS}
+    return constants, {r: seconds[1:] for r, seconds in answers.items()}
 
 
-def _steps(args: argparse.Namespace, constants: Constants, tasks: Sequence[Task]) -> list[Message]:
-    """A point a task and number of ranks."""
-    points: list[Message] = []
-    for ranks in RANKS:
-        question = calibration.question([calibration.TASKS[0], *tasks], seconds=args.seconds)
-        _, *seconds = launched(calibration.SCRIPT, question, ranks, 1)["seconds"]
-        for task, measured in zip(tasks, seconds, strict=True):
-            found = cost.predict(task.layers(), _loads(task, ranks), constants)
-            predicted = {"predicted": found.seconds, "simulated": found.simulated}
-            points.append({**asdict(task), "ranks": ranks, "measured": measured, **predicted})
-    return points
+def _point(task: Task, ranks: int, measured: float, constants: Constants) -> Message:
+    """A task on so many ranks, beside what is predicted."""
+    found = cost.predict(task.layers(), _loads(task, ranks), constants)
+    predicted = {"predicted": found.seconds, "simulated": found.simulated}
+    return {**asdict(task), "ranks": ranks, "measured": measured, **predicted}
 
 
 def _loads(task: Task, ranks: int) -> Loads:
@@ -125,18 +122,34 @@ def _counted(model: str, ranks: int) -> Message:
     return {**question, "counted": answer, "planned": planned, "simulated": seconds}
 
 
-def _virtual(task: Task, ranks: int, constants: Constants) -> Message:
+def _virtual_points(
+    tasks: Sequence[Task], ranks: Sequence[int], constants: Constants
+) -> list[Message]:
+    """A point a task and number of ranks. The machine's pace is measured around each."""
+    points: list[Message] = []
+    before = calibration.pace(constants)
+    for task, count in product(tasks, ranks):
+        found = _stages(task, count)
+        after = calibration.pace(constants)
+        points.append(_virtual(task, count, found, constants.at((before + after) / 2)))
+        before = after
+    return points
+
+
+def _virtual(
+    task: Task, ranks: int, stages: Sequence[simulate.Stage], constants: Constants
+) -> Message:
     """A step of ranks that have a machine each: what they are measured to do between messages, with
     the link of the constants between them; and as it is simulated. What any step of the model takes
     in Python, of ranks that are threads, is measured on a graph that is tiny."""
-    apart = replace(constants, shared=1.0, exchange=0.0, fixed=0.0)
+    apart = replace(constants, shared=1.0, shared_caches=1.0, exchange=0.0, fixed=0.0)
     tiny = replace(task, nodes=TINY * ranks, edges=TINY * ranks)
     planned = cost.predict(tiny.layers(), _planted(tiny, ranks), apart, simulated=0).work_seconds
-    work = sum(float(np.mean(s.before + s.beside)) for s in _stages(tiny, ranks))
+    work = simulate.simulate(_stages(tiny, ranks), simulate.Link(0.0, np.inf)).seconds
     apart = replace(apart, fixed=max(0.0, work - planned))
     found = cost.predict(task.layers(), _planted(task, ranks), apart, simulated=ranks)
     link = simulate.Link(constants.alpha, constants.bandwidth)
-    measured = simulate.simulate(_stages(task, ranks), link).seconds
+    measured = simulate.simulate(stages, link).seconds
     predicted = {"predicted": found.seconds, "simulated": found.simulated}
     return {**asdict(task), "ranks": ranks, "measured": measured, **predicted}
 

@@ -6,8 +6,8 @@ ranks do from one message to the next, and the median of that over steps: `befor
 seconds by rank that messages wait for, and that they do not; and `bytes`, by receiver, then sender.
 The last stage has no bytes: what comes after all messages. The ranks are threads. All do a step
 together, of which what arrives at each is kept; then one after the other repeats it alone, with
-those messages, so that what it works on stays in its caches as on a machine of its own. Work is the
-time that the processor has spent on a rank.
+those messages, so that what it works on stays in its caches as on a machine of its own. They do so
+in turns, for the machine's speed changes. Work is the time that the processor has spent on a rank.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ from gnnc.runtime.ranks.waiting import Pending
 PATIENCE = 600.0
 """Seconds that ranks wait for each other: they compile one after the other."""
 WARM = 5
+"""Steps before those that are kept."""
+TURNS = 4
+"""Of each rank, in which it does some steps."""
+AGAIN = 2
+"""Steps with which a turn begins, and which are not timed: others' rows are in the caches."""
 
 
 def measured(
@@ -125,15 +130,18 @@ class Watched:
         self._carries: list[Carries | None] = [None] * ranks
 
     def spells(self, rank: Communicator, step: Callable[[], Any], count: int) -> list[list[Spell]]:
-        """Those of each of `count` steps, which repeat one that all ranks do together."""
+        """Those of each of `count` steps a turn, which repeat one that all ranks do together."""
         here = rank.rank
         kept = self._carries[here] = Kept()
         step()
-        with self._baton:
-            found = [self._alone(here, step, kept) for _ in range(WARM + count)]
-        self._carries[here] = None
-        rank.barrier()
-        return found[WARM:]
+        found: list[list[Spell]] = []
+        for _ in range(TURNS):
+            with self._baton:
+                turn = [self._alone(here, step, kept) for _ in range(AGAIN + count)]
+            found += turn[AGAIN:]
+            self._carries[here] = None  # a barrier is messages as well
+            rank.barrier()
+        return found
 
     def _alone(self, rank: int, step: Callable[[], Any], kept: Kept) -> list[Spell]:
         """Those of one step, with the messages of another."""

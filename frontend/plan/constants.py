@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from ...runtime import durable_file
 
 Floats = NDArray[np.float64]
+
+PACE = ("edge_number", "far_number", "node_number", "multiply_add", "score")
+"""The constants of work that is done faster where fewer cores work."""
 
 FORMAT = "constants of gnnc plan"
 VERSION = 1
@@ -40,6 +43,7 @@ class Constants:
         fixed: seconds of a step whatever the graph is.
         shared: the time of work where all cores of the machine have ranks, over that of a rank
             alone; for all steps of more than one rank.
+        shared_caches: the share of `cache_bytes` that a rank has there.
         exchange: seconds of a rank for each exchange with others, whatever it sends.
         alpha: seconds for each message, on both of its ends.
         bandwidth: bytes a second of a link (beta).
@@ -57,12 +61,25 @@ class Constants:
     score: float = 1.2e-9
     fixed: float = 2.3e-4
     shared: float = 1.1
+    shared_caches: float = 0.5
     exchange: float = 2.5e-5
     alpha: float = 1.8e-5
     bandwidth: float = 7.5e9
     overlap: float = 0.0
     fixed_bytes: float = 4.9e8
     edge_bytes: float = 81.0
+
+    def among(self, ranks: int) -> Constants:
+        """Those of the work of one of so many ranks, all of which work at once: it does nothing
+        else, so they have no `shared` of their own."""
+        if ranks == 1:
+            return self
+        caches = self.shared_caches * self.cache_bytes
+        return replace(self.at(self.shared), cache_bytes=caches, shared=1.0, shared_caches=1.0)
+
+    def at(self, pace: float) -> Constants:
+        """Those of a machine whose work takes so many times as long."""
+        return replace(self, **{name: pace * getattr(self, name) for name in PACE})
 
     def gathered(self, table: Floats | float) -> Floats | float:
         """Seconds for a number of a row that is read anywhere in a table of so many bytes."""
@@ -75,8 +92,9 @@ class Constants:
                 raise BadConstants(f"{name}: {value}, and it should be a number of at least 0")
         if not self.bandwidth > 0:
             raise BadConstants(f"bandwidth: {self.bandwidth}, and it should be above 0")
-        if self.overlap > 1:
-            raise BadConstants(f"overlap: {self.overlap}, and it is a share, of at most 1")
+        for name in ("overlap", "shared_caches"):
+            if getattr(self, name) > 1:
+                raise BadConstants(f"{name}: {getattr(self, name)}, and it is a share, at most 1")
 
 
 def save(path: Path, constants: Constants, machine: Mapping[str, Any]) -> None:

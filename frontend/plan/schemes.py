@@ -91,8 +91,8 @@ def _halo(layer: Layer, loads: Loads, constants: Constants) -> Scheme:
     size = float(loads.ghosts.max()) * numbers * NUMBER_BYTES
     share, rows = 1 / loads.ranks, float((loads.owned + loads.ghosts).max())
     work = _work(layer, loads, constants, _Share(share, share, rows))
-    packed = sum(float(row_seconds(rows, w, constants)) for w in widths) * float(loads.sent.max())
-    work += (constants.shared if loads.ranks > 1 else 1.0) * packed
+    among = constants.among(loads.ranks)
+    work += sum(float(row_seconds(rows, w, among)) for w in widths) * float(loads.sent.max())
     return _scheme(HALO, 1, messages, size, work, constants)
 
 
@@ -126,7 +126,7 @@ def _aggregated(layer: Layer) -> list[tuple[int, ...]]:
 
 def _work(layer: Layer, loads: Loads, constants: Constants, share: _Share) -> float:
     """Seconds of a rank with such a share."""
-    c = constants
+    c = constants.among(loads.ranks)
     of_edge = 0.0
     forward, back = layer.forward_widths, layer.backward_widths
     for crossing, read in ((forward, layer.read_widths), (back, layer.read_back_widths)):
@@ -136,8 +136,7 @@ def _work(layer: Layer, loads: Loads, constants: Constants, share: _Share) -> fl
     products = layer.product + layer.product_back
     numbers = layer.forward_numbers + layer.backward_numbers
     of_node = numbers * c.node_number + products * c.multiply_add
-    shared = c.shared if loads.ranks > 1 else 1.0
-    return shared * (share.edges * loads.edges * of_edge + share.nodes * loads.nodes * of_node)
+    return share.edges * loads.edges * of_edge + share.nodes * loads.nodes * of_node
 
 
 def _scheme(

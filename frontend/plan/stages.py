@@ -96,7 +96,7 @@ def step_stages(layers: Sequence[Layer], loads: Loads, constants: Constants) -> 
         stages.append(work.backward(i, layer, loss))
         loss = nothing
     parameters = sum(layer.parameters for layer in layers)
-    update = nothing + work.factor * constants.node_number * OPTIMIZER_NUMBERS * parameters
+    update = nothing + work.constants.node_number * OPTIMIZER_NUMBERS * parameters
     reduced = (NUMBER_BYTES * (parameters + 1.0),)  # with the loss
     stages.append(Stage(BOTH, None, nothing, nothing, update, reduced))
     if loads.ranks == 1:
@@ -118,33 +118,32 @@ class _Work:
     """Seconds of work by rank."""
 
     def __init__(self, loads: Loads, constants: Constants) -> None:
-        self.loads, self.constants = loads, constants
-        self.factor = constants.shared if loads.ranks > 1 else 1.0
+        self.loads, self.constants = loads, constants.among(loads.ranks)
 
     def nodes(self, numbers: float, products: float = 0.0) -> Floats:
         """So many numbers and products for each node of a rank."""
         of_node = numbers * self.constants.node_number + products * self.constants.multiply_add
-        return self.factor * of_node * self.loads.owned
+        return of_node * self.loads.owned
 
     def ghosts(self, numbers: float) -> Floats:
         """So many numbers for each ghost of a rank, each in one product at most."""
         of_ghost = numbers * (self.constants.node_number + self.constants.multiply_add)
-        return self.factor * of_ghost * self.loads.ghosts
+        return of_ghost * self.loads.ghosts
 
     def edges(self, count: Floats, layer: Layer, widths: Sequence[int], scores: int) -> Floats:
         """The aggregation of so many edges, which read rows of these widths, with the weights of
         attention computed so often."""
         scored = scores * layer.heads * self.constants.score
-        return self.rows(count, widths) + self.factor * count * scored
+        return self.rows(count, widths) + count * scored
 
     def rows(self, count: Floats, widths: Sequence[int]) -> Floats:
         """Rows that are read, written or added to anywhere among those of a rank."""
         of_row = row_seconds(self.loads.owned + self.loads.ghosts, widths, self.constants)
-        return self.factor * count * of_row
+        return count * of_row
 
     def copied(self, count: Floats, widths: Sequence[int], times: int) -> Floats:
         """Rows that are so often read or written in order."""
-        return times * sum(widths) * self.factor * self.constants.node_number * count
+        return times * sum(widths) * self.constants.node_number * count
 
     def forward(self, place: int, layer: Layer) -> Stage:
         loads, widths = self.loads, layer.forward_widths

@@ -18,7 +18,7 @@ from .children import ChildFailed, Refused
 from .plan_report import Plan, Shape, planned
 from .report import add_json, check_place, write_json
 
-OVERRIDES = ("alpha", "bandwidth", "overlap", "shared")
+OVERRIDES = ("alpha", "bandwidth", "overlap", "shared", "shared_caches")
 """The constants that have an option of their own."""
 RANKS: list[int] = [1, 2, 4, 8, 16]
 """What is planned for unless it is said."""
@@ -97,8 +97,10 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         ("bandwidth", "bytes a second of a link"),
         ("overlap", "the share of the aggregation of local edges that goes on beside messages"),
         ("shared", "the time of work where all cores have ranks over that of a rank alone"),
+        ("shared_caches", "the share of the caches that a rank has there"),
     ):
-        group.add_argument(f"--{name}", type=float, help=f"{text} (None: as measured)")
+        option = f"--{name.replace('_', '-')}"
+        group.add_argument(option, type=float, help=f"{text} (None: as measured)")
     group.add_argument(
         "--chunks", type=_whole, default=1, help="into which a message is divided, in simulation"
     )

@@ -22,6 +22,7 @@ TRUE = Constants(
     score=4e-9,
     fixed=2e-4,
     shared=1.25,
+    shared_caches=0.25,
     exchange=6e-5,
     alpha=2e-5,
     bandwidth=4e9,
@@ -69,6 +70,35 @@ def test_no_constant_is_below_what_the_machine_can_do():
     assert found.node_number == pytest.approx(2e-9)
 
 
+def test_tasks_measured_beside_are_told_apart(monkeypatch: pytest.MonkeyPatch):
+    """Their times make no constants."""
+    answer = dict(zip((1, RANKS), answers(), strict=True))
+
+    def launched(script: str, question: Message, ranks: int, threads: int) -> Message:
+        assert question["tasks"][len(TASKS) :] == [asdict(TASKS[3])]
+        assert bool(question["messages"]) == (ranks > 1)
+        return {**answer[ranks], "seconds": [*answer[ranks]["seconds"], 7.0 * ranks]}
+
+    monkeypatch.setattr(calibration, "launched", launched)
+    monkeypatch.setattr(calibration.ceilings, "measure", lambda threads, sizes: FAST)
+    constants, seconds = calibration.beside([TASKS[3]], 0.1)
+    assert constants == calibration.fitted(*answers(), calibration.least(FAST))
+    assert seconds == {1: [7.0], RANKS: [7.0 * RANKS]}
+
+
+@pytest.mark.parametrize("slower", [0.8, 1.0, 1.5])
+def test_pace_is_how_much_longer_work_takes(monkeypatch: pytest.MonkeyPatch, slower: float):
+    def launched(script: str, question: Message, ranks: int, threads: int) -> Message:
+        now = TRUE.at(slower)
+        tasks = [t for t in TASKS if asdict(t) in question["tasks"]]
+        found = [cost.predict(t.layers(), alone(t.nodes, t.edges), now).seconds for t in tasks]
+        return {"seconds": found}
+
+    monkeypatch.setattr(calibration, "launched", launched)
+    # the smallest task has some work as well
+    assert calibration.pace(TRUE) == pytest.approx(slower, rel=0.03)
+
+
 def test_times_that_are_none_are_refused():
     one, two = answers()
     with pytest.raises(ChildFailed, match="the clock"):
@@ -76,7 +106,7 @@ def test_times_that_are_none_are_refused():
 
 
 def test_questions_are_those_of_the_tasks():
-    asked: Any = calibration.question(TASKS[:2], messages=(8,), seconds=0.1)
+    asked: Any = calibration.question(TASKS[:2], (8,), 0.1)
     assert asked["tasks"][0] == asdict(TASKS[0])
     assert (asked["messages"], asked["seconds"]) == ([8], 0.1)
 

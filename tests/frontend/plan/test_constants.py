@@ -72,6 +72,23 @@ def test_rows_come_from_caches_or_from_memory():
     assert found.gathered(1e15) == pytest.approx(5)
 
 
+def test_ranks_that_all_work_share_cores_and_caches():
+    of_one = replace(Constants(), shared=2.0, shared_caches=0.5, fixed=7.0)
+    assert of_one.among(1) == of_one
+    of_two = of_one.among(2)
+    assert of_two.cache_bytes == of_one.cache_bytes / 2
+    assert of_two.score == 2 * of_one.score and of_two.multiply_add == 2 * of_one.multiply_add
+    assert of_two.fixed == of_one.fixed  # as of a rank of two it was measured
+    assert of_two.among(2) == of_two
+
+
+@pytest.mark.parametrize("name", ["overlap", "shared_caches"])
+def test_shares_are_at_most_one(name: str):
+    assert replace(Constants(), **{name: 1.0})
+    with pytest.raises(BadConstants, match=f"^{name}: 1.5, and it is a share"):
+        replace(Constants(), **{name: 1.5})
+
+
 @pytest.mark.parametrize("name", asdict(Constants()))
 def test_no_constant_is_infinite(name: str):
     with pytest.raises(BadConstants, match=f"^{name}: inf"):
