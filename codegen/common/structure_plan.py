@@ -213,6 +213,8 @@ class StructurePlan:
                 source, target = set_name(op.source), set_name(op.target)
                 inputs = [source, target, self.on(op.x, Dom(source))]
                 self.step("move", inputs, result, plan=op.plan)
+            case ranks.AllReduceOp():
+                self.step("all_reduce", [self.on(op.x, t.dom)], result, kind=op.kind.data)
             case _:
                 self.shape_op(op, result)
 

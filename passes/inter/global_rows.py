@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.utils.hints import isa
@@ -35,7 +35,7 @@ from ...dialects.inter.reduce import CountOp, DropoutOp, OverAlong, ReduceOp
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.structure import AttachOp
 from ...dialects.inter.types import UNIT, Dom, RowsType, is_integer, set_name, unstrs
-from ...dialects.inter.values import AtOp, IndexOp, IotaOp, SizeOp
+from ...dialects.inter.values import AtOp, IndexOp, IotaOp, SizeOp, StackOp
 from ...dialects.signature import arg_attributes, body_ops
 from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
@@ -160,11 +160,20 @@ def _keep_maps(op: IndexOp, env: SetEnv) -> None:
     leads there: by an op of their own, which stays."""
     end = env.codomain(set_name(op.set), op.path.data)
     for use in list(op.results[0].uses):
-        attach = use.operation
-        if isinstance(attach, AttachOp) and _map_of(attach, use.index)[1] == end:
+        made = use.operation
+        ends = {_map_of(made, use.index)[1]} if isinstance(made, AttachOp) else set[str]()
+        if isinstance(made, StackOp):  # a map of a union that is such a path in each part
+            ends = {m[1] if m else "" for m in map(_map_at, made.results[0].uses)}
+        if ends == {end}:
             own = op.clone()
             Rewriter.insert_op(own, InsertPoint.before(op))
-            attach.operands[use.index] = own.results[0]
+            made.operands[use.index] = own.results[0]
+
+
+def _map_at(use: Use) -> tuple[str, str] | None:
+    """The map that a value becomes where it is used: its name and where it leads."""
+    op = use.operation
+    return _map_of(op, use.index) if isinstance(op, AttachOp) and use.index else None
 
 
 def _map_of(op: AttachOp, operand: int) -> tuple[str, str]:

@@ -20,8 +20,8 @@ from ..carrier import Carrier
 from .row_steps import ROW_STEPS
 from .set_steps import SET_STEPS, Rule, Value, on_rows
 
-MOVE = "move"
-"""The step that needs other ranks."""
+MOVE, ALL_REDUCE = "move", "all_reduce"
+"""The steps that need other ranks."""
 STEPS: dict[str, Rule] = {**SET_STEPS, **ROW_STEPS}
 """Every step that one rank does alone, by name."""
 
@@ -73,7 +73,7 @@ def run_plan(
 
 
 def _run(step: Step, values: Mapping[str, Value], carrier: Carrier | None) -> Value:
-    if step.name != MOVE and step.name not in STEPS:
+    if step.name not in (MOVE, ALL_REDUCE) and step.name not in STEPS:
         raise ValueError(f"unknown structure step {step.name!r}")
     missing = [name for name in step.inputs if name not in values]
     if missing:
@@ -81,6 +81,8 @@ def _run(step: Step, values: Mapping[str, Value], carrier: Carrier | None) -> Va
     inputs = [values[name] for name in step.inputs]
     if step.name == MOVE:
         return _moved(inputs, step.attrs, carrier)
+    if step.name == ALL_REDUCE:
+        return _of_all(inputs, step.attrs, carrier)
     return STEPS[step.name](inputs, step.attrs)
 
 
@@ -94,3 +96,12 @@ def _moved(inputs: Sequence[Any], attrs: Mapping[str, Any], carrier: Carrier | N
     carrier.start(attrs["plan"], sent, received)
     carrier.wait(attrs["plan"])
     return received
+
+
+def _of_all(inputs: Sequence[Any], attrs: Mapping[str, Any], carrier: Carrier | None) -> Value:
+    """all_reduce (x) {kind}: the sum (max, min, mul) of what ranks have where a number is."""
+    if carrier is None:
+        raise ValueError("sets are made of numbers of all ranks: give a carrier")
+    whole = np.array(inputs[0], order="C")
+    carrier.all_reduce(attrs["kind"], [whole])
+    return whole

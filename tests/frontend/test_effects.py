@@ -212,6 +212,7 @@ for layer, args in (
     (GCNConv(4, 4), (x, e)),
     (FastRGCNConv(4, 4, 3), (x, e, t)),
     (HeteroLinear(4, 4, 3), (x, t[:9])),
+    (torch.nn.BatchNorm1d(4).eval(), (x,)),
 ):
     scripted = torch.jit.script(layer)
     assert torch.allclose(scripted(*args), layer(*args), atol=1e-5)

@@ -2,10 +2,12 @@
 and the rules of these, which enter the importer's table, or as functions that can be traced.
 """
 
-from . import dgl, pyg
+from . import dgl, pyg, running_statistics
 
 
 def install() -> None:
-    """Has the functions of libraries that have been imported traced as what gnnc knows of them."""
+    """Has the functions of libraries that have been imported, and a method of torch, traced as what
+    gnnc knows of them."""
+    running_statistics.install()
     pyg.install()
     dgl.install()

@@ -33,7 +33,7 @@ from ....dialects.inter.types import (
     set_name,
     set_type,
 )
-from ....dialects.inter.values import AtOp, IndexOp, PartOp, SizeOp, StackOp
+from ....dialects.inter.values import AtOp, IndexOp, IotaOp, PartOp, SizeOp, StackOp
 from ....dialects.signature import (
     Attributes,
     arguments,
@@ -44,6 +44,7 @@ from ....dialects.signature import (
 )
 from ...analysis.costs import Sizes, note_size
 from .copies import follows, read_by_edges
+from .first_rows import FirstRows, nodes_of, reduced
 from .lookups import split_reads
 from .made_results import MadeResults
 from .places import keeps_loops, path_of, place_in_union
@@ -88,6 +89,7 @@ class _Program:
     def __post_init__(self) -> None:
         self.far = read_by_edges(self.func, self.old, self.cut.nodes, self.cut.far)
         self.made_results = MadeResults(self.old, self.cut, self.of_union)
+        self.first_rows = FirstRows(self.old)
 
     def made(self) -> FuncOp:
         self._arguments()
@@ -289,6 +291,11 @@ class _Program:
                 self._stack(op)
             case PartOp():
                 self._part(op)
+            case IotaOp() | IndexOp() | SizeOp() if said := self.first_rows.said(
+                self.b, op, self.cut.parts
+            ):
+                for v in said:
+                    self.put(op.results[0], v)
             case SizeOp():
                 sizes = [self.b.size(p) for p in self.cut.parts[set_name(op.set)]]
                 self.put(op.results[0], added(self.b, sizes))
@@ -366,7 +373,12 @@ class _Program:
     def _structure(self, op: StructureOp) -> None:
         label = op.set_type.label
         sources = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
-        if isinstance(op, SizedOp) and (of_all := self._reduced(op.n)) is not None:
+        if isinstance(op, SizedOp) and (of_all := reduced(op.n, self.cut)) is not None:
+            if (nodes := nodes_of(op, self.cut.nodes)) is not None:
+                own, n = self.cut.nodes[nodes].own, self.on(op.n, UNIT)
+                name = self._name(label, own)
+                self._made(label, [self.first_rows.make(self.b, label, name, own, n)])
+                return
             raise PassFailedException(
                 f"partition: how many rows {label} has follows from {of_all} of all ranks, as "
                 "where a greatest number tells how many there are: give it (num_nodes, say)"
@@ -396,21 +408,13 @@ class _Program:
                 )
             case _:
                 raise PassFailedException(f"partition: {op.name} of the cut set {sources[0]}")
+        self._made(label, made)
+
+    def _made(self, label: str, made: Sequence[SSAValue]) -> None:
+        """Notes the sets that an old one is."""
         for v in made:
             self.cut.types[set_name(v)] = set_type(v)
         self.cut.parts[label] = tuple(map(set_name, made))
-
-    def _reduced(self, v: SSAValue) -> str | None:
-        """A cut set whose rows are reduced to a number, or to what it is computed from."""
-        todo = [v]
-        while todo:
-            op = todo.pop().owner
-            if isinstance(op, OverAlong):
-                s = op.over.set
-                return s if self.cut.parts[s] != (s,) or self.cut.is_cut(s) else None
-            if isinstance(op, ValueOp):
-                todo += [x for x in op.operands if isinstance(x.type, RowsType)]
-        return None
 
     def _name(self, label: str, part: str) -> str:
         return self.b.fresh(f"{label}_{self.cut.kind(part)}")
@@ -463,23 +467,45 @@ class _Program:
             elif (place := place_in_union(op, x, self.old.value(codomain))) is not None:
                 (codomain,) = self.cut.parts[codomain]
                 value = self._place(part, codomain, *place)
-            elif (path := path_of(op, x)) is not None and (source, path) not in self.cut.lookups:
+            elif (path := self._path(op, x)) is not None and (source, path) not in self.cut.lookups:
                 codomain, value = self.b.env.codomain(part, path), self.b.index(part, path)
+            elif paths := self._paths(op, x, part):
+                if k in set_type(self.b.set(part)).map_dict() and [k] == [p for _, p in paths]:
+                    continue  # a union of one part has the maps of that
+                ends = {self.b.env.codomain(*at) for at in paths}
+                if len(ends) > 1:
+                    raise PassFailedException(
+                        f"partition: the map {k} of {label} leads to {', '.join(sorted(ends))}"
+                    )
+                codomain = ends.pop()
+                value = self.b.stack(part, *(self.b.index(*at) for at in paths))
             else:
                 raise PassFailedException(
                     f"partition: the map {k} of {label} is computed and leads to the cut set "
                     f"{codomain}: give the set as an argument"
                 )
             maps[k] = value, codomain, m.flags
-        made = self.b.attach(
-            part,
-            maps,
-            pairs=op.set_type.pair_keys,
-            name=self._name(label, part),
-            checked=op.checked is not None,
-        )
+        name = self._name(label, part)
+        if not maps:
+            made = self.b.filter(part, self.b.const(1, (), i1), name=name)
+        else:
+            pairs, checked = op.set_type.pair_keys, op.checked is not None
+            made = self.b.attach(part, maps, pairs=pairs, name=name, checked=checked)
         self._in_chunk_of(part, made)
         return made
+
+    def _path(self, op: AttachOp, x: SSAValue) -> str | None:
+        """The path of maps among the rows of a rank that a new map is."""
+        numbers = x.owner
+        if isinstance(numbers, IotaOp) and set_name(numbers.set) in self.first_rows.part:
+            return self.first_rows.path_to_nodes(numbers)
+        return path_of(op, x)
+
+    def _paths(self, op: AttachOp, x: SSAValue, part: str) -> list[tuple[str, str]]:
+        """The paths of maps that a new map of a union is, one of each of its parts."""
+        names = set_type(self.b.set(part)).part_names
+        places = self.of_union[part] if names else ()
+        return self.first_rows.paths(op, x, list(zip(names, places, strict=True)))
 
     def _place(self, part: str, union: str, path: str, index: int) -> SSAValue:
         """Where in a union of owned rows that row lies that a path of maps leads to, a row of the

@@ -129,6 +129,12 @@ def test_batch_normalisation_on_ranks_with_one_node(monkeypatch: Any) -> None:
         nn.BatchNorm1d(WIDTH)(torch.ones(1, WIDTH))
 
 
+def test_statistics_that_are_means_of_all_batches(monkeypatch: Any) -> None:
+    model = net("sage")
+    model.norm.momentum = None
+    check(monkeypatch, model, graph(24, 90), 3, sgd, 1e-11, steps=20)
+
+
 def test_owners_of_the_user_and_ranks_without_nodes(monkeypatch: Any) -> None:
     data = graph(20, 60)
     owner = torch.arange(20) % 2 * 2

@@ -1,5 +1,6 @@
 """Programs over parts whose groups or loops are a case of their own, with gradients: relations of
-edges to a node, and the loops that are chosen of edges."""
+edges to a node, the loops that are chosen of edges, and those of nodes up to the last one that has
+an edge."""
 
 from __future__ import annotations
 
@@ -66,7 +67,43 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
 }"""
 
 
-@pytest.mark.parametrize("text", [RELATIONS, LOOPS], ids=["relations", "loops"])
+FIRST_ROWS = """
+func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
+    %x : !inter.rows<N, 2xf64> {inter.needs_grad}, %c : !inter.rows<g, f64> {inter.needs_grad})
+    -> (!inter.rows<N, 2xf64>, !inter.rows<unit, f64>) {
+  %f = inter.filter %g {no_loops} : !inter.set<f, src: N, dst: N, parent: g mono>
+  %one = inter.const 1 : !inter.rows<unit, i64>
+  %i = inter.index %g[src] : !inter.rows<g, i64>
+  %top = inter.reduce max %i over %g along () : !inter.rows<unit, i64>
+  %n = inter.add %one, %top : !inter.rows<unit, i64>
+  %S = inter.sized %n : !inter.set<S>
+  %k = inter.iota %S : !inter.rows<S, i64>
+  %l = inter.attach %S (dst = %k) : !inter.set<l, dst: N, parent: S mono onto>
+  %u = inter.union %f, %l : !inter.set<u, dst: N, parts f l>
+  %fi = inter.index %f[src] : !inter.rows<f, i64>
+  %li = inter.index %l[parent] : !inter.rows<l, i64>
+  %ui = inter.stack %u, %fi, %li : !inter.rows<u, i64>
+  %h = inter.attach %u (src = %ui) : !inter.set<h, dst: N, src: N, parent: u mono onto>
+  %fc = inter.at %f[parent], %c : !inter.rows<f, f64>
+  %kf = inter.cast %k : !inter.rows<S, f64>
+  %lk = inter.at %l[parent], %kf : !inter.rows<l, f64>
+  %uc = inter.stack %u, %fc, %lk : !inter.rows<u, f64>
+  %hc = inter.at %h[parent], %uc : !inter.rows<h, f64>
+  %hx = inter.at %h[src], %x : !inter.rows<h, 2xf64>
+  %r = inter.reshape %hc : !inter.rows<h, 1xf64>
+  %y = inter.mul %hx, %r : !inter.rows<h, 2xf64>
+  %o = inter.reduce max %y over %h along dst : !inter.rows<N, 2xf64>
+  %size = inter.size %S : !inter.rows<unit, i64>
+  %count = inter.cast %size : !inter.rows<unit, f64>
+  %sum = inter.reduce sum %kf over %S along () : !inter.rows<unit, f64>
+  %t = inter.add %sum, %count : !inter.rows<unit, f64>
+  func.return %o, %t : !inter.rows<N, 2xf64>, !inter.rows<unit, f64>
+}"""
+
+
+@pytest.mark.parametrize(
+    "text", [RELATIONS, LOOPS, FIRST_ROWS], ids=["relations", "loops", "first-rows"]
+)
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_they_are_those_of_the_whole_graph(text: str, seed: int) -> None:
     check(parse_module(text), seed)

@@ -5,7 +5,6 @@
 their class.
 """
 
-import copy
 import functools
 import importlib
 import sys
@@ -15,7 +14,9 @@ import torch
 from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
+from .....runtime.ranks.world import world
 from ..active import clone, is_active
+from ..replaced_methods import replace
 from . import (
     edge_index,
     leaves,  # noqa: F401  (defines torch.ops.gnnc)
@@ -37,6 +38,7 @@ def install() -> None:
         return
     _installed = True
     for module, name, make in (
+        ("torch_geometric.utils.num_nodes", "maybe_num_nodes", _maybe_num_nodes),
         ("torch_geometric.utils._scatter", "scatter", _scatter),
         ("torch_geometric.utils._softmax", "softmax", _softmax),
         ("torch_geometric.utils.loop", "remove_self_loops", _remove_self_loops),
@@ -65,13 +67,28 @@ def _count(index: Tensor, num: int | Tensor | None) -> int:
     """`num`, which may be a tensor, or one more than the greatest index."""
     if num is not None:
         return int(num)
-    if guard_or_false(index.numel() > 0):
-        return int(index.max()) + 1
-    if guard_or_false(index.numel() == 0):
-        return 0
+    if not _among_ranks():  # where some have rows and others have none
+        if guard_or_false(index.numel() > 0):
+            return int(index.max()) + 1
+        if guard_or_false(index.numel() == 0):
+            return 0
     count = torch.ops.gnnc.count_of(index).item()  # only running tells whether there are rows
     torch._check(count >= 0)
     return count
+
+
+@torch._dynamo.assume_constant_result
+def _among_ranks() -> bool:
+    return world().size > 1
+
+
+def _maybe_num_nodes(original: Callable) -> Callable:
+    def maybe_num_nodes(edge_index, num_nodes=None):
+        if not is_active() or num_nodes is not None or not isinstance(edge_index, Tensor):
+            return original(edge_index, num_nodes)
+        return _count(edge_index, None) if _plain(edge_index) else original(edge_index)
+
+    return maybe_num_nodes
 
 
 def _scatter(original: Callable) -> Callable:
@@ -275,30 +292,14 @@ def _patch_methods() -> None:
             return _gat_weights(self, alpha_j, alpha_i, edge_attr, index, dim_size)
         return plain_update(self, alpha_j, alpha_i, edge_attr, index, ptr, dim_size)
 
-    for cls, plain, ours in (
-        (RGCNConv, plain_forward, forward),
-        (FastRGCNConv, plain_fast_forward, fast_forward),
-        (HeteroLinear, plain_linear, linear),
-        (GATConv, plain_update, edge_update),
-        (Aggregation, plain_assert, assert_sorted_index),
+    for cls, name, ours in (
+        (RGCNConv, "forward", forward),
+        (FastRGCNConv, "forward", fast_forward),
+        (HeteroLinear, "forward", linear),
+        (GATConv, "edge_update", edge_update),
+        (Aggregation, "assert_sorted_index", assert_sorted_index),
     ):
-        # PyG reads parameter names and types from the signature: wraps keeps them
-        setattr(cls, plain.__name__, functools.wraps(plain)(ours))
-        cls.__prepare_scriptable__ = _as_written
-
-
-def _as_written(self: torch.nn.Module) -> torch.nn.Module:
-    """The layer as TorchScript takes it: with the methods that PyG has written."""
-    cls = type(self)
-    plain = {
-        name: method.__wrapped__
-        for name in ("forward", "edge_update", "assert_sorted_index")
-        if (method := getattr(cls, name, None)) is not None
-        and method.__code__.co_filename == __file__
-    }
-    out = copy.copy(self)
-    out.__class__ = type(cls.__name__, (cls,), {**plain, "__module__": cls.__module__})
-    return out
+        replace(cls, name, ours)
 
 
 def _run_message_hooks() -> None:
