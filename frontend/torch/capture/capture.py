@@ -22,7 +22,7 @@ import torch
 import torch._dynamo
 import torch.utils._pytree as pytree
 from torch import Tensor, fx
-from torch._dynamo import convert_frame
+from torch._dynamo import convert_frame, trace_rules
 from torch._dynamo import exc as dynamo_errors
 from torch._guards import CompileContext
 from torch.autograd import forward_ad
@@ -81,12 +81,15 @@ _MAIN = threading.main_thread().ident
 _limited = setter(**_LIMITS, suppress_errors=False)
 """Sets the limits, and that a failure to trace is raised."""
 # keys of the cache of fake tensors compare symbolic sizes, which costs more than it saves
+_RNN: dict[str, Any] = {"allow_rnn": True} if hasattr(torch._dynamo.config, "allow_rnn") else {}
+"""Older torch traces recurrent layers without being told to."""
 _DYNAMO = torch._dynamo.config.patch(
     capture_scalar_outputs=True,
     capture_dynamic_output_shape_ops=True,
     specialize_float=True,
     fake_tensor_cache_enabled=False,
     **_NO_MARKS,
+    **_RNN,
 )
 _GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)
 _NO_DUCK_SHAPES = fx_config.patch(use_duck_shape=False)
@@ -224,7 +227,7 @@ def dynamo_compile(
         set_back = _limited()
         try:
             return torch.compile(
-                fn,
+                _framed(fn),
                 backend=functools.partial(takes),
                 dynamic=True,
                 fullgraph=fullgraph,
@@ -290,6 +293,15 @@ def dynamo_compile(
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
+
+
+def _framed(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn`, or what calls it, where that is a module of torch's own: Dynamo compiles no frame of
+    torch's files, but follows calls into them."""
+    module = getattr(fn, "__self__", None)
+    if not isinstance(module, torch.nn.Module) or not trace_rules.check(module.forward):
+        return fn
+    return lambda *args, **kwargs: fn(*args, **kwargs)
 
 
 def _part_at_hand() -> Any:
