@@ -99,6 +99,29 @@ def test_hooks_run() -> None:
     assert len(grads) == 1
 
 
+@pytest.mark.parametrize("hooked", [False, True])
+def test_modules_of_torchs_own(hooked: bool) -> None:
+    """Dynamo passes over the frames of torch's files: these ran in torch without a word."""
+
+    def make() -> nn.Module:
+        return nn.Sequential(nn.Linear(WIDTH, 8), nn.ReLU(), nn.LayerNorm(8))
+
+    eager, model = pair(make=make)
+    for m in (eager, model):
+        if hooked:
+            m.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+            m.register_forward_hook(lambda module, args, out: out * 2)
+    for rows in (5, 9):
+        x = torch.randn(rows, WIDTH)
+        out, want = model(x), eager(x)
+        out.sum().backward(), want.sum().backward()
+        assert close(out, want)
+        for a, b in zip(model.parameters(), eager.parameters(), strict=True):
+            assert a.grad is not None and b.grad is not None and close(a.grad, b.grad)
+    report = gnnc.explain(model)
+    assert report.graphs == 1 and report.kernels and report.fallbacks == []
+
+
 def test_as_a_decorator() -> None:
     @gnnc.compile
     class Whole(Net):

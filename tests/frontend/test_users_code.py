@@ -360,3 +360,24 @@ def test_an_argument_that_has_a_gradient() -> None:
         with torch.no_grad():
             torch.testing.assert_close(compiled(x, e), conv(x, e))
     assert not gnnc.explain(compiled).fallbacks
+
+
+NORMALISED: dict[str, Callable[[nn.Module], nn.Module]] = {
+    "rows": nn.utils.parametrizations.weight_norm,
+    "columns": lambda m: nn.utils.parametrizations.weight_norm(m, dim=1),
+    "whole": lambda m: nn.utils.parametrizations.weight_norm(m, dim=None),
+}
+
+
+@pytest.mark.parametrize("name", NORMALISED)
+def test_weights_made_of_a_length_and_a_direction(name: str) -> None:
+    conv = GCNConv(4, 3).double()
+    NORMALISED[name](conv.lin)
+    compiled: nn.Module = gnnc.compile(copy.deepcopy(conv))
+    x, e = drawn(5, 4, seed=5).detach().double(), edges(5, 12)
+    for m in (conv, compiled):
+        m(x, e).pow(2).sum().backward()
+    torch.testing.assert_close(compiled(x, e), conv(x, e))
+    for a, b in zip(compiled.parameters(), conv.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+    assert not gnnc.explain(compiled).fallbacks

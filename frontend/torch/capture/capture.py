@@ -22,7 +22,7 @@ import torch
 import torch._dynamo
 import torch.utils._pytree as pytree
 from torch import Tensor, fx
-from torch._dynamo import convert_frame
+from torch._dynamo import convert_frame, trace_rules
 from torch._dynamo import exc as dynamo_errors
 from torch._guards import CompileContext
 from torch.autograd import forward_ad
@@ -224,7 +224,7 @@ def dynamo_compile(
         set_back = _limited()
         try:
             return torch.compile(
-                fn,
+                _framed(fn),
                 backend=functools.partial(takes),
                 dynamic=True,
                 fullgraph=fullgraph,
@@ -290,6 +290,15 @@ def dynamo_compile(
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
     return call
+
+
+def _framed(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn`, or what calls it, where that is a module of torch's own: Dynamo compiles no frame of
+    torch's files, but follows calls into them."""
+    module = getattr(fn, "__self__", None)
+    if not isinstance(module, torch.nn.Module) or not trace_rules.check(module.forward):
+        return fn
+    return lambda *args, **kwargs: fn(*args, **kwargs)
 
 
 def _part_at_hand() -> Any:

@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     margins,
     normalisations,
     norms,
+    recurrent,
     reductions,
     running,
     scatters,

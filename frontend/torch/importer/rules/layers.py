@@ -1,4 +1,4 @@
-"""Rules of dense layers: products, dropout and recurrent cells."""
+"""Rules of dense layers: products, attention and dropout."""
 
 import string
 from collections.abc import Sequence
@@ -159,38 +159,3 @@ def dropout(c: Call, x: Arr, p: float, place: Sequence[Arr] = ()) -> Arr:
         "dropout", operands, over, x.v.shape, x.elem, p=p, site=c.new_site(), over=over
     )
     return Arr(x.dims, v)
-
-
-def _weights(c: Call) -> tuple[Arr, Arr, Arr | None, Arr | None]:
-    """A recurrent cell's matrices for its input and its state, and their biases."""
-    return c.tensor("w_ih"), c.tensor("w_hh"), c.optional("b_ih"), c.optional("b_hh")
-
-
-@rule("gru_cell")
-def _gru_cell(c: Call) -> Arr:
-    x, h, (w_i, w_h, b_i, b_h), ctx = c.x, c.tensor("hx"), _weights(c), c.ctx
-    gates_i, gates_h = linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h)
-    width = h.dims[-1]
-
-    def gate(g: Arr, k: int) -> Arr:
-        return ctx.narrow(g, g.rank - 1, k * width, (k + 1) * width)
-
-    reset, update = (
-        ctx.unary("sigmoid", ctx.binary("add", gate(gates_i, k), gate(gates_h, k))) for k in (0, 1)
-    )
-    new = ctx.binary("add", gate(gates_i, 2), ctx.binary("mul", reset, gate(gates_h, 2)))
-    new = ctx.unary("tanh", new)
-    old = ctx.binary("mul", update, h)
-    return ctx.binary("add", ctx.binary("mul", ctx.binary("sub", 1.0, update), new), old)
-
-
-@rule("lstm_cell")
-def _lstm_cell(c: Call) -> tuple[Arr, Arr]:
-    x, (h, cell), (w_i, w_h, b_i, b_h), ctx = c.x, c.arg("hx"), _weights(c), c.ctx
-    gates = ctx.binary("add", linear(ctx, x, w_i, b_i), linear(ctx, h, w_h, b_h))
-    width = h.dims[-1]
-    i, f, g, o = (ctx.narrow(gates, gates.rank - 1, k * width, (k + 1) * width) for k in range(4))
-    kept = ctx.binary("mul", ctx.unary("sigmoid", f), cell)
-    added = ctx.binary("mul", ctx.unary("sigmoid", i), ctx.unary("tanh", g))
-    cell = ctx.binary("add", kept, added)
-    return ctx.binary("mul", ctx.unary("sigmoid", o), ctx.unary("tanh", cell)), cell

@@ -111,3 +111,13 @@ def _floored(ctx: Context, length: Arr, least: float) -> Arr:
     still = ctx.flat(length)
     moved = ctx.binary("sub", length, still)
     return ctx.binary("add", moved, pieces.limited(ctx, still, least))
+
+
+@rule("_weight_norm")
+def _weight_norm(c: Call) -> Arr:
+    """The direction of v, at each place of a dimension (all of v where it is -1), times g."""
+    v, dim = c.tensor("v"), c.arg("dim")
+    if v.rank < 2 and dim != -1:
+        raise NoRule("the length of each number of a vector")
+    others = None if dim == -1 else [k for k in range(v.rank) if k != v.wrap(dim)]
+    return c.ctx.binary("mul", v, c.ctx.binary("div", c.tensor("g"), norm(c, v, 2, others, True)))
