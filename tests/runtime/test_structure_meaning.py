@@ -211,7 +211,7 @@ LED_AGAIN = f"""{LED}
     %a = inter.attach %h (to = %u)
       : {made("a", "src: N, dst: N, rel: R, to: N, parent: h mono onto")}"""
 CASES["attach"].append(LED_AGAIN)
-REFUSED = ("contract", "softmax", "dropout", "all_reduce")
+REFUSED = ("contract", "softmax", "dropout")
 """Not computed while sets are made; nor are pointwise ops without a step."""
 
 
