@@ -16,11 +16,11 @@ from ...dialects.intra.bindings import OffsetsOp, SizeOp, root
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I64, CType
 from ..common.products import table_of
-from ..common.scalars import ctype_of, looked_up
+from ..common.scalars import ctype_of
 from ..common.scratch import CHUNKS, RESERVED, ROWS, SUMS, Chunks, Scratch
 from ..common.writer import Writer
+from .asked_ahead import NextBlock, prefetch_gathers
 from .grouped_products import GroupedMatmul, GroupedOuter
-from .member_loops import gathered_at, prefetch_row
 from .partial_sums import PartialSums
 from .products import Operand, ProductCode
 from .row_code import HubPlan, RowCode
@@ -67,6 +67,7 @@ class KernelCode:
         cut = (s.row_cost, s.grain, s.chunks, s.block, s.round)
         self.chunks = Chunks(table_of_groups(offsets), *cut)
         self.hubs: HubPlan | None = None
+        self.coming = NextBlock.of(nest, self.segments(), s.block) if s.prefetch else None
 
     # ------------------------------------------------------------ the kernel
 
@@ -169,6 +170,8 @@ class KernelCode:
         block = self.schedule.block
         with self.out.block(f"for (int64_t i0 = lo; i0 < hi; i0 += {block})"):
             self.out.line(f"const int rows = (int)min64({block}, hi - i0);")
+            if self.coming is not None:  # which block comes next in a round, threads decide
+                self.coming.start(self.out, self.text, known=not self.shared)
             yield
 
     def block(self) -> None:
@@ -243,7 +246,8 @@ class KernelCode:
     # ------------------------------------------------------------ products and totals
 
     def products(self, c: CType) -> ProductCode:
-        return ProductCode(c, self.schedule.vector_bytes, self.schedule.panel)
+        meanwhile = "(void)0" if self.coming is None else self.coming.meanwhile(self.text)
+        return ProductCode(c, self.schedule.vector_bytes, self.schedule.panel, meanwhile)
 
     def prepare_products(self) -> None:
         for stage in self.stages:
@@ -396,7 +400,7 @@ class KernelCode:
                 code.matmul(self.out, op, self.operand(op.x), y, self.packed[op], "rows", stream)
             elif op not in self.shared:
                 code, a, b = self.operands(op)
-                stream = op.a not in self.local and not self.fetched(a, op.a)
+                stream = op.a not in self.local
                 if op in self.sums:
                     self.sums[op].run(self.out, a, b, stream)
                     continue
@@ -413,7 +417,7 @@ class KernelCode:
         for op in stage.products:
             if op in self.shared:  # a round later, and in another order
                 continue
-            for v in (op.x,) if isinstance(op, rows.MatmulOp) else (op.a, op.b):
+            for v in (op.x,) if isinstance(op, rows.MatmulOp) else (op.b,):
                 if v in self.local or (at := self.in_place(v)) is None:
                     continue
                 if self.fetched(at, v):
@@ -435,7 +439,7 @@ class KernelCode:
             long_row = f"found && {offsets}[i + 1] - {offsets}[i] >= piece"
             self.out.line(f"const int hub = {long_row} ? hub_of(hubs, found, i) : -1;")
         code = self.row_code(place, self.hubs)
-        self.prefetch_gathers(code, ops)
+        prefetch_gathers(code, self.nest, ops)
         yielded = cut.yielded.values
         code.run([*self.read_in(cut), *ops], yielded)
         for v, r in zip(yielded, cut.results, strict=True):
@@ -452,17 +456,6 @@ class KernelCode:
         shared = (op for op in self.nest.body.block.ops if isinstance(op, LOOKUPS))
         uses = ((op, u.operation) for op in shared for u in op.result.uses)
         return list(dict.fromkeys(op for op, user in uses if cut.is_ancestor(user)))
-
-    def prefetch_gathers(self, code: RowCode, ops: list[Operation]) -> None:
-        """Ask for what later rows of the nest will gather."""
-        gathers = gathered_at(self.nest.row, ops)
-        if not gathers or not self.schedule.prefetch:
-            return
-        ahead = self.out.name("i")
-        self.out.line(f"const int64_t {ahead} = min64(i + {self.schedule.prefetch}, size - 1);")
-        for op, table in gathers:
-            row = looked_up(table, code.text(table), ahead)
-            prefetch_row(code, op, row, "0", length(op.result))
 
 
 def table_of_groups(offsets: SSAValue | None) -> OffsetsOp | None:

@@ -194,6 +194,19 @@ FOLD_HALVES(f64x8, f64x4, m64x4, double)
 #define PREFETCH_ROW(p, bytes) \
     for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_)
 
+/* What is asked for while something else runs, a cache line at a time, for it is as slow as memory: the rows of `bytes`
+   that members up to `end` look up; after each `rest` is done. It need not get past the second-level cache. */
+typedef struct { int64_t member, end; int byte; } asked;
+#define ASK_FOR_LINE(what, row, bytes, rest)                                            \
+    if ((what).member < (what).end) {                                                   \
+        __builtin_prefetch((const char *)(row) + (what).byte, 0, 2);                    \
+        if (((what).byte += 64) >= (bytes)) {                                           \
+            rest;                                                                       \
+            (what).byte = 0;                                                            \
+            ++(what).member;                                                            \
+        }                                                                               \
+    }
+
 /* With GNNC_PROFILE every phase adds the seconds of its kernels to an array that it exports. */
 #ifdef GNNC_PROFILE
 #define LAPS(phase, kernels) double gnnc_##phase##_seconds[kernels];
@@ -317,12 +330,19 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 #define LEAVE_KERNEL (void)0
 #endif
 
+/* Do something in step `k` of a loop with `n` multiplications a step, about as often whatever `n` is. */
+#define NOW_AND_THEN(k, n, what)                                                        \
+    do {                                                                                \
+        if ((k) % ((n) >= 192 ? 1 : (n) >= 96 ? 2 : (n) >= 48 ? 4 : 8) == 0) what;      \
+        if ((n) >= 384) what;                                                           \
+    } while (0)
+
 /* C[MR rows][NV vectors] = A[MR rows][K] . W[K][NV vectors], or += where MORE; W is packed and zero-padded, the last
    vector of C may be cut; then it goes through a vector of its own, for a sum whose address is taken lies in memory.
    A whole one does not: GCC 12 copies it by halves, which costs a tile of K = 16 a fifth of its time.
    With AHEAD the next MR rows of A are fetched meanwhile, a cache line of each at a time: all at once they would hold up
-   the loads of this tile. */
-#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE)             \
+   the loads of this tile. MEANWHILE is done every 192 to 256 multiplications or so. */
+#define MATMUL_TILE(V, VL, MR, NV, K, A, lda, W, C, ldc, last, AHEAD, MORE, MEANWHILE)  \
     do {                                                                                \
         V acc_[MR][NV];                                                                 \
         UNROLL for (int r_ = 0; r_ < MR; ++r_) UNROLL for (int q_ = 0; q_ < NV; ++q_) acc_[r_][q_] = (V){0}; \
@@ -339,6 +359,7 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         for (int k_ = 0; k_ < (K); ++k_) {                                              \
             if ((AHEAD) && k_ % (64 / (int)sizeof(*(A))) == 0)                          \
                 UNROLL for (int r_ = 0; r_ < MR; ++r_) __builtin_prefetch((A) + (MR + r_) * (lda) + k_); \
+            NOW_AND_THEN(k_, MR * NV * VL, MEANWHILE);                                  \
             V w_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = LOAD(V, (W) + (k_ * NV + q_) * VL); \
             if (MR > 1) UNROLL for (int q_ = 0; q_ < NV; ++q_) w_[q_] = keep_##V(w_[q_]); \
@@ -362,7 +383,7 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
 
 /* C[MR][NV vectors] += A[n rows][MR]^T . B[n rows][NV vectors]; with FETCH what lies `ahead` numbers behind each row
    of A is fetched, a row at a time: all at once they would hold up the loads of this tile. */
-#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc, FETCH, ahead)              \
+#define OUTER_TILE(V, VL, MR, NV, n, A, lda, B, ldb, C, ldc, FETCH, ahead, MEANWHILE)   \
     do {                                                                                \
         V acc_[MR][NV];                                                                 \
         UNROLL for (int m_ = 0; m_ < MR; ++m_) UNROLL for (int q_ = 0; q_ < NV; ++q_)   \
@@ -370,6 +391,7 @@ INLINE int hub_of(const hub *hubs, int found, int64_t row)
         const int fetch_ = (FETCH);                                                     \
         for (int64_t r_ = 0; r_ < (n); ++r_) {                                          \
             if (fetch_) __builtin_prefetch((A) + r_ * (lda) + (ahead));                 \
+            NOW_AND_THEN(r_, MR * NV * VL, MEANWHILE);                                  \
             V b_[NV];                                                                   \
             UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = LOAD(V, (B) + r_ * (ldb) + q_ * VL); \
             if (MR > 1) UNROLL for (int q_ = 0; q_ < NV; ++q_) b_[q_] = keep_##V(b_[q_]); \

@@ -107,10 +107,11 @@ class Operand:
 
 
 class ProductCode:
-    """Prints the products of one kernel."""
+    """Prints the products of one kernel. `meanwhile` is a statement that tiles carry out now and
+    then."""
 
-    def __init__(self, c: CType, vector_bytes: int, panel: int) -> None:
-        self.c = c
+    def __init__(self, c: CType, vector_bytes: int, panel: int, meanwhile: str = "(void)0") -> None:
+        self.c, self.meanwhile = c, meanwhile
         self.panel = panel
         self.lanes = vector_bytes // c.bytes
         self.rows = TILE_ROWS[vector_bytes]
@@ -183,12 +184,12 @@ class ProductCode:
                                 streams = stream and mr == self.rows[run.vectors]
                                 ahead = "f == 0" if streams and short else "0"
                                 shape = f"{self.vector}, {self.lanes}, {mr}, {run.vectors}, {depth}"
-                                args = f"{shape}, A, {lda}, W, C, {ldc}, {cut}, {ahead}, {more}"
+                                args = f"A, {lda}, W, C, {ldc}, {cut}, {ahead}, {more}"
                                 with out.block(f"for (; r + {mr} <= m; r += {mr})"):
                                     out.line(f"const {self.c.name} *A = {a};")
                                     out.line(f"const {self.c.name} *W = {w} + k * {width};")
                                     out.line(f"{self.c.name} *C = {c};")
-                                    out.line(f"MATMUL_TILE({args});")
+                                    out.line(f"MATMUL_TILE({shape}, {args}, {self.meanwhile});")
 
     def depth(self, width: int) -> int:
         """Rows of a panel of `width` columns that the cache keeps; whole cache lines of the left
@@ -235,7 +236,8 @@ class ProductCode:
                         fetch = f"f == 0 && (k - s) % {line} == 0, next"
                     for run in panels.runs():
                         with out.block(run.loop(self.lanes)):
-                            self.outer_tiles(out, run, slab, pointers, f"{where}, {fetch}")
+                            arguments = f"{where}, {fetch}, {self.meanwhile}"
+                            self.outer_tiles(out, run, slab, pointers, arguments)
 
     def outer_shared(
         self, out: Writer, op: rows.OuterOp, a: Operand, b: Operand, total: str, block: int
@@ -258,7 +260,7 @@ class ProductCode:
             f"{c} *C = near + (k - p) * {panels.padded} + f;",
         )
         where = f"(int64_t)rows * {lead}, A, {lda}, B, {ldb}, C, {panels.padded}"
-        fetch = f"f == 0 && (k - s) % {line} == 0, next"
+        fetch = f"f == 0 && (k - s) % {line} == 0, next, (void)0"
         for begin, end, part in tiles(n["k"], self.part_columns(n["k"], panels.padded)):
             out.line("#pragma omp for schedule(dynamic, 1) collapse(2) nowait")
             with (

@@ -8,10 +8,10 @@
 // CHECK: for (int64_t i0 = lo; i0 < hi; i0 += 48) {
 // CHECK: in_x + i0 * 7
 // CHECK: out_y + i0 * 5
-// CHECK: MATMUL_TILE(f32x8, 8, 8, 1, 7, A, 7, W, C, 5, 5, f == 0, 0);
+// CHECK: MATMUL_TILE(f32x8, 8, 8, 1, 7, A, 7, W, C, 5, 5, f == 0, 0, (void)0);
 // Rows that are left pass through shorter tiles, the last one alone.
 // CHECK: for (; r + 2 <= m; r += 2) {
-// CHECK: MATMUL_TILE(f32x8, 8, 2, 1, 7, A, 7, W, C, 5, 5, 0, 0);
+// CHECK: MATMUL_TILE(f32x8, 8, 2, 1, 7, A, 7, W, C, 5, 5, 0, 0, (void)0);
 // CHECK: for (; r + 1 <= m; r += 1) {
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x5xf32>
@@ -63,7 +63,7 @@ func.func @backward() attributes {intra.phase} {
 // CHECK-NEXT: const int64_t next = s + 32 < p + 192 ? 32 : (int64_t)rows * 1 * 745 - (s - p);
 // CHECK-NEXT: for (int f = 0; f < 24; f += 24) {
 // CHECK-NEXT: for (int k = s + 0; k < s + 32; k += 4) {
-// CHECK: OUTER_TILE(f32x8, 8, 4, 3, {{.*}}, f == 0 && (k - s) % 16 == 0, next);
+// CHECK: OUTER_TILE(f32x8, 8, 4, 3, {{.*}}, f == 0 && (k - s) % 16 == 0, next, (void)0);
 // CHECK: for (int f = 24; f < 40; f += 16) {
 // CHECK: OUTER_TILE(f32x8, 8, 4, 2,
 // CHECK: *into = (lo > 0 ? *into : 0) + near[k * 40 + f];

@@ -6,7 +6,8 @@ of which each hands over; more where partial sums are large, so that they take a
 chunk's time), `chunks` bounds their number; where such sums are large, there may be rounds of
 blocks instead, and one sum that all threads add to: sizes decide (runtime/reserves.py); `block`
 rows pass through the stages of a nest together so that they stay in the near caches; rows that are
-gathered are asked for at most `prefetch` members before, fewer where they are wide. Operands of
+gathered are asked for at most `prefetch` members before, fewer where they are wide, and while
+products of one block run those of the next (none with `prefetch` 0). Operands of
 outer products are exchanged where that saves vectors (turn_outer.py). The numbers depend on widths
 only, never on a graph, so one program serves all graphs and any number of threads.
 """
