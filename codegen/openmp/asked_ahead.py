@@ -72,10 +72,12 @@ class NextBlock:
             out.line(f"coming.end = min64({end}, coming.member + {most});")
 
     def meanwhile(self, text: Text) -> str:
-        """The statement that asks for the next line."""
-        first, *others = (self.address(text, op, table) for op, table in self.gathers)
-        size = row_bytes(self.gathers[0][0].result)
-        rest = " ".join(f"__builtin_prefetch({a}, 0, 2);" for a in others)
+        """The statement that asks for the next line of the widest rows, and behind each of those
+        for the member's other rows."""
+        (first, size), *others = (
+            (self.address(text, op, table), row_bytes(op.result)) for op, table in self.gathers
+        )
+        rest = " ".join(f"ASK_FOR_ROW({at}, {size});" for at, size in others)
         return f"ASK_FOR_LINE(coming, {first}, {size}, {rest or '(void)0'})"
 
     def address(self, text: Text, op: rows.LoadOp, table: SSAValue) -> str:
