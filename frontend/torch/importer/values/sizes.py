@@ -86,10 +86,10 @@ def _least(expr: sympy.Expr) -> sympy.Expr | None:
 
 
 def row_symbols(graph: fx.Graph) -> set[str]:
-    """The symbols that count rows: last dimensions of integer inputs (of tables first), whatever is indexed or
-    reduced into, data-dependent sizes, and leading dimensions of float inputs whose symbol is
-    nobody's width. What a call puts in the place of a parameter has widths, and so have weights of
-    `linear`."""
+    """The symbols that count rows: last dimensions of integer inputs, first ones of tables,
+    whatever is indexed or reduced into, data-dependent sizes, and leading dimensions of float
+    inputs whose symbol is nobody's width. What a call puts in the place of a parameter has widths,
+    and so have weights of `linear`."""
     rows: set[str] = set()
     widths: set[str] = set()
     likely: set[str] = set()  # unless they are widths
