@@ -26,6 +26,10 @@ from .nodes import Filter, Loops, Origin, Set, Sized, Union
 ALONG_DIM = {"index_select", "index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 """What reads or writes along a dimension by index."""
 
+FEW = 16
+"""So many numbers for each row make a table: each is read by a loop of its own, and the time to
+compile a program grows with their number."""
+
 COUNTED: dict[str, str] = {}
 """The argument that tells how many rows the result has, of ops whose rules name one."""
 
@@ -142,7 +146,7 @@ def _is_table(value: Tensor) -> bool:
     first, last = (
         d.node.hint if isinstance(d, torch.SymInt) else d for d in (value.shape[0], value.shape[-1])
     )
-    return first is not None and last is not None and 2 <= last < first
+    return first is not None and last is not None and 2 <= last < first and last <= FEW
 
 
 def _is_parameter(placeholder: fx.Node) -> bool:
