@@ -325,3 +325,17 @@ def test_features(name: str, layout: str) -> None:
         calls.append((make(x), e))
         plain.append((x.to_sparse_csr(), e))
     compared(model, calls, plain)
+
+
+def test_what_only_matrices_of_scipy_have() -> None:
+    def weighted(x: Tensor, a: Any) -> Tensor:
+        degrees = torch.as_tensor(a.tocoo().data).sum()
+        return x * degrees + a.nnz
+
+    a = sparse.random(5, 5, 0.4, format="csr", random_state=0)
+    compiled, x = gnnc.compile(weighted), dense(5, 4)
+    for _ in range(2):
+        assert torch.equal(compiled(x, a), weighted(x, a))
+    assert any("runs eagerly on a matrix of SciPy" in m for m in gnnc.explain(compiled).fallbacks)
+    with pytest.raises(AttributeError, match="no_such"):
+        gnnc.compile(lambda x, a: x * a.no_such)(x, a)

@@ -204,6 +204,13 @@ def test_a_negative_padding_index() -> None:
     check(embedded, (torch.tensor([0, 5, 5, 1]), drawn(6, 3), E))
 
 
+def test_a_padding_index_of_several_numbers_a_row() -> None:
+    def embedded(table: Tensor, e: Tensor) -> Tensor:
+        return F.embedding(torch.stack([e[0], e[1]], 1), table, padding_idx=0)
+
+    assert not check(embedded, (drawn(4, 2), E)).fallbacks
+
+
 def test_constants_of_float32_in_float64() -> None:
     def scaled(x: Tensor, e: Tensor) -> Tensor:
         return gathered(x, e) * torch.tensor(0.1) + torch.full((1,), 0.3, dtype=torch.float32)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import (
     GCNConv,
@@ -18,7 +19,7 @@ from torch_geometric.utils import softmax
 import gnnc
 
 from .contract import check
-from .users import X, drawn, edges, gathered
+from .users import E, X, drawn, edges, gathered
 
 # Dynamo looks at `.grad` of every argument
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
@@ -123,3 +124,54 @@ def test_an_empty_relation_of_han() -> None:
         return x, {("a", "to", "b"): forth, ("b", "to", "a"): back}
 
     check(net, args(6, 4), args(0, 4), args(6, 0))
+
+
+# ---------------------------------------------------------------- widths among sizes
+
+
+def steps_over_a_graph(x: Tensor, e: Tensor) -> Tensor:
+    return torch.zeros_like(x).index_add(-2, e[1], x.index_select(-2, e[0]))
+
+
+def test_steps_over_one_graph() -> None:
+    calls = [(drawn(t, n, 3), edges(n, 6)) for t, n in ((5, 4), (5, 9))]
+    assert not check(steps_over_a_graph, *calls).fallbacks
+
+
+def transformed(x: Tensor, e: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return gathered(F.linear(x, w, b), e)
+
+
+def test_weights_that_are_arguments() -> None:
+    weights = drawn(5, 3, seed=1), drawn(5, seed=2)
+    calls = [(drawn(n, 3), edges(n, 6), *weights) for n in (4, 9)]
+    assert not check(transformed, *calls).fallbacks
+
+
+def test_parameters_of_a_functional_call() -> None:
+    torch.manual_seed(0)
+    net = gnnc.compile(GCNConv(3, 2))
+    given = {name: drawn(*p.shape, seed=1) for name, p in net.named_parameters()}
+    outs = [torch.func.functional_call(m, given, (X, E)) for m in (net, GCNConv(3, 2))]
+    torch.testing.assert_close(*outs)
+    of = list(given.values())
+    grads = [torch.autograd.grad(out.pow(2).sum(), of) for out in outs]
+    torch.testing.assert_close(*grads)
+    assert not gnnc.explain(net).fallbacks
+
+
+def of_neighbours(x: Tensor, table: Tensor) -> Tensor:
+    return x[table].max(1).values + x
+
+
+def of_pairs(x: Tensor, pairs: Tensor) -> Tensor:
+    return gathered(x, pairs.t()) * (x[pairs[:, 0]] * x[pairs[:, 1]]).sum()
+
+
+@pytest.mark.parametrize("function", [of_neighbours, of_pairs])
+def test_a_table_of_row_numbers(function: Any) -> None:
+    def call(nodes: int, several: int) -> tuple[Tensor, Tensor]:
+        drawing = torch.Generator().manual_seed(nodes)
+        return drawn(nodes, 3), torch.randint(0, nodes, (nodes, several), generator=drawing)
+
+    assert not check(function, call(6, 2), call(9, 2)).fallbacks

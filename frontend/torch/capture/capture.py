@@ -41,7 +41,8 @@ from ..libraries.dgl.graphs import calls as dgl_calls
 from ..sparse import held  # noqa: F401  (has matrices exchanged)
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
-from ..sparse.matrix import as_matrix, is_sparse, of_torch, tell_layouts, why_not
+from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts, why_not
+from ..sparse.scipy_calls import ScipyCalls
 from . import asked_sizes, buffers, exchanged, foreign, graph_breaks
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
@@ -242,11 +243,14 @@ def dynamo_compile(
             told.add(message)
             (notice or log.warning)(message)
 
+    on_scipy = ScipyCalls(fn, may_be_eager, tell)
+
     @functools.wraps(fn.forward if isinstance(fn, torch.nn.Module) else fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         libraries.install()
         _watch_compilations()
-        args, kwargs = of_torch((args, kwargs))
+        if holds_scipy((args, kwargs)):
+            return on_scipy(call, args, kwargs)
         tensors = tensors_in((args, kwargs))
         reason = why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
         if reason is not None:

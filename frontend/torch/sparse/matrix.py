@@ -160,10 +160,14 @@ def is_sparse(x: object) -> bool:
 
 def of_torch(tree: Any) -> Any:
     """`tree` with every matrix of SciPy as one of torch in CSR."""
+    issparse = sys.modules["scipy.sparse"].issparse
+    return pytree.tree_map(lambda x: _from_scipy(x) if issparse(x) else x, tree)
+
+
+def holds_scipy(tree: Any) -> bool:
+    """Whether there is a matrix of SciPy in plain containers."""
     scipy = sys.modules.get("scipy.sparse")
-    if scipy is None or not any(map(scipy.issparse, _leaves(tree))):
-        return tree
-    return pytree.tree_map(lambda x: _from_scipy(x) if scipy.issparse(x) else x, tree)
+    return scipy is not None and any(map(scipy.issparse, _leaves(tree)))
 
 
 def _leaves(x: Any) -> Iterator[Any]:

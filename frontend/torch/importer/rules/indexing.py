@@ -141,7 +141,7 @@ def _embedding(c: Call) -> Arr:
         padding = rows + padding if isinstance(rows, int) else Sym(rows.find().expr + padding)
     # the padding row gets no gradient
     still = c.ctx.flat(out)
-    pad = c.ctx.compare("eq", c.ctx.unsqueeze(c.x, 1), padding)
+    pad = c.ctx.compare("eq", c.ctx.unsqueeze(c.x, c.x.rank), padding)
     return c.ctx.where(pad, still, out)
 
 

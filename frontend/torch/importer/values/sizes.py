@@ -15,15 +15,20 @@ from typing import Any
 import sympy
 import torch
 from torch import Tensor, fx
+from torch._dynamo.source import AttrSource, ChainedSource
 from torch.utils._sympy.functions import Min
 
 from .....runtime.ranks.world import world
-from ..calls.canonical import canonical
+from ..calls.canonical import Canonical, canonical
 from ..errors import NoRule
 from .nodes import Filter, Loops, Origin, Set, Sized, Union
 
 ALONG_DIM = {"index_select", "index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 """What reads or writes along a dimension by index."""
+
+FEW = 16
+"""So many numbers for each row make a table: each is read by a loop of its own, and the time to
+compile a program grows with their number."""
 
 COUNTED: dict[str, str] = {}
 """The argument that tells how many rows the result has, of ops whose rules name one."""
@@ -85,9 +90,10 @@ def _least(expr: sympy.Expr) -> sympy.Expr | None:
 
 
 def row_symbols(graph: fx.Graph) -> set[str]:
-    """The symbols that count rows: last dimensions of integer inputs, whatever is indexed or
-    reduced into, data-dependent sizes, and leading dimensions of float inputs whose symbol is
-    nobody's width."""
+    """The symbols that count rows: last dimensions of integer inputs, first ones of tables,
+    whatever is indexed or reduced into, data-dependent sizes, and leading dimensions of float
+    inputs whose symbol is nobody's width. What a call puts in the place of a parameter has widths,
+    and so have weights of `linear`."""
     rows: set[str] = set()
     widths: set[str] = set()
     likely: set[str] = set()  # unless they are widths
@@ -96,27 +102,66 @@ def row_symbols(graph: fx.Graph) -> set[str]:
         if isinstance(value, Tensor):
             rows |= {s for d in value.shape for s in symbols(d) if is_unbacked(s)}
         if node.op == "placeholder" and isinstance(value, Tensor) and value.dim():
-            if value.is_floating_point():
+            if _is_parameter(node):
+                rest = value.shape
+            elif value.is_floating_point():
                 likely |= symbols(value.shape[0])
+                rest = value.shape[1:]
+            elif _is_table(value):
+                rows |= symbols(value.shape[0])
                 rest = value.shape[1:]
             else:
                 rows |= symbols(value.shape[-1])
                 rest = value.shape[:-1]
             for d in rest:
                 widths |= symbols(d)
-        elif node.op.startswith("call"):
-            for size in _indexed(node):
+        elif node.op.startswith("call") and (call := canonical(node)) and call.fault is None:
+            for size in _indexed(call):
                 if isinstance(size, torch.SymInt):
                     # `n * width // 8` counts rows of n
                     (rows if expression(size).is_Symbol else likely).update(symbols(size))
-    return rows | (likely - widths)
+            if call.op == "linear" and isinstance(w := example(call.arguments["weight"]), Tensor):
+                widths |= {s for d in w.shape for s in symbols(d)}
+    return rows | (likely - widths - _beside(rows, graph))
 
 
-def _indexed(node: fx.Node) -> list[object]:
-    """The sizes of the dimensions that an indexing node indexes."""
-    call = canonical(node)
-    if call is None or call.fault is not None:
-        return []
+def _beside(rows: set[str], graph: fx.Graph) -> set[str]:
+    """The symbols of inputs with another dimension that counts rows for certain: the steps of a
+    series or the members of a batch over one graph, `(T, N, F)`."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        value = example(node)
+        if node.op == "placeholder" and isinstance(value, Tensor) and value.is_floating_point():
+            dims = [symbols(d) for d in value.shape]
+            if any(d & rows for d in dims):
+                found |= {s for d in dims for s in d} - rows
+    return found
+
+
+def _is_table(value: Tensor) -> bool:
+    """Whether integers are several for each of more rows, `(N, K)`, as the neighbours of nodes or
+    the steps of walks are, and not the ends of edges, `(2, E)`. What the first call has tells."""
+    if value.dim() < 2 or not isinstance(value.shape[0], torch.SymInt):
+        return False
+    first, last = (
+        d.node.hint if isinstance(d, torch.SymInt) else d for d in (value.shape[0], value.shape[-1])
+    )
+    return first is not None and last is not None and 2 <= last < first and last <= FEW
+
+
+def _is_parameter(placeholder: fx.Node) -> bool:
+    """Whether an input is what a module has as a parameter. One that is no `nn.Parameter`, as those
+    of `torch.func.functional_call`, has sizes that Dynamo does not fix."""
+    source = getattr(placeholder.meta.get("grapharg"), "source", None)
+    while isinstance(source, ChainedSource):
+        if isinstance(source, AttrSource) and source.member == "_parameters":
+            return True
+        source = source.base
+    return False
+
+
+def _indexed(call: Canonical) -> list[object]:
+    """The sizes of the dimensions that an indexing call indexes."""
     value = example(call.arguments.get("input"))
     if call.op in ALONG_DIM and isinstance(value, Tensor):
         dim = call.arguments["dim"]
