@@ -71,7 +71,8 @@ class MadeMaps:
         ends = {b.env.codomain(*at) for at in paths}
         if len(ends) > 1:
             raise PassFailedException(
-                f"partition: the map {k} of {label} leads to {', '.join(sorted(ends))}"
+                f"partition: the map {k} of {label} leads to {', '.join(sorted(ends))}: loops are "
+                "of as many nodes as x.size(0) is, or as the greatest number of a node says"
             )
         return b.stack(part, *(b.index(*at) for at in paths)), ends.pop()
 

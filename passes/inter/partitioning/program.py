@@ -43,8 +43,9 @@ from ....dialects.signature import (
     results,
 )
 from ...analysis.costs import Sizes, note_size
+from ...analysis.places import placed
 from .copies import follows, read_by_edges
-from .first_rows import FirstRows, nodes_of, reduced
+from .first_rows import FirstRows, nodes_of
 from .lookups import split_reads
 from .made_maps import MadeMaps
 from .made_results import MadeResults
@@ -54,7 +55,7 @@ from .sets import OWNER, Cut
 
 
 def partitioned(
-    func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int, with_sources: Collection[str]
+    func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int, far: Collection[str]
 ) -> FuncOp:
     """The function over the rows of ranks, which cross in so many chunks. Linear in ops.
 
@@ -64,7 +65,7 @@ def partitioned(
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
     split_reads(func, env, cut)
-    return _Program(func, env, sets, Cut.of(env, types, cut, chunks, with_sources)).made()
+    return _Program(func, env, sets, Cut.of(env, types, cut, chunks, far)).made()
 
 
 @dataclass
@@ -109,7 +110,8 @@ class _Program:
             self.b, self.old, self.cut, self.of_union, self.first_rows, self.on
         )
         for op in body_ops(self.func):
-            self._op(op)
+            with placed(op):
+                self._op(op)
         for name, v, attrs in results(self.func):
             ends += self._results(name, v, attrs)
         self.b.point = InsertPoint.at_end(block)
@@ -377,16 +379,11 @@ class _Program:
     def _structure(self, op: StructureOp) -> None:
         label = op.set_type.label
         sources = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
-        if isinstance(op, SizedOp) and (of_all := reduced(op.n, self.cut)) is not None:
-            if (nodes := nodes_of(op, self.cut.nodes)) is not None:
-                own, n = self.cut.nodes[nodes].own, self.on(op.n, UNIT)
-                name = self._name(label, own)
-                self._made(label, [self.first_rows.make(self.b, label, name, own, n)])
-                return
-            raise PassFailedException(
-                f"partition: how many rows {label} has follows from {of_all} of all ranks, as "
-                "where a greatest number tells how many there are: give it (num_nodes, say)"
-            )
+        if isinstance(op, SizedOp) and (nodes := nodes_of(op, self.cut.nodes)) is not None:
+            own, n = self.cut.nodes[nodes].own, self.on(op.n, UNIT)
+            name = self._name(label, own)
+            self._made(label, [self.first_rows.make(self.b, label, name, own, n)])
+            return
         if all(self.cut.parts[s] == (s,) and not self.cut.is_cut(s) for s in sources):
             self._as_it_is(op, label)
             return
