@@ -50,10 +50,13 @@ def answered(graph: fx.GraphModule, args: Sequence[Any]) -> Iterator[None]:
     others in the whole graph, for which that may be."""
     try:
         yield
-    except Unsupported:
+    except Unsupported as error:
         names = [n.name for n in graph.graph.find_nodes(op="placeholder")]
-        if cut_tensors.kinds(args):
-            check(asked(graph), names, args, of_empty=True)
+        try:
+            if cut_tensors.kinds(args):
+                check(asked(graph), names, args, of_empty=True)
+        except Unsupported as other:
+            raise Unsupported(error.node, f"{error.reason}. {other.reason}") from error
         raise
 
 
