@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 
 @contextmanager
-def placed(op: Operation) -> Iterator[None]:
+def placed(op: Operation) -> Generator[None]:
     """What is refused of an op says where that is, if it is known."""
     try:
         yield

@@ -8,7 +8,7 @@ A rank without rows is not asked: others have some, and its program has to be th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,7 +45,7 @@ def _sizes(placeholders: Iterable[fx.Node]) -> Iterator[tuple[torch.SymInt, tupl
 
 
 @contextmanager
-def answered(graph: fx.GraphModule, args: Sequence[Any]) -> Iterator[None]:
+def answered(graph: fx.GraphModule, args: Sequence[Any]) -> Generator[None]:
     """Where a program cannot be made for a call of a rank without rows, tells of answers that are
     others in the whole graph, for which that may be."""
     try:
