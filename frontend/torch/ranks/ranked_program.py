@@ -326,9 +326,11 @@ class RankSets:
 
     def _as_known(self, m: MapBinding, column: NDArray[Any], edges: EdgePart) -> NDArray[Any]:
         """Ends of edges as places in the part that this call has of their nodes: pairs that were
-        drawn may have added ghosts to that which the edges were cut with."""
+        drawn may have added ghosts to that which the edges were cut with. Where all ranks have
+        these nodes, as their numbers."""
         part = self.parts.nodes.get(m.codomain)
-        if m.codomain not in self.cut.nodes:  # all ranks have its rows
+        is_end = self.ranked.imported.cut.get(m.placeholder) == "index"
+        if is_end and m.codomain not in self.cut.nodes:
             return (edges.target if m.index[0] else edges.source).numbers[column]
         if part is None or part in (edges.source, edges.target):
             return column

@@ -15,7 +15,7 @@ from torch_geometric.utils import add_self_loops, degree
 import gnnc
 from gnnc.runtime.ranks import virtual
 
-from .cut_models import WIDTH, graph
+from .cut_models import RELATIONS, WIDTH, graph
 
 NODES = 12
 
@@ -71,6 +71,30 @@ def test_it_is_what_torch_gives(name: str, ranks: int) -> None:
     for rows, got, grads in virtual.run(ranks, work):
         torch.testing.assert_close(got, want[rows].detach())
         torch.testing.assert_close(grads, list(wanted))
+
+
+def test_types_of_edges_are_no_ends() -> None:
+    """They lead to rows that all ranks have, as no end of an edge does that is cut."""
+
+    class Typed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = nn.Parameter(torch.randn(RELATIONS, WIDTH, dtype=torch.float64))
+
+        def forward(self, x: Tensor, edges: Tensor, types: Tensor) -> Tensor:
+            messages = x[edges[0]] * self.weights[types]
+            return torch.zeros_like(x).index_add(0, edges[1], messages)
+
+    torch.manual_seed(0)
+    data, model = graph(NODES, 3 * NODES), Typed()
+    want = model(data.x, data.edge_index, data.edge_type).detach()
+
+    def work(_: object) -> Any:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data)
+        return part.n_id, mine(part.x, part.edge_index, part.edge_type).detach()
+
+    for rows, got in virtual.run(2, work):
+        torch.testing.assert_close(got, want[rows])
 
 
 def refused(model: nn.Module, error: type[Exception], ranks: int, *numbers: Any) -> list[str]:
