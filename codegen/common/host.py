@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
-from ...dialects.intra import bindings, rows
+from ...dialects.intra import bindings, peers, rows
 from ...dialects.intra.syntax import buffer_dims, element
 from .c_types import ctype
 
@@ -149,9 +149,9 @@ def readable_name(op: object, used: Identifiers) -> str:
             stem = f"pair_of_{op.domain}_by_{'_'.join(op.along_paths)}"
         case bindings.MemberMapOp():
             stem = f"{op.path.data}_of_{op.domain}_by_{'_'.join(op.along_paths)}"
-        case bindings.PeerRowsOp():
+        case peers.PeerRowsOp():
             stem = f"peers_{op.domain}"
-        case bindings.PeerTotalsOp():
+        case peers.PeerTotalsOp():
             stem = "all_ranks"
         case bindings.GroupOp():
             kind = op.name.removeprefix("intra.")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from ...dialects.intra import bindings
+from ...dialects.intra import bindings, peers
 from ...dialects.intra.remote import is_remote
 from ...dialects.intra.rows import TraverseOp
 from ...dialects.intra.syntax import buffer_dims
@@ -68,13 +68,13 @@ class PhaseHost:
         """A table of addresses, and one of places where ranks have other rows (comm.h); views know
         the same."""
         op = v.owner
-        if not isinstance(op, bindings.PeerRowsOp | bindings.PeerTotalsOp):
+        if not isinstance(op, bindings.PeerOp):
             self.names[v] = self.names[bindings.root(v)]
             return
         name = self.names[v] = readable_name(op, used)
         self.phase.buffers.append({"kind": PEERS})
         self.out.line(f"void **{name} = b[{len(self.phase.buffers) - 1}];")
-        if isinstance(op, bindings.PeerRowsOp):
+        if isinstance(op, peers.PeerRowsOp):
             self.phase.buffers.append({"kind": "places", "domain": domain_of(op.domain)})
             self.out.line(f"uint64_t *{places_name(name)} = b[{len(self.phase.buffers) - 1}];")
 

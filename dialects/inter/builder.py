@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntAttr,
     IntegerAttr,
+    LocationAttr,
     StringAttr,
     UnitAttr,
     f32,
@@ -64,7 +65,8 @@ MapSpec = tuple[SSAValue, str] | tuple[SSAValue, str, Sequence[str]]
 class Builder:
     """Appends ops to a block (or inserts them at a point) with the least result domain; with
     `vanilla` on the finest one, the whole set, as the importer does. Methods are named as the ops
-    and return the result. They raise VerifyException where operands do not fit.
+    and return the result; the ops get the `location`. They raise VerifyException where operands do
+    not fit.
 
     Structure ops take a `name` (a hint) for the new set, and make it known to `env`.
     """
@@ -73,11 +75,14 @@ class Builder:
         self.env = env
         self.point = InsertPoint.at_end(at) if isinstance(at, Block) else at
         self.vanilla = vanilla
+        self.location: LocationAttr | None = None
 
     # ------------------------------------------------------------ the machinery
 
     def insert(self, op: ValueOp | StructureOp) -> SSAValue:
         """Puts a finished op at the insertion point; returns its result."""
+        if self.location is not None:
+            op.location = self.location
         Rewriter.insert_op(op, self.point)
         return op.results[0]
 

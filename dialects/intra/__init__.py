@@ -5,7 +5,7 @@ It says what is parallel, what is reduced, and which index finds a row.
 
 from xdsl.ir import Dialect
 
-from . import bindings, exchange, publication, rows
+from . import bindings, exchange, peers, publication, rows
 from .bindings import DomainAttr
 from .remote import TokenType
 from .schedule import GridAttr, PipelineAttr, ScheduleAttr
@@ -26,8 +26,8 @@ Intra = Dialect(
         bindings.OutputOp,
         bindings.TableOp,
         bindings.AllocOp,
-        bindings.PeerRowsOp,
-        bindings.PeerTotalsOp,
+        peers.PeerRowsOp,
+        peers.PeerTotalsOp,
         bindings.PartOp,
         bindings.ViewOp,
         bindings.ColumnsOp,

@@ -321,6 +321,14 @@ class AllocOp(MemoryOp, Living):
     name = "intra.alloc"
 
 
+class PeerOp(MemoryOp):
+    """An op that names what other ranks publish."""
+
+    def known_domain(self) -> tuple[DomainAttr | None] | None:
+        """See the function of this name."""
+        raise NotImplementedError
+
+
 @op_definition
 class PartOp(BindingOp):
     """The rows of a buffer from `offset` (absent: 0) on: a part of a union, without a copy."""
@@ -428,40 +436,6 @@ class SumSizesOp(BindingOp):
     assembly_format = f"$left `,` $right {TYPED}"
 
 
-@op_definition
-class PeerRowsOp(MemoryOp):
-    """`intra.peer_rows {plan = "N_sent to N_ghost", domain = #intra.domain<N_ghost>}`: for each row
-    of the domain the one of another rank that the plan would bring there, read where it lies.
-    """
-
-    name = "intra.peer_rows"
-    plan = prop_def(StringAttr)
-    domain = prop_def(DomainAttr)
-    result = result_def(MemRefType)
-
-    def verify_(self) -> None:
-        need_buffer(self.result.type, "a buffer")
-
-
-@op_definition
-class PeerTotalsOp(MemoryOp):
-    """`intra.peer_totals %a {kind = "sum"}`: for each number of `%a`, of which all ranks have as
-    many rows, the sum (max, min, mul) of what ranks publish in its place, in their order, read
-    where it lies.
-    """
-
-    name = "intra.peer_totals"
-    buffer = operand_def(MemRefType)
-    kind = prop_def(StringAttr)
-    result = result_def(MemRefType)
-    assembly_format = f"$buffer {TYPED}"
-
-    def verify_(self) -> None:
-        have, want = self.result.type, self.buffer.type
-        need(have == want, f"totals have the type of what is added up, {want}, not {have}")
-        need_reducible(self.kind.data, self.buffer)
-
-
 # ---------------------------------------------------------------- what a buffer is
 
 
@@ -493,10 +467,10 @@ def known_domain(buffer: SSAValue) -> tuple[DomainAttr | None] | None:
         return None
     if isinstance(op, ColumnsOp):
         return known_domain(op.buffer)
-    if isinstance(op, NamedBuffer | AllocOp | ViewOp | PeerRowsOp):
+    if isinstance(op, NamedBuffer | AllocOp | ViewOp):
         return (op.domain,)
-    if isinstance(op, PeerTotalsOp):
-        return known_domain(op.buffer)
+    if isinstance(op, PeerOp):
+        return op.known_domain()
     return (None,) if isinstance(op, TableOp) else None
 
 

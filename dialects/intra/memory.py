@@ -16,8 +16,7 @@ from xdsl.traits import Pure
 from ..assembly import KNOWN, TYPED, op_definition
 from .bindings import (
     InputOp,
-    PeerRowsOp,
-    PeerTotalsOp,
+    PeerOp,
     TableOp,
     domain_text,
     known_domain,
@@ -124,9 +123,7 @@ def need_number(value: SSAValue) -> None:
 def need_writable(buffer: SSAValue) -> None:
     """Raises VerifyException for a buffer that the caller owns or that is a constant."""
     op = root(buffer).owner
-    fixed = isinstance(op, TableOp | PeerRowsOp | PeerTotalsOp) or (
-        isinstance(op, InputOp) and op.gives is None
-    )
+    fixed = isinstance(op, TableOp | PeerOp) or (isinstance(op, InputOp) and op.gives is None)
     need(not fixed, "inputs and tables are only read: write to an intra.output or intra.alloc")
 
 

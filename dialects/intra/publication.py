@@ -18,7 +18,8 @@ from xdsl.irdl import operand_def, opt_operand_def, prop_def, traits_def, var_op
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import KNOWN, op_definition
-from .bindings import INDEX32, IndexMapOp, PeerRowsOp, PeerTotalsOp, known_domain, root
+from .bindings import INDEX32, IndexMapOp, known_domain, root
+from .peers import PeerRowsOp, PeerTotalsOp
 from .steps import Step, steps_after
 from .syntax import IntraOp, need
 

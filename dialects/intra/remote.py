@@ -16,7 +16,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..assembly import KNOWN, RESULT, TYPED, op_definition
-from .bindings import PeerRowsOp, PeerTotalsOp, root
+from .bindings import root
+from .peers import PeerRowsOp, PeerTotalsOp
 from .syntax import IntraOp, need, row_of
 
 

@@ -38,6 +38,7 @@ from ..intra import (
     indices,
     loops,
     memory,
+    peers,
     products,
     publication,
     remote,
@@ -217,8 +218,8 @@ class IntraFunctions(InterpreterFunctions):
 
     # ------------------------------------------------------------ rows that others read
 
-    @impl(bindings.PeerRowsOp)
-    def peer_rows(self, interp: Interpreter, op: bindings.PeerRowsOp, args: Any) -> PythonValues:
+    @impl(peers.PeerRowsOp)
+    def peer_rows(self, interp: Interpreter, op: peers.PeerRowsOp, args: Any) -> PythonValues:
         return (self.fresh(op.result, op.domain),)
 
     @impl(publication.PublishOp)
@@ -234,10 +235,8 @@ class IntraFunctions(InterpreterFunctions):
         poison(args[1])
         return ()
 
-    @impl(bindings.PeerTotalsOp)
-    def peer_totals(
-        self, interp: Interpreter, op: bindings.PeerTotalsOp, args: Any
-    ) -> PythonValues:
+    @impl(peers.PeerTotalsOp)
+    def peer_totals(self, interp: Interpreter, op: peers.PeerTotalsOp, args: Any) -> PythonValues:
         out = np.empty_like(args[0])
         poison(out)
         return (out,)
@@ -251,7 +250,7 @@ class IntraFunctions(InterpreterFunctions):
         by_kind: dict[str, list[Array]] = {}
         for (total, own), x in zip(op.shown().items(), args, strict=True):
             x[...] = interp.get_values([own])[0]
-            assert isinstance(total.owner, bindings.PeerTotalsOp)
+            assert isinstance(total.owner, peers.PeerTotalsOp)
             by_kind.setdefault(total.owner.kind.data, []).append(x)
         for kind, arrays in by_kind.items():
             self.carrier.all_reduce(kind, arrays)

@@ -247,7 +247,8 @@ def imported_graph(
     device = device_of(graph, backend)
     training = torch.is_grad_enabled()
     needs_grad = [training and isinstance(x, torch.Tensor) and x.requires_grad for x in examples]
-    imported = import_graph(graph, needs_grad, float_masks=False)
+    with asked_of_all.answered(graph, examples):
+        imported = import_graph(graph, needs_grad, float_masks=False)
     note_ends(imported, examples)
     imported = replace(
         imported,

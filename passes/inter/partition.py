@@ -23,8 +23,9 @@ row is in the whole graph.
 `sets` are the sets of nodes to cut; by default all that a map `src` or `dst` of an argument leads
 to. Sets that are not cut (relations, classes, weights) are the same on every rank. With `chunks`
 the rows that cross, and the remote edges that read them, are as many sets of each, so that those of
-one chunk are summed while the next is under way. Edges of the sets `with_sources` lie with the row
-that `src` leads to: labels say what a program does with ends, and not which of them owns an edge.
+one chunk are summed while the next is under way. The maps `far`, such as `g.dst`, lead to rows that
+their edges do not lie with: labels say what a program does with ends, and not which of them owns an
+edge.
 Comes before autodiff. Local and remote edges are those of MGG (Wang et al., OSDI 2023).
 """
 
@@ -62,7 +63,7 @@ class PartitionPass(ModulePass):
 
     sets: tuple[str, ...] = ()
     chunks: int = 1
-    with_sources: tuple[str, ...] = ()
+    far: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in list(op.body.ops):
@@ -85,7 +86,7 @@ class PartitionPass(ModulePass):
                 "them by `sets`"
             )
         try:
-            made = partitioned(func, env, cut, self.chunks, self.with_sources)
+            made = partitioned(func, env, cut, self.chunks, self.far)
         except VerifyException as error:
             raise PassFailedException(f"partition: @{name}: {error}") from error
         Rewriter.replace_op(func, made)

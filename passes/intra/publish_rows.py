@@ -19,8 +19,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.intra.bindings import AllocOp, IndexMapOp, PeerRowsOp, known_domain, root
+from ...dialects.intra.bindings import AllocOp, IndexMapOp, known_domain, root
 from ...dialects.intra.exchange import MoveStartOp
+from ...dialects.intra.peers import PeerRowsOp
 from ...dialects.intra.publication import PublishOp, RetireOp
 from ...dialects.intra.rows import LoadOp, LookupOp, StoreOp, TraverseOp
 from ...dialects.intra.steps import Step, phases, steps, steps_after

@@ -31,11 +31,11 @@ from ...dialects.intra.bindings import (
     DomainAttr,
     OutputOp,
     PartOp,
-    PeerTotalsOp,
     SizeOp,
     ViewOp,
 )
 from ...dialects.intra.exchange import AllReduceOp
+from ...dialects.intra.peers import PeerTotalsOp
 from ...dialects.intra.publication import PublishAllOp, RetireAllOp
 from ...dialects.intra.rows import LoadOp, StoreOp, TraverseOp
 from ...dialects.intra.steps import phases, steps

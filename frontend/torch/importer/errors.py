@@ -55,6 +55,7 @@ def node_name(node: fx.Node) -> str:
 
 
 _PACKAGE = str(Path(__file__).parents[3] / "frontend")
+_MADE_BY_PYG = "/torch_geometric."  # modules of layers that it prints to temporary files
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -70,7 +71,7 @@ def location(node: fx.Node | None) -> str | None:
 def own_place(frames: Sequence[tuple[str, str]]) -> str | None:
     """The innermost of frames, files and lines, that `location` tells; None where there are
     none."""
-    return _innermost(frames, ("site-packages", "<", _PACKAGE)) if frames else None
+    return _innermost(frames, ("site-packages", _MADE_BY_PYG, "<", _PACKAGE)) if frames else None
 
 
 def place_outside(trace: str) -> str:

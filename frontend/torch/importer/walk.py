@@ -163,6 +163,14 @@ class Walk:
                     self.stale.pop(other, None)
 
     def understand(self, node: fx.Node) -> Any:
+        values = self.context.values
+        before, values.source = values.source, node
+        try:
+            return self.meaning_of(node)
+        finally:
+            values.source = before
+
+    def meaning_of(self, node: fx.Node) -> Any:
         value = node.meta.get("example_value")
         if node.op == "placeholder":
             return self.unknown(node)

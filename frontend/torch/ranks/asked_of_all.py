@@ -8,7 +8,8 @@ A rank without rows is not asked: others have some, and its program has to be th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
@@ -43,15 +44,33 @@ def _sizes(placeholders: Iterable[fx.Node]) -> Iterator[tuple[torch.SymInt, tupl
                 yield n, (i, dim)
 
 
-def check(answers: Iterable[Asked], names: Sequence[str], args: Sequence[Any]) -> None:
+@contextmanager
+def answered(graph: fx.GraphModule, args: Sequence[Any]) -> Generator[None]:
+    """Where a program cannot be made for a call of a rank without rows, tells of answers that are
+    others in the whole graph, for which that may be."""
+    try:
+        yield
+    except Unsupported as error:
+        names = [n.name for n in graph.graph.find_nodes(op="placeholder")]
+        try:
+            if cut_tensors.kinds(args):
+                check(asked(graph), names, args, of_empty=True)
+        except Unsupported as other:
+            raise Unsupported(error.node, f"{error.reason}. {other.reason}") from error
+        raise
+
+
+def check(
+    answers: Iterable[Asked], names: Sequence[str], args: Sequence[Any], of_empty: bool = False
+) -> None:
     """Compares the answers of a trace with those of the whole graph that a call speaks of; `names`
-    are those of the placeholders.
+    are those of the placeholders. Answers of tensors without rows are not compared, or alone.
 
     Raises:
         Unsupported: one is another there.
     """
     for a in answers:
-        if any(args[i].shape[d] == 0 for i, d in a.sizes.values()):
+        if of_empty != any(args[i].shape[d] == 0 for i, d in a.sizes.values()):
             continue
         whole = {s: cut_tensors.whole(args[i]).shape[d] for s, (i, d) in a.sizes.items()}
         if a.answer.subs(whole) == sympy.false:

@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import PassFailedException
 
 from ....dialects.inter.types import UNIT, RowsType, SetType
 from ....dialects.inter.types import rows as rows_of
@@ -21,7 +22,7 @@ from ....passes.inter.partition import PartitionPass
 from ....passes.inter.partitioning.edge_results import join_results
 from ....passes.inter.partitioning.sets import Cut
 from ....passes.inter.verify_sets import verify_sets
-from ..importer.binding import FromTensor, Imported, MapBinding, RowsBinding, SetBinding
+from ..importer.binding import FromTensor, Imported, MapBinding, RowsBinding, SetBinding, Size
 from ..importer.emit.arguments import argument_name
 from ..importer.errors import Unsupported
 from .cut_tensors import Shaped
@@ -81,9 +82,8 @@ def partitioned(imported: Imported, training: bool) -> Ranked:
     (the module is changed).
 
     Raises:
-        Unsupported: edges lead to nodes that are cut and are not known themselves, or a table is
-            used otherwise than by its rows.
-        PassFailedException: an op has no form over parts.
+        Unsupported: edges lead to nodes that are cut and are not known themselves, a table is used
+            otherwise than by its rows, or an op has no form over parts.
     """
     passes = passes_of(",".join(before_partition(training)))
     PassRunner(Context(), passes, verify_each=False).run(imported.module)
@@ -93,11 +93,16 @@ def partitioned(imported: Imported, training: bool) -> Ranked:
     lookups = _lookups(imported, sets, nodes)
     env = verify_sets(func)
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
-    turned = tuple(s.name for s in imported.sets if s.name in edges and _lies_with_source(s))
-    cut = Cut.of(env, types, nodes, imported.chunks, turned)
-    _check_known(imported, cut, edges)
-    for p in (PartitionPass(tuple(nodes), imported.chunks, turned), GlobalRowsPass()):
-        p.apply(Context(), imported.module)
+    far = tuple(f"{s.name}.{k}" for s in imported.sets for k in _far_ends(imported, s))
+    try:
+        cut = Cut.of(env, types, nodes, imported.chunks, far)
+        _check_known(imported, cut, edges)
+        for p in (PartitionPass(tuple(nodes), imported.chunks, far), GlobalRowsPass()):
+            p.apply(Context(), imported.module)
+    except PassFailedException as error:
+        raise Unsupported(
+            None, f"over several ranks {str(error).removeprefix('partition: ')}"
+        ) from error
     join_results(imported.function, cut)
     _note_crossing(imported, cut)
     rows = [new for r in imported.rows for new in _on_parts(r, sets.get(r.name, UNIT), cut, edges)]
@@ -148,20 +153,23 @@ def edges_bound(imported: Imported) -> dict[str, int]:
     }
 
 
-def _lies_with_source(s: SetBinding) -> bool:
-    """Whether the map `src` of edges is the second row of their ends, which says where they lie."""
-    return any(m.label == "src" and m.index == (1,) for m in s.maps)
+def _far_ends(imported: Imported, s: SetBinding) -> list[str]:
+    """The maps of edges that are the first row of their ends: the second one says where they
+    lie."""
+    ends = (m for m in s.maps if imported.cut.get(m.placeholder) == "index")
+    return [m.label for m in ends if m.index == (0,)]
 
 
 def nodes_bound(imported: Imported) -> Sequence[str]:
     """The sets of nodes which are cut: what such edges lead to, and what rows are known to be of
-    nodes."""
+    nodes. Where nodes are counted otherwise than by a tensor of theirs, all ranks have all."""
     sets = {name: t.dom.set for name, t in _rows(imported.function).items()}
+    given = {s.name for s in imported.sets if not _follows(s.size)}
     ends = [
         m.codomain
         for s in imported.sets
         for m in s.maps
-        if imported.cut.get(m.placeholder) == "index"
+        if imported.cut.get(m.placeholder) == "index" and m.codomain in given
     ]
     return [
         *ends,
@@ -178,6 +186,12 @@ def nodes_bound(imported: Imported) -> Sequence[str]:
             if any(imported.cut.get(m.placeholder) == "nodes" for m in s.maps)
         ),
     ]
+
+
+def _follows(size: Size) -> bool:
+    """Whether a number follows from sizes of tensors, and is none of them: of those of the whole
+    graph it is the same on all ranks."""
+    return size.place is None and all(dim is not None for _, _, dim in size.names)
 
 
 def _lookups(
@@ -223,6 +237,12 @@ def _check_known(imported: Imported, cut: Cut, edges: Mapping[str, int]) -> None
                 f"the edges in {_speaks_of(imported, s)} lead to nodes of several ranks: which are "
                 "whose is known of the edges that gnnc.distribute returns alone, and of those that "
                 "a call draws by dropout_edge or negative_sampling",
+            )
+        if s.name in edges and not cut.is_cut(s.name):
+            raise Unsupported(
+                None,
+                f"the edges in {_speaks_of(imported, s)} lead to nodes of which no tensor has a "
+                "row each: how many there are is to be the size of one of gnnc.distribute",
             )
 
 

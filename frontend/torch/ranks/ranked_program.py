@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
@@ -30,6 +31,7 @@ from ..importer.binding import (
     MapBinding,
     RowsBinding,
     SetBinding,
+    Size,
 )
 from ..importer.emit.arguments import argument_name
 from . import asked_of_all, cut_tensors, given_numbers
@@ -100,7 +102,8 @@ class RankedProgram(BoundProgram):
     def whole(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as those with the sizes of the whole graph."""
         parts, totals = self.parts(args), self.ranked.totals
-        return with_whole_sizes(args, {at: parts.total(s) for at, s in totals.items()})
+        known = [cut_tensors.whole(x) for x in args]
+        return with_whole_sizes(known, {at: parts.total(s) for at, s in totals.items()})
 
     def parts(self, args: Sequence[Any]) -> Parts:
         """What the tensors of a call say of how the graph is cut."""
@@ -142,7 +145,7 @@ class RankedProgram(BoundProgram):
         with communicator.stage("prepare a graph", PATIENCE):
             self.tables = tables_read(self.ranked, args, self.names, communicator)
             parts = self.parts(args)
-            count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
+            count = self.counts(args, sizes, communicator)
             sets = RankSets(self.ranked, parts, count, args, communicator)
             memory = self.program.loaded.memory(self.device)
             carrier = exchanges(communicator, sets.peers(), memory)
@@ -153,6 +156,24 @@ class RankedProgram(BoundProgram):
                 prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
         self.note_graph(count)
         return graph
+
+    def counts(
+        self, args: Sequence[Any], sizes: Sequence[int], communicator: Communicator
+    ) -> dict[str, int]:
+        """How many rows this rank has of each set, of which `sizes` tell what its tensors say.
+
+        Raises:
+            Disagreement: ranks have other numbers of what all are to have.
+        """
+        whole, cut = self.whole(args), self.ranked.cut
+        count = {
+            s.name: n if s.size.place is not None else int(s.size(whole))
+            for s, n in zip(self.imported.sets, sizes, strict=True)
+        }
+        alike = {s: n for s, n in count.items() if s in cut.types and not cut.is_cut(s)}
+        if alike:
+            communicator.agree("the numbers of rows that all ranks have", str(alike))
+        return count
 
     def note_graph(self, count: Mapping[str, int]) -> None:
         """See BoundProgram. Ranks may have traced other numbers of programs with one text: what is
@@ -245,7 +266,8 @@ class RankSets:
     def _nodes(self, s: str, nodes: Nodes, part: NodePart) -> dict[str, SetData]:
         n, size = len(part.owned), self.communicator.size
         if (given := self.count[s]) != n:
-            raise ValueError(f"rows for {given} nodes are given, and the rank has {n}")
+            said = self._said(self.bound[s].size)
+            raise ValueError(f"{said} is {given}, and counts nodes, of which this rank has {n}")
         if part.chunks != len(nodes.ghost):
             raise ValueError(
                 f"the rows of this part cross in {part.chunks} chunks, those of the call that this "
@@ -269,6 +291,15 @@ class RankSets:
             maps |= {RANK: self._here(len(owners)), PEER: to_rank(owners, size)}
             out[ghost] = self._set(ghost, len(owners), maps)
         return out
+
+    def _said(self, size: Size) -> str:
+        """What the arguments call a size."""
+        said = size.text
+        for symbol, placeholder, dim in size.names:
+            name = self.names[placeholder]
+            name = name if dim is None else f"{name}.size({dim})"
+            said = re.sub(rf"\b{symbol}\b", name, said)
+        return said
 
     def _lookup(self, s: str, label: str) -> dict[str, SetData]:
         m = next(m for m in self.bound[s].maps if m.label == label)
@@ -295,8 +326,12 @@ class RankSets:
 
     def _as_known(self, m: MapBinding, column: NDArray[Any], edges: EdgePart) -> NDArray[Any]:
         """Ends of edges as places in the part that this call has of their nodes: pairs that were
-        drawn may have added ghosts to that which the edges were cut with."""
+        drawn may have added ghosts to that which the edges were cut with. Where all ranks have
+        these nodes, as their numbers."""
         part = self.parts.nodes.get(m.codomain)
+        is_end = self.ranked.imported.cut.get(m.placeholder) == "index"
+        if is_end and m.codomain not in self.cut.nodes:
+            return (edges.target if m.index[0] else edges.source).numbers[column]
         if part is None or part in (edges.source, edges.target):
             return column
         of = next(p for p in (edges.source, edges.target) if part.adds_to(p))

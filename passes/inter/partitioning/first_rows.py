@@ -14,16 +14,17 @@ from xdsl.ir import SSAValue
 
 from ....dialects.inter.base import ValueOp
 from ....dialects.inter.builder import Builder
-from ....dialects.inter.reduce import OverAlong
 from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.structure import PARENT, AttachOp, SizedOp, UnionOp
-from ....dialects.inter.types import RowsType, set_name
+from ....dialects.inter.types import set_name
 from ....dialects.inter.values import IndexOp, IotaOp, SizeOp, StackOp
-from .sets import Cut
+
+LAST = "last_node"
+"""What an error calls the node of the last row."""
 
 
 def nodes_of(op: SizedOp, cut: Collection[str]) -> str | None:
-    """The nodes that the rows of a new set are the first of: those that a map leads to which is the
+    """The nodes that the rows of a set are the first of: those that a map leads to which is the
     row's own number. None where it has no such map, or where maps lead to nodes otherwise."""
     found: set[str | None] = set()
     for use in op.results[0].uses:
@@ -37,17 +38,15 @@ def nodes_of(op: SizedOp, cut: Collection[str]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def reduced(v: SSAValue, cut: Cut) -> str | None:
-    """A cut set whose rows are reduced to a number, or to what it is computed from."""
-    todo = [v]
-    while todo:
-        op = todo.pop().owner
-        if isinstance(op, OverAlong):
-            s = op.over.set
-            return s if cut.parts[s] != (s,) or cut.is_cut(s) else None
-        if isinstance(op, ValueOp):
-            todo += [x for x in op.operands if isinstance(x.type, RowsType)]
-    return None
+def at_most_all(b: Builder, own: str, n: SSAValue) -> SSAValue:
+    """The number `n` where all ranks have that many of the nodes `own`. More are an error, which is
+    that of a map: the last row is read through one to all nodes. All ranks know both numbers, so
+    each of them raises it."""
+    one = b.const(1, (), i64)
+    every = b.sized(b.size(own), name="every_node")
+    there = b.sized(b.pointwise("minimum", n, one), name="last_row")  # none, where n is none
+    last = b.attach(there, {LAST: (b.sub(n, one), set_name(every))})
+    return b.reduce("sum", b.add(b.index(last, LAST), one), last, ())
 
 
 @dataclass
@@ -61,7 +60,8 @@ class FirstRows:
 
     def make(self, b: Builder, label: str, name: str, own: str, n: SSAValue) -> SSAValue:
         """The rows here of a set `label` of `n` rows, among the nodes `own` of a rank."""
-        made = b.filter(own, b.pointwise("lt", b.iota(own), b.cast(n, i64)), name=name)
+        n = at_most_all(b, own, b.cast(n, i64))
+        made = b.filter(own, b.pointwise("lt", b.iota(own), n), name=name)
         self.part[label], self.count[label] = set_name(made), n
         return made
 

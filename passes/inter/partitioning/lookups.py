@@ -20,6 +20,7 @@ from ....dialects.inter.sets import SetEnv
 from ....dialects.inter.types import rows, set_name
 from ....dialects.inter.values import AtOp, IndexOp
 from ....dialects.signature import body_ops
+from ...analysis.places import placed
 
 PARENT = "parent"
 
@@ -31,11 +32,12 @@ def split_reads(func: FuncOp, env: SetEnv, nodes: Collection[str]) -> None:
         PassFailedException: an op does something else with such a map.
     """
     for op in body_ops(func):
-        if isinstance(op, AtOp | IndexOp):
-            _split(op, env, nodes)
-        elif isinstance(op, OverAlong):
-            for path in (*op.over.keys, *op.along_keys):
-                _refuse(op, op.over.set, path, env, nodes)
+        with placed(op):
+            if isinstance(op, AtOp | IndexOp):
+                _split(op, env, nodes)
+            elif isinstance(op, OverAlong):
+                for path in (*op.over.keys, *op.along_keys):
+                    _refuse(op, op.over.set, path, env, nodes)
 
 
 def _split(op: AtOp | IndexOp, env: SetEnv, nodes: Collection[str]) -> None:

@@ -43,17 +43,19 @@ from ....dialects.signature import (
     results,
 )
 from ...analysis.costs import Sizes, note_size
+from ...analysis.places import placed
 from .copies import follows, read_by_edges
-from .first_rows import FirstRows, nodes_of, reduced
+from .first_rows import FirstRows, nodes_of
 from .lookups import split_reads
+from .made_maps import MadeMaps
 from .made_results import MadeResults
-from .places import keeps_loops, path_of, place_in_union
+from .places import keeps_loops
 from .reductions import Reductions, added
 from .sets import OWNER, Cut
 
 
 def partitioned(
-    func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int, with_sources: Collection[str]
+    func: FuncOp, env: SetEnv, cut: Sequence[str], chunks: int, far: Collection[str]
 ) -> FuncOp:
     """The function over the rows of ranks, which cross in so many chunks. Linear in ops.
 
@@ -63,7 +65,7 @@ def partitioned(
     types = [a.type for a in func.body.block.args if isinstance(a.type, SetType)]
     sets = frozenset(t.label for t in types)
     split_reads(func, env, cut)
-    return _Program(func, env, sets, Cut.of(env, types, cut, chunks, with_sources)).made()
+    return _Program(func, env, sets, Cut.of(env, types, cut, chunks, far)).made()
 
 
 @dataclass
@@ -104,8 +106,12 @@ class _Program:
                 self.values.setdefault(old, {})[t.dom.set] = new
         self.b = Builder(SetEnv.of(out), block, vanilla=True)
         self.reductions = Reductions(self.b, self.cut, self.old, self)
+        self.made_maps = MadeMaps(
+            self.b, self.old, self.cut, self.of_union, self.first_rows, self.on
+        )
         for op in body_ops(self.func):
-            self._op(op)
+            with placed(op):
+                self._op(op)
         for name, v, attrs in results(self.func):
             ends += self._results(name, v, attrs)
         self.b.point = InsertPoint.at_end(block)
@@ -373,16 +379,11 @@ class _Program:
     def _structure(self, op: StructureOp) -> None:
         label = op.set_type.label
         sources = [set_name(x) for x in op.operands if isinstance(x.type, SetType)]
-        if isinstance(op, SizedOp) and (of_all := reduced(op.n, self.cut)) is not None:
-            if (nodes := nodes_of(op, self.cut.nodes)) is not None:
-                own, n = self.cut.nodes[nodes].own, self.on(op.n, UNIT)
-                name = self._name(label, own)
-                self._made(label, [self.first_rows.make(self.b, label, name, own, n)])
-                return
-            raise PassFailedException(
-                f"partition: how many rows {label} has follows from {of_all} of all ranks, as "
-                "where a greatest number tells how many there are: give it (num_nodes, say)"
-            )
+        if isinstance(op, SizedOp) and (nodes := nodes_of(op, self.cut.nodes)) is not None:
+            own, n = self.cut.nodes[nodes].own, self.on(op.n, UNIT)
+            name = self._name(label, own)
+            self._made(label, [self.first_rows.make(self.b, label, name, own, n)])
+            return
         if all(self.cut.parts[s] == (s,) and not self.cut.is_cut(s) for s in sources):
             self._as_it_is(op, label)
             return
@@ -458,33 +459,7 @@ class _Program:
         return made
 
     def _attach(self, op: AttachOp, part: str, label: str) -> SSAValue:
-        new, source = op.new_maps(), set_name(op.set)
-        maps: dict[str, tuple[SSAValue, str, Sequence[str]]] = {}
-        for x, (k, m) in zip(op.xs, new.items(), strict=True):
-            codomain, value = m.codomain, x
-            if self.cut.parts[codomain] == (codomain,) and not self.cut.is_cut(codomain):
-                value = self.on(x, part)
-            elif (place := place_in_union(op, x, self.old.value(codomain))) is not None:
-                (codomain,) = self.cut.parts[codomain]
-                value = self._place(part, codomain, *place)
-            elif (path := self._path(op, x)) is not None and (source, path) not in self.cut.lookups:
-                codomain, value = self.b.env.codomain(part, path), self.b.index(part, path)
-            elif paths := self._paths(op, x, part):
-                if k in set_type(self.b.set(part)).map_dict() and [k] == [p for _, p in paths]:
-                    continue  # a union of one part has the maps of that
-                ends = {self.b.env.codomain(*at) for at in paths}
-                if len(ends) > 1:
-                    raise PassFailedException(
-                        f"partition: the map {k} of {label} leads to {', '.join(sorted(ends))}"
-                    )
-                codomain = ends.pop()
-                value = self.b.stack(part, *(self.b.index(*at) for at in paths))
-            else:
-                raise PassFailedException(
-                    f"partition: the map {k} of {label} is computed and leads to the cut set "
-                    f"{codomain}: give the set as an argument"
-                )
-            maps[k] = value, codomain, m.flags
+        maps = self.made_maps.of(op, part, label)
         name = self._name(label, part)
         if not maps:
             made = self.b.filter(part, self.b.const(1, (), i1), name=name)
@@ -493,26 +468,3 @@ class _Program:
             made = self.b.attach(part, maps, pairs=pairs, name=name, checked=checked)
         self._in_chunk_of(part, made)
         return made
-
-    def _path(self, op: AttachOp, x: SSAValue) -> str | None:
-        """The path of maps among the rows of a rank that a new map is."""
-        numbers = x.owner
-        if isinstance(numbers, IotaOp) and set_name(numbers.set) in self.first_rows.part:
-            return self.first_rows.path_to_nodes(numbers)
-        return path_of(op, x)
-
-    def _paths(self, op: AttachOp, x: SSAValue, part: str) -> list[tuple[str, str]]:
-        """The paths of maps that a new map of a union is, one of each of its parts."""
-        names = set_type(self.b.set(part)).part_names
-        places = self.of_union[part] if names else ()
-        return self.first_rows.paths(op, x, list(zip(names, places, strict=True)))
-
-    def _place(self, part: str, union: str, path: str, index: int) -> SSAValue:
-        """Where in a union of owned rows that row lies that a path of maps leads to, a row of the
-        union's part `index`."""
-        rows_of_part = set_type(self.b.set(union)).part_names[index]
-        if self.b.env.codomain(part, path) != rows_of_part:
-            raise PassFailedException(
-                f"partition: {path} of {part} leads to rows of other ranks, which {union} has not"
-            )
-        return self.b.at(part, path, self.b.part(index, union, self.b.iota(union)))

@@ -71,11 +71,11 @@ class Cut:
         arguments: Iterable[SetType],
         cut: Iterable[str],
         chunks: int = 1,
-        with_sources: Collection[str] = (),
+        far: Collection[str] = (),
     ) -> Cut:
         """The sets of a function's arguments, in an order in which maps lead back; the rows that
-        cross do so in so many chunks. Edges lie with the row that `dst` leads to, those of
-        `with_sources` with that of `src`.
+        cross do so in so many chunks. The maps `far`, named as `g.dst`, lead to rows that
+        their edges do not lie with; of a set without one it is `src`, where there is a `dst` too.
 
         Raises:
             PassFailedException: a set has maps into cut sets in a way that is not known here.
@@ -93,7 +93,7 @@ class Cut:
                     made.add_lookup(env, name, k, m.codomain)
         for t in arguments:
             if t.label not in made.nodes:
-                made.add_argument(env, t, t.label in with_sources)
+                made.add_argument(env, t, far)
         return made
 
     def add_nodes(self, env: SetEnv, name: str, chunks: int, cut: Collection[str]) -> None:
@@ -134,42 +134,44 @@ class Cut:
                 self.chunk[part] = self.chunk[end]
         self.lookups[name, label] = tuple(made)
 
-    def add_argument(self, env: SetEnv, t: SetType, with_source: bool = False) -> None:
+    def add_argument(self, env: SetEnv, t: SetType, far: Collection[str] = ()) -> None:
         """A set that is not cut itself: as it is, or as parts where its maps lead to cut sets."""
-        far, home = ("dst", "src") if with_source else ("src", "dst")
-        into = [k for k, m in t.map_dict().items() if m.codomain in self.nodes]
+        into = {k: m.codomain for k, m in t.map_dict().items() if m.codomain in self.nodes}
+        named = [k for k in into if f"{t.label}.{k}" in far]
+        away = named or [k for k in into if k == "src" and "dst" in into]
+        homes = [k for k in into if k not in away]
         if not into:
             self.parts[t.label] = (t.label,)
             self.types[t.label] = t
-        elif len(into) == 1:
-            self._add_part(env, t, t.label, {into[0]: None}, into[0])
-        elif set(into) == {"src", "dst"}:
-            self.far.add(far)
-            self._add_part(env, t, f"{t.label}_local", {far: None, home: None}, home)
-            for chunk in range(len(self.nodes[t.map_dict()[far].codomain].ghost)):
-                name = f"{t.label}_{_of_chunk('remote', chunk)}"
-                self._add_part(env, t, name, {far: chunk, home: None}, home)
-        else:
+        elif len(homes) > 1 and not named:
             raise PassFailedException(
-                f"partition: the maps {', '.join(into)} of {t.label} lead to cut sets: one may, or "
-                "src and dst"
+                f"partition: the maps {', '.join(into)} of {t.label} lead to cut sets: which rows "
+                "it lies with is not known"
             )
+        elif not away:
+            self._add_part(env, t, t.label, dict.fromkeys(homes))
+        else:
+            self.far.update(away)
+            here: dict[str, int | None] = dict.fromkeys(homes)
+            self._add_part(env, t, f"{t.label}_local", here | dict.fromkeys(away))
+            for chunk in range(len(self.nodes[into[away[0]]].ghost)):
+                name = f"{t.label}_{_of_chunk('remote', chunk)}"
+                self._add_part(env, t, name, here | dict.fromkeys(away, chunk))
 
-    def _add_part(
-        self, env: SetEnv, t: SetType, hint: str, far: dict[str, int | None], home: str
-    ) -> None:
-        """One part of a set: `far` are its maps into cut sets, and to which chunk of ghosts they
+    def _add_part(self, env: SetEnv, t: SetType, hint: str, into: dict[str, int | None]) -> None:
+        """One part of a set: `into` are its maps into cut sets, and to which chunk of ghosts they
         lead; None where to owned rows."""
         name = hint if hint == t.label else env.fresh(hint)
         maps: dict[str, Map] = {}
         for k, m in t.map_dict().items():
             end = m.codomain
-            if k in far:
-                nodes, chunk = self.nodes[end], far[k]
+            if k in into:
+                nodes, chunk = self.nodes[end], into[k]
                 end = nodes.own if chunk is None else nodes.ghost[chunk]
             maps[k] = Map(end, _here(m).flags)
-        eqs = [(f"{k}.{RANK}", f"{home}.{RANK}") for k in far if k != home]
-        chunks = [c for c in far.values() if c is not None]
+        one, *others = into
+        eqs = [(f"{k}.{RANK}", f"{one}.{RANK}") for k in others]
+        chunks = dict.fromkeys(c for c in into.values() if c is not None)
         local = [] if chunks else list(t.equations)
         self.parts[t.label] = (*self.parts.get(t.label, ()), name)
         self.types[name] = SetType.get(name, maps, (), [*local, *eqs], t.pair_keys)

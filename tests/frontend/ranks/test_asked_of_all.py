@@ -79,3 +79,15 @@ def test_answers_of_one_rank_are_refused(
 ) -> None:
     with pytest.raises(Exception, match=message):
         on_ranks(asked, 3, *sizes)
+
+
+def test_a_rank_without_rows_says_what_it_was_asked() -> None:
+    """What it finds has no program, and is another thing in the whole graph."""
+    data, model = graph(3, 12), G.HypergraphConv(WIDTH, CLASSES).double()
+
+    def work(_: Any) -> None:
+        mine, part = gnnc.distribute(copy.deepcopy(model), data, owner=[0, 0, 1])
+        mine(part.x, part.edge_index)
+
+    with pytest.raises(Exception, match=r"finds .*size\(1\) <= 0 .* not so in the whole graph"):
+        virtual.run(2, work)

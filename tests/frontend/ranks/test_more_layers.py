@@ -125,6 +125,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     # as many loops as the greatest number of a node with an edge says
     "eg": lambda: Plain(G.EGConv(WIDTH, CLASSES, ["sum", "max", "std"], num_heads=1)),
     "counted-loops": CountedLoops,
+    # the second ends of edges are hyperedges, as many as their greatest number says
+    "hypergraph": lambda: Plain(G.HypergraphConv(WIDTH, CLASSES)),
     "cluster-gcn": lambda: Plain(G.ClusterGCNConv(WIDTH, CLASSES, diag_lambda=0.5)),
 }
 
@@ -168,13 +170,15 @@ def close(a: Any, b: Any) -> None:
         ("learned-weights", 2, 20),
         ("learned-weights", 3, 20),
         ("eg", 3, 20),
+        ("hypergraph", 3, 20),
         *(
             pytest.param(n, r, 20, marks=LONG)
             for n in MODELS
             for r in (2, 3)
-            if n != "learned-weights" and (n, r) != ("eg", 3)
+            if n != "learned-weights" and (n, r) not in (("eg", 3), ("hypergraph", 3))
         ),
-        *(pytest.param(n, 4, 3, marks=LONG) for n in MODELS),
+        # a hypergraph is asked whether it has edges, which a rank may have none of
+        *(pytest.param(n, 4, 3, marks=LONG) for n in MODELS if n != "hypergraph"),
     ],
 )
 def test_they_are_those_of_torch(name: str, ranks: int, nodes: int) -> None:

@@ -45,26 +45,64 @@ def both_dropped(edges: Tensor, _: int) -> Tensor:
     return dropout_edge(edges, 0.3, force_undirected=True)[0]
 
 
-MODELS: dict[str, Callable[[], nn.Module]] = {
-    "lstm": Sequences,
-    "both-directions-dropped": lambda: Changed(both_dropped),
-    "undirected": lambda: Changed(lambda edges, n: to_undirected(edges, num_nodes=n)),
-    "coalesced": lambda: Changed(lambda edges, n: coalesce(edges, num_nodes=n)),
-    "median": lambda: G.SAGEConv(WIDTH, 4, aggr="median"),
-    "transformer-of-all": lambda: G.GPSConv(WIDTH, None, heads=2),
-    "rows-by-number": lambda: G.LINKX(20, WIDTH, 4, 3, 2),
-    "self-supervised": lambda: G.SuperGATConv(WIDTH, 4),
+def own_loops(edges: Tensor, n: int) -> Tensor:
+    loops = torch.arange(n + 5)
+    return torch.cat([edges, torch.stack([loops, loops])], 1)
+
+
+class Centred(nn.Module):
+    """Rows without that of the first node."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        return x - x[0]
+
+
+ONE_PROGRAM = "over several ranks a call is one program, .* Dynamo cannot trace this call: "
+
+MODELS: dict[str, tuple[Callable[[], nn.Module], str]] = {
+    "lstm": (Sequences, f"{ONE_PROGRAM}.*LSTM"),
+    "both-directions-dropped": (
+        lambda: Changed(both_dropped),
+        "random numbers that torch draws .* edges by dropout_edge without force_undirected",
+    ),
+    "undirected": (
+        lambda: Changed(lambda edges, n: to_undirected(edges, num_nodes=n)),
+        f"{ONE_PROGRAM}Data-dependent branching",
+    ),
+    "coalesced": (
+        lambda: Changed(lambda edges, n: coalesce(edges, num_nodes=n)),
+        f"{ONE_PROGRAM}Data-dependent branching",
+    ),
+    "median": (
+        lambda: G.SAGEConv(WIDTH, 4, aggr="median"),
+        "a view of memory that is not in the order of rows",
+    ),
+    "transformer-of-all": (lambda: G.GPSConv(WIDTH, None, heads=2), ONE_PROGRAM),
+    "rows-by-number": (lambda: G.LINKX(20, WIDTH, 4, 3, 2), ONE_PROGRAM),
+    "self-supervised": (
+        lambda: G.SuperGATConv(WIDTH, 4),
+        f"{ONE_PROGRAM}Data dependent operator",
+    ),
+    "loops-of-more-nodes": (
+        lambda: Changed(own_loops),
+        r"loops are of as many nodes as x.size\(0\) is",
+    ),
+    "first-row": (
+        Centred,
+        "over several ranks rows .* are taken by their places, .* choose them by a mask",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_they_are_refused(name: str) -> None:
     torch.manual_seed(0)
-    data, model = graph(20, 60), MODELS[name]().double()
+    make, message = MODELS[name]
+    data, model = graph(20, 60), make().double()
 
     def work(_: object) -> str:
         mine, part = gnnc.distribute(copy.deepcopy(model), data)
-        with pytest.raises(Unsupported) as raised:
+        with pytest.raises(Unsupported, match=message) as raised:
             mine(part.x, part.edge_index)
         return str(raised.value)
 

@@ -438,16 +438,6 @@ def test_messages_that_nobody_waits_for() -> None:
             "  func.return %s : !inter.rows<unit, f64>\n}",
             "the map next of h is computed and leads to the cut set N",
         ),
-        (
-            "func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,"
-            " %i : !inter.rows<g, i64>) -> !inter.rows<unit, i64> {\n"
-            "  %m = inter.reduce max %i over %g along () : !inter.rows<unit, i64>\n"
-            "  %S = inter.sized %m : !inter.set<S>\n"
-            "  %n = inter.iota %S : !inter.rows<S, i64>\n"
-            "  %s = inter.reduce sum %n over %S along () : !inter.rows<unit, i64>\n"
-            "  func.return %s : !inter.rows<unit, i64>\n}",
-            "how many rows S has follows from g of all ranks, .* give it",
-        ),
     ],
 )
 def test_what_is_not_cut(text: str, message: str) -> None:

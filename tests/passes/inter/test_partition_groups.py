@@ -1,6 +1,6 @@
 """Programs over parts whose groups or loops are a case of their own, with gradients: relations of
-edges to a node, the loops that are chosen of edges, and those of nodes up to the last one that has
-an edge."""
+edges to a node, the loops that are chosen of edges, those of nodes up to the last one that has an
+edge, and groups of which as many are made as edges say."""
 
 from __future__ import annotations
 
@@ -101,8 +101,30 @@ func.func @f(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>,
 }"""
 
 
+COUNTED_GROUPS = """
+func.func @f(%N : !inter.set<N>, %g : !inter.set<g, dst: N>, %i : !inter.rows<g, i64>,
+    %x : !inter.rows<N, 2xf64> {inter.needs_grad},
+    %w : !inter.rows<unit, 2x2xf64> {inter.needs_grad})
+    -> !inter.rows<N, 2xf64> {
+  %one = inter.const 1 : !inter.rows<unit, i64>
+  %j = inter.mul %i, %i : !inter.rows<g, i64>
+  %top = inter.reduce max %j over %g along () : !inter.rows<unit, i64>
+  %n = inter.add %one, %top : !inter.rows<unit, i64>
+  %S = inter.sized %n : !inter.set<S>
+  %h = inter.attach %g (src = %j) : !inter.set<h, dst: N, src: S, parent: g mono onto>
+  %hx = inter.at %h[dst], %x : !inter.rows<h, 2xf64>
+  %s = inter.reduce mean %hx over %h along src : !inter.rows<S, 2xf64>
+  %y = inter.contract "y,zy->z" %s, %w : !inter.rows<S, 2xf64>
+  %hy = inter.at %h[src], %y : !inter.rows<h, 2xf64>
+  %o = inter.reduce max %hy over %h along dst : !inter.rows<N, 2xf64>
+  func.return %o : !inter.rows<N, 2xf64>
+}"""
+
+
 @pytest.mark.parametrize(
-    "text", [RELATIONS, LOOPS, FIRST_ROWS], ids=["relations", "loops", "first-rows"]
+    "text",
+    [RELATIONS, LOOPS, FIRST_ROWS, COUNTED_GROUPS],
+    ids=["relations", "loops", "first-rows", "counted-groups"],
 )
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_they_are_those_of_the_whole_graph(text: str, seed: int) -> None:

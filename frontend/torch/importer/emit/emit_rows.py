@@ -52,7 +52,9 @@ class Emitter(SetEmitter):
     def value(self, v: Node) -> tuple[SSAValue, int]:
         """A value and the stage of its set."""
         if v.number not in self.done:
+            before, self.b.location = self.b.location, self.places[v.source]
             out, stage = self.emit(v)
+            self.b.location = before
             # a map of the set may have been attached meanwhile; the value stays where it is
             self.done[v.number] = (out, stage)
         return self.done[v.number]

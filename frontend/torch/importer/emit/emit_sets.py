@@ -33,6 +33,7 @@ from .maps import (
     relation_pairs,
     row_wise_operands,
 )
+from .places import Places
 
 
 @dataclass
@@ -72,6 +73,7 @@ class SetEmitter(ABC):
         self.being_born: set[int] = set()
         self.done: dict[int, tuple[SSAValue, int]] = {}
         self.moved: dict[tuple[int, int], SSAValue] = {}
+        self.places = Places()
         signature.start(self.env, program, block)
         for s, value, maps in signature.births:
             places = {k: MapPlace(label, 0, 0) for k, label in maps.items()}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
+from torch import fx
 
 from .elements import FLOATS, Elem
 
@@ -74,7 +75,8 @@ class Set:
 
 @dataclass(eq=False)
 class Node:
-    """One value. `set` None: a single row. `attrs` are constants, sets and further nodes."""
+    """One value. `set` None: a single row. `attrs` are constants, sets and further nodes. `source`
+    is the node of the FX graph that it was first made for."""
 
     op: str
     args: tuple[Node, ...]
@@ -83,6 +85,7 @@ class Node:
     elem: Elem
     attrs: dict[str, Any]
     number: int
+    source: fx.Node | None = None
 
     @property
     def home(self) -> Set | None:

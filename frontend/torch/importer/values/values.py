@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from torch import fx
 
 from ..errors import NoRule
 from . import slices
@@ -32,12 +33,13 @@ _NEUTRAL = {"add": 0, "mul": 1}
 
 class Values:
     """Makes nodes, each once. `meet` is called where the rows of two sets meet, and gives the set
-    that they meet on."""
+    that they meet on. `source` is the node of the FX graph that they are made for."""
 
     def __init__(self, meet: Callable[[Set, Set], Set]) -> None:
         self.meet = meet
         self.table: dict[Any, Node] = {}
         self.counter = itertools.count()
+        self.source: fx.Node | None = None
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.table.values())
@@ -62,7 +64,7 @@ class Values:
         if key not in self.table:
             refuse_untaken(op, [a.elem for a in args], shape, attrs)
             self.table[key] = Node(
-                op, tuple(args), set, tuple(shape), elem, attrs, next(self.counter)
+                op, tuple(args), set, tuple(shape), elem, attrs, next(self.counter), self.source
             )
         return self.table[key]
 
