@@ -133,8 +133,9 @@ def _beside(rows: set[str], graph: fx.Graph) -> set[str]:
         value = example(node)
         if node.op == "placeholder" and isinstance(value, Tensor) and value.is_floating_point():
             dims = [symbols(d) for d in value.shape]
-            if any(d & rows for d in dims):
-                found |= {s for d in dims for s in d} - rows
+            others = [d for d in dims if not d & rows]
+            if len(others) < len(dims):
+                found.update(*others)
     return found
 
 
