@@ -77,7 +77,7 @@ class NextBlock:
         (first, size), *others = (
             (self.address(text, op, table), row_bytes(op.result)) for op, table in self.gathers
         )
-        rest = " ".join(f"ASK_FOR_ROW({at}, {size});" for at, size in others)
+        rest = " ".join(f"PREFETCH_ROW({at}, {size}, 2);" for at, size in others)
         return f"ASK_FOR_LINE(coming, {first}, {size}, {rest or '(void)0'})"
 
     def address(self, text: Text, op: rows.LoadOp, table: SSAValue) -> str:

@@ -387,7 +387,7 @@ class KernelCode:
             with self.out.block("for (int r = 0; r < rows; ++r)"):
                 self.out.line("const int64_t i = i0 + r;")
                 for at, size in self.streamed(stage):  # meanwhile, what products read in place
-                    self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size});")
+                    self.out.line(f"PREFETCH_ROW({at.address} + r * {at.pitch}, {size}, 3);")
                 self.row_stage(stage.cut, stage.ops)
         for op in stage.products:
             if isinstance(op, rows.MatmulOp):

@@ -190,15 +190,14 @@ FOLD_HALVES(f32x16, f32x8, m32x8, float)
 FOLD_HALVES(f64x8, f64x4, m64x4, double)
 #endif
 
-/* Rows that a product will stream; an address past the end is not touched by a prefetch. */
-#define PREFETCH_ROW(p, bytes) \
-    for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_)
+/* A row that is needed soon (`level` 3: in the nearest cache, 2: in the second); an address past the end is not touched
+   by a prefetch. */
+#define PREFETCH_ROW(p, bytes, level) \
+    for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(p) + o_, 0, level)
 
 /* What is asked for while something else runs, a cache line at a time, for it is as slow as memory: the rows of `bytes`
    that members up to `end` look up; after each `rest` is done. It need not get past the second-level cache. */
 typedef struct { int64_t member, end; int byte; } asked;
-#define ASK_FOR_ROW(row, bytes) \
-    for (int o_ = 0; o_ < (int)(bytes); o_ += 64) __builtin_prefetch((const char *)(row) + o_, 0, 2)
 #define ASK_FOR_LINE(what, row, bytes, rest)                                            \
     if ((what).member < (what).end) {                                                   \
         __builtin_prefetch((const char *)(row) + (what).byte, 0, 2);                    \

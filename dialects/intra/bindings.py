@@ -326,7 +326,7 @@ class PeerOp(MemoryOp):
 
     def known_domain(self) -> tuple[DomainAttr | None] | None:
         """See the function of this name."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} says nothing of its rows: define known_domain")
 
 
 @op_definition

@@ -11,7 +11,7 @@
 // CHECK-NEXT: coming.end = min64(offsets_g_dst[min64(i0 + rows + 48, hi)], coming.member + 481);
 // CHECK: MATMUL_TILE(
 // CHECK-SAME: ASK_FOR_LINE(coming, in_x + (int64_t)src_of_g_by_dst[coming.member] * 64, 256,
-// CHECK-SAME: ASK_FOR_ROW(in_a + (int64_t)src_of_g_by_dst[coming.member] * 4, 16);)
+// CHECK-SAME: PREFETCH_ROW(in_a + (int64_t)src_of_g_by_dst[coming.member] * 4, 16, 2);)
 // ALONE-NOT: ASK_FOR_LINE(coming
 func.func @forward() attributes {intra.phase} {
   %y = intra.output {buffer = "y", domain = #intra.domain<N>} : memref<?x8xf32>
