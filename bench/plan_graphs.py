@@ -23,19 +23,21 @@ def owners_of_halves(nodes: int, ranks: int) -> Int32:
 
 def planted(nodes: int, edges: int, across: float, parts: int, seed: int = 0) -> Int64:
     """The ends of edges (2 x edges) of a graph of parts with equally many nodes: a share of the
-    edges comes from other parts, from any of their nodes. `nodes` is a multiple of `parts`."""
+    edges comes from other parts, from any of their nodes. `nodes` is a multiple of `parts`, whose
+    nodes take turns: so one rank that has them all reads rows anywhere in their table, as is
+    planned for."""
     random = np.random.default_rng(seed)
     size = nodes // parts
     src, dst = random.integers(0, size, (2, edges))
     of_dst = random.integers(0, parts, edges)
     away = random.random(edges) < across
     of_src = (of_dst + away * random.integers(1, max(parts, 2), edges)) % parts
-    return np.stack([src + of_src * size, dst + of_dst * size])
+    return np.stack([src * parts + of_src, dst * parts + of_dst])
 
 
 def owners_of_parts(nodes: int, parts: int) -> Int32:
     """The part of each node."""
-    return (np.arange(nodes) // (nodes // parts)).astype(np.int32)
+    return (np.arange(nodes) % parts).astype(np.int32)
 
 
 def scattered(nodes: int, edges: int, ranks: int) -> tuple[Int64, Int32]:

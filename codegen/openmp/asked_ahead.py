@@ -16,66 +16,54 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import pitch
+from ...dialects.intra.gathers import BlockGathers, gathered_at, gathered_beside_products
 from ...dialects.intra.syntax import length, row_bytes
 from ..common.products import Text
 from ..common.scalars import looked_up
 from ..common.writer import Writer
-from .member_loops import gathered_at, prefetch_row
+from .member_loops import prefetch_row
+from .stages import Schedule
 
 if TYPE_CHECKING:
     from .row_code import RowCode
 
-FAR_BYTES = 128 * 1024
-"""What is asked for beyond a block, at most: a part of the second-level cache."""
-
 
 @dataclass(frozen=True)
 class NextBlock:
-    """The rows that the members of a block gather: `gathers` are loads with the tables that say
-    which row, the widest first. The members are those of the groups that `offsets` begin, or the
-    rows of the nest themselves.
+    """What the next block of `block` rows gathers, of which the rows of `most` members are asked
+    for.
     """
 
-    gathers: Sequence[tuple[rows.LoadOp, SSAValue]]
-    offsets: SSAValue | None
+    gathers: BlockGathers
     block: int
+    most: int
 
     @classmethod
-    def of(
-        cls, nest: rows.TraverseOp, segments: Sequence[rows.SegmentOp], block: int
-    ) -> NextBlock | None:
-        """What a nest with products gathers for each of its rows; None where that is nothing.
-        `segments` are those over the groups of its rows; the first one's groups count."""
-        if not any(isinstance(op, rows.MatmulOp | rows.OuterOp) for op in nest.body.block.ops):
+    def of(cls, nest: rows.TraverseOp, schedule: Schedule) -> NextBlock | None:
+        """None where the schedule asks for nothing meanwhile."""
+        gathers = gathered_beside_products(nest)
+        if gathers is None or not schedule.meanwhile:
             return None
-        offsets = segments[0].offsets if segments else None
-        if offsets is None:
-            found = gathered_at(nest.row, nest.walk())
-        else:
-            same = [op for op in segments if op.offsets is offsets]
-            found = [g for op in same for g in gathered_at(op.body.block.args[0], op.walk())]
-        once = {(op.buffer, table): (op, table) for op, table in found}
-        widest = sorted(once.values(), key=lambda g: -row_bytes(g[0].result))
-        return cls(widest, offsets, block) if widest else None
+        return cls(gathers, schedule.block, schedule.meanwhile)
 
     def start(self, out: Writer, text: Text, known: bool) -> None:
         """At the start of a block of `rows` from `i0` on: behind it, up to `hi`, comes the next
         one, where that is `known`."""
         begin, end = "i0 + rows", f"min64(i0 + rows + {self.block}, hi)"
-        if self.offsets is not None:
-            name = text(self.offsets)
+        if self.gathers.offsets is not None:
+            name = text(self.gathers.offsets)
             begin, end = f"{name}[{begin}]", f"{name}[{end}]"
-        most = max(FAR_BYTES // sum(row_bytes(op.result) for op, _ in self.gathers), 1)
         out.line("asked coming = {0, 0, 0};")
         if known:
             out.line(f"coming.member = {begin};")
-            out.line(f"coming.end = min64({end}, coming.member + {most});")
+            out.line(f"coming.end = min64({end}, coming.member + {self.most});")
 
     def meanwhile(self, text: Text) -> str:
         """The statement that asks for the next line of the widest rows, and behind each of those
         for the member's other rows."""
         (first, size), *others = (
-            (self.address(text, op, table), row_bytes(op.result)) for op, table in self.gathers
+            (self.address(text, op, table), row_bytes(op.result))
+            for op, table in self.gathers.loads
         )
         rest = " ".join(f"PREFETCH_ROW({at}, {size}, 2);" for at, size in others)
         return f"ASK_FOR_LINE(coming, {first}, {size}, {rest or '(void)0'})"

@@ -67,7 +67,7 @@ class KernelCode:
         cut = (s.row_cost, s.grain, s.chunks, s.block, s.round)
         self.chunks = Chunks(table_of_groups(offsets), *cut)
         self.hubs: HubPlan | None = None
-        self.coming = NextBlock.of(nest, self.segments(), s.block) if s.prefetch else None
+        self.coming = NextBlock.of(nest, s)
 
     # ------------------------------------------------------------ the kernel
 

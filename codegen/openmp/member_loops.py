@@ -4,14 +4,15 @@ and rows that are asked for some members before they are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects.intra import rows
 from ...dialects.intra.bindings import pitch
+from ...dialects.intra.gathers import gathered_at
 from ...dialects.intra.syntax import length
 from ..common.scalars import ctype_of, looked_up
 from .lane_groups import is_multiplied
@@ -106,14 +107,3 @@ def reset_extremes(code: RowCode, op: rows.SegmentOp, accs: Mapping[int, Place])
         if op.kinds.data[k].data in ("max", "min"):
             with code.out.block(f"if ({offsets}[{row}] == {offsets}[{row} + 1])"):
                 code.reset(op.results[k], acc)
-
-
-def gathered_at(row: SSAValue, ops: Iterable[Operation]) -> list[tuple[rows.LoadOp, SSAValue]]:
-    """The loads of several numbers from a row that a table gives for `row`, with the table."""
-    out: list[tuple[rows.LoadOp, SSAValue]] = []
-    for op in ops:
-        if isinstance(op, rows.LoadOp) and length(op.result) > 1:
-            lookup = op.row.owner
-            if isinstance(lookup, rows.LookupOp) and lookup.row is row:
-                out.append((op, lookup.table))
-    return out

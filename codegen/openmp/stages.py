@@ -26,8 +26,8 @@ class Schedule:
         found = nest.schedule.numbers()
         self.vector_bytes, self.block = found["vector_bytes"], found["block"]
         self.grain, self.chunks = found["grain"], found["chunks"]
-        self.row_cost, self.prefetch = found["row_cost"], found["prefetch"]
-        self.panel, self.round = found["panel"], found["round"]
+        self.row_cost, self.panel, self.round = found["row_cost"], found["panel"], found["round"]
+        self.prefetch, self.meanwhile = found["prefetch"], found["meanwhile"]
         self.vectors = Vectors(found["vector_bytes"], bool(found["masked"]))
 
 

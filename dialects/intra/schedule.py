@@ -86,7 +86,8 @@ class ScheduleAttr(Decisions):
 
     At most `chunks` share the rows, each of about `grain` units of work (an edge is 1, a row
     `row_cost`); `block` rows go through the stages together; a panel of a matrix has at most
-    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before. Where
+    `panel` vectors; rows that are gathered are asked for `prefetch` rows, or edges, before, and
+    while products of a block run those of at most `meanwhile` rows, or edges, of the next. Where
     vectors can be `masked` (1), the rest of a row is read and written as a part of one.
 
     With a `round` of some blocks there are no chunks, but of pieces of long rows, on graphs where
@@ -97,10 +98,10 @@ class ScheduleAttr(Decisions):
     name = "intra.schedule"
     KEYS = (
         *("vector_bytes", "block", "grain", "chunks", "row_cost", "prefetch", "panel", "masked"),
-        "round",
+        *("round", "meanwhile"),
     )
-    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round")
-    MAY_BE_LEFT_OUT = ("masked", "round")
+    MAY_BE_0 = ("row_cost", "prefetch", "masked", "round", "meanwhile")
+    MAY_BE_LEFT_OUT = ("masked", "round", "meanwhile")
 
     vector_bytes: IntAttr
     block: IntAttr
@@ -111,6 +112,7 @@ class ScheduleAttr(Decisions):
     panel: IntAttr
     masked: IntAttr
     round: IntAttr
+    meanwhile: IntAttr
 
     def verify(self) -> None:
         if self.masked.data not in (0, 1):

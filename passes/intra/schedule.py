@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.intra.bindings import OffsetsOp, PiecesOp
+from ...dialects.intra.gathers import gathered_beside_products
 from ...dialects.intra.rows import (
     ApplyOp,
     DotOp,
@@ -57,6 +58,8 @@ ENOUGH = 3
 """Functions of single numbers that are."""
 AHEAD = 16 * 1024
 """Bytes of gathered rows that are asked for and not yet read: a part of the nearest cache."""
+MEANWHILE = 128 * 1024
+"""Bytes of gathered rows that are asked for beyond a block: a part of the second-level cache."""
 FEWEST_AHEAD = 8
 """Members whose rows are asked for before, at least."""
 APART = 96 * 1024
@@ -120,6 +123,7 @@ class SchedulePass(ModulePass):
             panel=target.nests.panels[self.vector_bytes],
             masked=int(self.vector_bytes in target.nests.masked),
             round=self.round_blocks(nest, target),
+            meanwhile=members_meanwhile(nest) if self.prefetch else 0,
         )
 
     def round_blocks(self, nest: TraverseOp, target: Target) -> int:
@@ -180,6 +184,13 @@ def members_ahead(nest: TraverseOp) -> int:
         if isinstance(op, LoadOp) and isinstance(lookup := op.row.owner, LookupOp):
             gathered[lookup.row] += row_bytes(op.result)
     return max(FEWEST_AHEAD, AHEAD // max(gathered.values(), default=1))
+
+
+def members_meanwhile(nest: TraverseOp) -> int:
+    """The members of the next block whose rows are asked for while products of a block run; 0 where
+    nothing is gathered beside products."""
+    gathers = gathered_beside_products(nest)
+    return 0 if gathers is None else max(MEANWHILE // gathers.bytes_of_member, 1)
 
 
 def pays_in_strips(op: SegmentOp, vector_bytes: int) -> bool:
