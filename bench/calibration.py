@@ -107,18 +107,18 @@ def beside(tasks: Sequence[Task], seconds: float) -> tuple[Constants, Seconds]:
     return constants, {r: a["seconds"][len(TASKS) :] for r, a in ((1, alone_), (RANKS, both))}
 
 
-def pace(constants: Constants) -> float:
-    """How many times as long as by the constants work takes now: the speed of a machine that others
-    work on changes within minutes.
-
-    Raises:
-        ChildFailed: the rank could not be launched, or failed.
-    """
-    tasks = [t for t in TASKS if t.edges <= PACED]
-    fixed, *seconds = launched(SCRIPT, question(tasks, (), SECONDS), 1, 1)["seconds"]
-    work = [cost.predict(t.layers(), alone(t.nodes, t.edges), constants) for t in tasks[1:]]
+def pace(constants: Constants, seconds: Sequence[float]) -> float:
+    """How many times as long as by the constants work takes, by the seconds of a step of each of
+    the tasks of `paced`: the speed of a machine that others work on changes within minutes."""
+    fixed, *rest = seconds
+    work = [cost.predict(t.layers(), alone(t.nodes, t.edges), constants) for t in paced()[1:]]
     planned = np.array([w.work_seconds for w in work]) - constants.fixed
-    return float(np.median((np.array(seconds) - fixed) / planned))
+    return float(np.median((np.array(rest) - fixed) / planned))
+
+
+def paced() -> list[Task]:
+    """The tasks that tell the machine's pace: the first takes what every step takes."""
+    return [t for t in TASKS if t.edges <= PACED]
 
 
 def _own(answer: Message) -> Message:

@@ -76,7 +76,8 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
     yield {"study": "steps", "constants": asdict(constants), "points": points}
     if args.virtual:
         of_models = [Task(m, widths, *VIRTUAL, args.across) for m in args.models]
-        yield {"study": "virtual", "points": _virtual_points(of_models, args.virtual, constants)}
+        points = [_virtual(t, r, constants) for t, r in product(of_models, args.virtual)]
+        yield {"study": "virtual", "points": points}
     if args.counted:
         yield {"study": "bytes", "points": [_counted(m, r) for m in MODELS for r in args.counted]}
 
@@ -122,31 +123,19 @@ def _counted(model: str, ranks: int) -> Message:
     return {**question, "counted": answer, "planned": planned, "simulated": seconds}
 
 
-def _virtual_points(
-    tasks: Sequence[Task], ranks: Sequence[int], constants: Constants
-) -> list[Message]:
-    """A point a task and number of ranks. The machine's pace is measured around each."""
-    points: list[Message] = []
-    before = calibration.pace(constants)
-    for task, count in product(tasks, ranks):
-        found = _stages(task, count)
-        after = calibration.pace(constants)
-        points.append(_virtual(task, count, found, constants.at((before + after) / 2)))
-        before = after
-    return points
-
-
-def _virtual(
-    task: Task, ranks: int, stages: Sequence[simulate.Stage], constants: Constants
-) -> Message:
+def _virtual(task: Task, ranks: int, constants: Constants) -> Message:
     """A step of ranks that have a machine each: what they are measured to do between messages, with
-    the link of the constants between them; and as it is simulated. What any step of the model takes
-    in Python, of ranks that are threads, is measured on a graph that is tiny."""
+    the link of the constants between them; and as it is simulated, on a machine as fast as it was
+    meanwhile. What any step of the model takes in Python, of ranks that are threads, is measured on
+    a graph that is tiny."""
+    stages, pace = _stages(task, ranks, constants)
     apart = replace(constants, shared=1.0, shared_caches=1.0, exchange=0.0, fixed=0.0)
     tiny = replace(task, nodes=TINY * ranks, edges=TINY * ranks)
     planned = cost.predict(tiny.layers(), _planted(tiny, ranks), apart, simulated=0).work_seconds
-    work = simulate.simulate(_stages(tiny, ranks), simulate.Link(0.0, np.inf)).seconds
-    apart = replace(apart, fixed=max(0.0, work - planned))
+    spent, tiny_pace = _stages(tiny, ranks, constants)
+    work = simulate.simulate(spent, simulate.Link(0.0, np.inf)).seconds
+    fixed = max(0.0, work / tiny_pace - planned) * pace
+    apart = replace(apart.at(pace), fixed=fixed)
     found = cost.predict(task.layers(), _planted(task, ranks), apart, simulated=ranks)
     link = simulate.Link(constants.alpha, constants.bandwidth)
     measured = simulate.simulate(stages, link).seconds
@@ -161,11 +150,14 @@ def _planted(task: Task, ranks: int) -> Loads:
     return of_partition(in_memory(src, dst, task.nodes), owner, ranks)
 
 
-def _stages(task: Task, ranks: int) -> list[simulate.Stage]:
-    """What ranks are measured to do in a step."""
+def _stages(task: Task, ranks: int, constants: Constants) -> tuple[list[simulate.Stage], float]:
+    """What ranks are measured to do in a step, and the machine's pace meanwhile."""
+    pace = [asdict(t) for t in calibration.paced()]
+    question = {**asdict(task), "ranks": ranks, "steps": VIRTUAL_STEPS, "pace": pace}
     with Child("gnnc.bench.plan_stages_child") as child:
-        found = child.ask({**asdict(task), "ranks": ranks, "steps": VIRTUAL_STEPS})["stages"]
-    return [_stage(one) for one in found]
+        answer = child.ask(question)
+    stages = [_stage(one) for one in answer["stages"]]
+    return stages, calibration.pace(constants, answer["paced"])
 
 
 def _stage(found: Message) -> simulate.Stage:

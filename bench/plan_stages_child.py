@@ -1,13 +1,14 @@
 """The child process of `gnnc bench plan` that measures what each of many ranks does in a step, as
 if each had a machine of its own.
 
-The question is a task of calibration.py with `ranks` and `steps`; the answer has `stages`, what all
-ranks do from one message to the next, and the median of that over steps: `before` and `beside`,
-seconds by rank that messages wait for, and that they do not; and `bytes`, by receiver, then sender.
-The last stage has no bytes: what comes after all messages. The ranks are threads. All do a step
-together, of which what arrives at each is kept; then one after the other repeats it alone, with
-those messages, so that what it works on stays in its caches as on a machine of its own. They do so
-in turns, for the machine's speed changes. Work is the time that the processor has spent on a rank.
+The question is a task of calibration.py with `ranks` and `steps`, and others to `pace` the machine
+by; the answer has `stages`, what all ranks do from one message to the next, and the median of that
+over steps: `before` and `beside`, seconds by rank that messages wait for, and that they do not; and
+`bytes`, by receiver, then sender. The last stage has no bytes: what comes after all messages. The
+ranks are threads. All do a step together, of which what arrives at each is kept; then one after the
+other repeats it alone, with those messages, so that what it works on stays in its caches as on a
+machine of its own. They do so in turns with the tasks to pace by, whose `paced` seconds the answer
+has too, for the machine's speed changes. Work is the time that the processor has spent on a rank.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from unittest.mock import patch
@@ -26,6 +28,7 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 import gnnc
+from gnnc.bench.plan_child import warm
 from gnnc.bench.plan_graphs import owners_of_parts, planted
 from gnnc.frontend.tools.children import Message, serve
 from gnnc.frontend.tools.models import Net
@@ -57,8 +60,10 @@ def measured(
     across: float,
     ranks: int,
     steps: int,
+    pace: Sequence[Message],
 ) -> Message:
     """The answer."""
+    paced = Paced(pace)
     torch.manual_seed(0)
     data = Data(
         x=torch.randn(nodes, widths[0]),
@@ -66,7 +71,7 @@ def measured(
         y=torch.randint(0, widths[-1], (nodes,)),
     )
     owner = torch.from_numpy(owners_of_parts(nodes, ranks))
-    net, watched = Net(model, widths), Watched(ranks)
+    net, watched = Net(model, widths), Watched(ranks, paced)
 
     def work(rank: Communicator) -> list[list[Spell]]:
         torch.set_num_threads(1)
@@ -84,7 +89,7 @@ def measured(
     # what a rank recalls is of another step than what it is asked, and so are Adam's numbers
     with patch.object(given_numbers, "checksum", lambda numbers: 0):
         found = virtual.run(ranks, work, wrap=watched.watching, patience=PATIENCE)
-    return {"stages": stages(found)}
+    return {"stages": stages(found), "paced": paced.seconds()}
 
 
 @dataclass
@@ -120,11 +125,40 @@ def stages(every: Sequence[Sequence[Sequence[Spell]]]) -> list[Message]:
     return out
 
 
+class Paced:
+    """Trainings that tell how fast the machine is, in a thread that is no rank's."""
+
+    def __init__(self, tasks: Sequence[Message]) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._found: list[list[float]] = [[] for _ in tasks]
+        self._steps = self._thread.submit(lambda: [self._warm(task) for task in tasks]).result()
+
+    def turn(self) -> None:
+        """Some steps of each."""
+        self._thread.submit(self._turn).result()
+
+    def seconds(self) -> list[float]:
+        """Of a step of each: the median."""
+        return [float(np.median(found)) for found in self._found]
+
+    def _warm(self, task: Message) -> Callable[[], Any]:
+        torch.set_num_threads(1)
+        return warm(task)
+
+    def _turn(self) -> None:
+        for step, found in zip(self._steps, self._found, strict=True):
+            for again in range(1 + AGAIN):
+                start = time.thread_time()
+                step()
+                if again:
+                    found.append(time.thread_time() - start)
+
+
 class Watched:
     """Communicators that tell what lies between their messages. Who works holds the baton."""
 
-    def __init__(self, ranks: int) -> None:
-        self._baton = threading.Lock()
+    def __init__(self, ranks: int, paced: Paced) -> None:
+        self._baton, self._paced = threading.Lock(), paced
         self._spells: list[list[Spell]] = [[] for _ in range(ranks)]
         self._since = [0.0] * ranks
         self._carries: list[Carries | None] = [None] * ranks
@@ -138,6 +172,7 @@ class Watched:
         for _ in range(TURNS):
             with self._baton:
                 turn = [self._alone(here, step, kept) for _ in range(AGAIN + count)]
+                self._paced.turn()
             found += turn[AGAIN:]
             self._carries[here] = None  # a barrier is messages as well
             rank.barrier()

@@ -28,6 +28,7 @@ def arguments(*args: str) -> argparse.Namespace:
 
 
 LONG = pytest.mark.long
+TINY = (Task("gcn", (6, 4, 3), 100, 500), Task("gcn", (6, 4, 3), 1000, 5000))
 
 
 @pytest.mark.parametrize(
@@ -110,10 +111,12 @@ def test_validation_is_on_other_tasks_than_the_calibration():
 
 
 @pytest.mark.parametrize("ranks", [1, 2, pytest.param(4, marks=LONG)])
-def test_stages_have_the_bytes_that_were_planned(ranks: int):
+def test_stages_have_the_bytes_that_were_planned(ranks: int, monkeypatch: pytest.MonkeyPatch):
     """And work before each message, and after the last."""
+    monkeypatch.setattr(calibration, "TASKS", TINY)
     task = Task("sage", (12, 8, 4), 240, 1500, 0.3)
-    found = plan._stages(task, ranks)
+    found, pace = plan._stages(task, ranks, Constants())
+    assert np.isfinite(pace)
     assert all((s.before > 0).all() and len(s.before) == ranks for s in found)
     loads = plan._planted(task, ranks)
     messages = [s for s in step_stages(task.layers(), loads, Constants()) if s.row_bytes]
@@ -138,7 +141,7 @@ def test_stages_are_medians_by_rank():
 
 @LONG
 def test_virtual_time(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(plan, "VIRTUAL", (600, 4000))
+    monkeypatch.setattr(calibration, "TASKS", TINY)
     point = plan._virtual(Task("gcn", (12, 8, 4), 600, 4000, 0.1), 3, Constants())
     assert 0 < point["measured"] < 1 and 0 < point["simulated"] < 1
     printed = plan.report({"study": "virtual", "points": [point]})
