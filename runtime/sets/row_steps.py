@@ -226,7 +226,7 @@ def _pointwise(function: Callable[..., Any]) -> Rule:
 def _comparison(function: Callable[..., Any]) -> Rule:
     plain = _pointwise(function)
 
-    def rule(inputs: Sequence[Any], attrs: Attrs) -> Value:
+    def rule(inputs: Sequence[Any], attrs: Attrs) -> Value | Images:
         return plain(_narrowed(inputs), attrs)
 
     return rule
