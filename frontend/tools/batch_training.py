@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 def loader(settings: Settings, task: NodeTask) -> NeighborLoader:
-    """The batches of a training, before they are split among processes."""
+    """The batches of a training, before they are split among processes. They have the numbers of
+    their nodes alone: features are read by these, by the first kernel where that is compiled."""
     assert settings.batch_size is not None and settings.fanouts is not None
-    x, edge_index, y = map(torch.from_numpy, (task.x, task.edge_index, task.y))
+    edge_index, y = map(torch.from_numpy, (task.edge_index, task.y))
     return NeighborLoader(
-        Data(x=x, edge_index=edge_index, y=y),
+        Data(edge_index=edge_index, y=y, num_nodes=len(y)),
         list(settings.fanouts),
         input_nodes=torch.from_numpy(task.train),
         batch_size=settings.batch_size,
@@ -55,13 +56,14 @@ class BatchTraining(Training):
         for batch in self._worker.steps(self._loader):
             y = batch.y[: batch.batch_size]
             count = self._worker.sum(torch.tensor(float(len(y))))
-            sums += torch.stack([self._step(batch.x, batch.edge_index, y, count) * count, count])
+            sums += torch.stack([self._step(batch.n_id, batch.edge_index, y, count) * count, count])
         total, count = sums.tolist()
         return total / count, time.perf_counter() - start
 
-    def _part_of_loss(self, x: Tensor, edge_index: Tensor, y: Tensor, count: Tensor) -> Tensor:
-        """Of this process's seeds, whose classes are given, its part of the mean over `count`."""
-        out = self.model(x, edge_index)[: len(y)]
+    def _part_of_loss(self, n_id: Tensor, edge_index: Tensor, y: Tensor, count: Tensor) -> Tensor:
+        """Of this process's seeds, whose classes are given, its part of the mean over `count`; the
+        features of the nodes are among those of all."""
+        out = self.model(self.x[n_id], edge_index)[: len(y)]
         return F.cross_entropy(out, y, reduction="sum") / count
 
     def _whole_step(self) -> TrainStep:

@@ -109,12 +109,12 @@ def _fewest_seeds(settings: Settings, seeds: int) -> int:
 
 
 def _without_data(task: NodeTask) -> NodeTask:
-    """The loader has features, edges and classes already, and all share it."""
-    return replace(task, x=task.x[:0], edge_index=task.edge_index[:, :0], y=task.y[:0])
+    """The loader has edges and classes already, and all share it."""
+    return replace(task, edge_index=task.edge_index[:, :0], y=task.y[:0])
 
 
 def _with_data(bare: NodeTask, whole: NeighborLoader) -> NodeTask:
     data: Any = whole.data
-    arrays: list[torch.Tensor] = [data.x, data.edge_index, data.y]
-    x, edge_index, y = (a.numpy() for a in arrays)
-    return replace(bare, x=x, edge_index=edge_index, y=y)
+    arrays: list[torch.Tensor] = [data.edge_index, data.y]
+    edge_index, y = (a.numpy() for a in arrays)
+    return replace(bare, edge_index=edge_index, y=y)

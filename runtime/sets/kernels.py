@@ -27,6 +27,7 @@ ROW_LIMIT = 2**31 - 1
 
 _OK = -1
 _NO_MEMORY = -2
+_IN_ORDER = -3
 _I64 = ctypes.c_int64
 _INT = ctypes.c_int
 _PTR = ctypes.c_void_p
@@ -169,6 +170,14 @@ def group(
     permutation of the rows) where given. `ptr` is int64 of shape (count + 1,), `rows` int32. Raises
     ``IndexError`` for a key out of range. Linear in E and `count`.
     """
+    ptr, rows, _ = group_with_order(keys, count, order, partial=partial)
+    return ptr, rows
+
+
+def group_with_order(
+    keys: NDArray[Any], count: int, order: Int32s | None = None, *, partial: bool = False
+) -> tuple[Int64s, Int32s, bool]:
+    """The same, and whether the rows are known to be 0, 1, 2, ..: those of ascending keys are."""
     check_rows(count, "the number of groups")
     check_rows(keys.size, "the number of rows to group")
     if keys.dtype != np.int32:
@@ -182,7 +191,7 @@ def group(
     status = _call("gnnc_group", keys, order, keys.size, count, ptr, rows)
     if status == _NO_MEMORY:
         raise MemoryError(f"no memory to group {keys.size} rows by {count} keys")
-    if status != _OK:
+    if status not in (_OK, _IN_ORDER):
         raise IndexError(f"key[{status}] is not in 0..{count - 1}, or order[{status}] is not a row")
     kept = int(ptr[count])
     if kept != keys.size and not partial:
@@ -190,7 +199,7 @@ def group(
         raise IndexError(
             f"key[{missing}] is {int(keys[missing])}, but it must be between 0 and {count - 1}"
         )
-    return frozen(ptr), frozen(rows[:kept])
+    return frozen(ptr), frozen(rows[:kept]), status == _IN_ORDER
 
 
 def arrange(

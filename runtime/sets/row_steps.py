@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from .set_steps import Array, Attrs, Rule, Value, between, follow, on_rows
+from .set_steps import Array, Attrs, Images, Rule, Value, between, follow, on_rows
 from .sets import SetData
 
 ELEMENTS: dict[str, np.dtype[Any]] = {
@@ -34,9 +34,9 @@ def _table(inputs: Sequence[Any], attrs: Attrs) -> Value:
     return np.asarray(attrs["values"], ELEMENTS[attrs["elem"]])[None]
 
 
-def _index(inputs: Sequence[Any], attrs: Attrs) -> Value:
+def _index(inputs: Sequence[Any], attrs: Attrs) -> Images:
     """index (g, s1, ..) {path}: a map, or the composition of several, as i64 rows."""
-    return follow(inputs, attrs["path"]).array.astype(np.int64)
+    return Images(follow(inputs, attrs["path"]))
 
 
 def _iota(inputs: Sequence[Any], attrs: Attrs) -> Value:
@@ -223,10 +223,32 @@ def _pointwise(function: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _comparison(function: Callable[..., Any]) -> Rule:
+    plain = _pointwise(function)
+
+    def rule(inputs: Sequence[Any], attrs: Attrs) -> Value | Images:
+        return plain(_narrowed(inputs), attrs)
+
+    return rule
+
+
+def _narrowed(values: Sequence[Any]) -> Sequence[Array]:
+    """Numbers of rows by 32 bits each, and a single number that they are compared with as well,
+    where that has no more."""
+    if not any(isinstance(x, Images) for x in values):
+        return values
+    arrays: list[Array] = [x.map.array if isinstance(x, Images) else x for x in values]
+    return [x.astype(np.int32) if x.size == 1 and abs(int(x.item())) < 2**31 else x for x in arrays]
+
+
 def _sign(x: Array) -> Array:
     """0 of NaN, as torch has it and NumPy not."""
     return np.where(x == x, np.sign(x), 0).astype(x.dtype)
 
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+TAKE_IMAGES = {"attach", *COMPARISONS}
+"""The steps that take the images of a map as they are."""
 
 POINTWISE: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -278,4 +300,5 @@ ROW_STEPS: dict[str, Rule] = {
     "concat": _concat,
     "row_reduce": _row_reduce,
     **{name: _pointwise(function) for name, function in POINTWISE.items()},
+    **{name: _comparison(POINTWISE[name]) for name in COMPARISONS},
 }

@@ -10,6 +10,7 @@ test_structure_meaning.py compares the two op by op.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,19 @@ from .sets import MapData, SetData
 Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = SetData | Array
 Attrs: TypeAlias = Mapping[str, Any]
-Rule: TypeAlias = Callable[[Sequence[Any], Attrs], Value]
+Rule: TypeAlias = Callable[[Sequence[Any], Attrs], "Value | Images"]
+
+
+@dataclass(frozen=True)
+class Images:
+    """The numbers of the rows that a map leads to, before they are 64 bits wide each: most steps
+    that read them compare them, or make a map of them again."""
+
+    map: MapData
+
+    def rows(self) -> Array:
+        """As rows, i64."""
+        return self.map.array.astype(np.int64)
 
 
 def _filter(inputs: Sequence[Any], attrs: Attrs) -> Value:
@@ -145,10 +158,15 @@ def _attach(inputs: Sequence[Any], attrs: Attrs) -> Value:
     for name, what, value, codomain in zip(
         names, attrs.get("what", names), values, codomains, strict=True
     ):
-        rows, partial = on_rows(value, base.size), name in attrs.get("partial", ())
+        partial = name in attrs.get("partial", ())
+        if isinstance(value, Images) and value.map.size == base.size:
+            maps[name] = value.map.into(codomain.size, what=what, partial=partial)
+            continue
+        rows = on_rows(value.rows() if isinstance(value, Images) else value, base.size)
         maps[name] = MapData.of(rows, codomain.size, what=what, partial=partial)
     result = base.with_maps(maps)
-    result.check()
+    for made in maps.values():  # those of the base are checked
+        made.check()
     for name in attrs.get("mono", ()):
         if np.any(_images(maps[name]) > 1):
             raise ValueError(f"map {name} is declared mono, but two rows have the same image")

@@ -58,6 +58,7 @@ class MapData:
         the number of a row: of such a map what a set is asked for can be made at once."""
         self._fill: Fill | None = fill
         self._array: Int32s | None = None
+        self._outline: MapData | None = None
         self._lock = threading.Lock()
 
     @staticmethod
@@ -119,6 +120,11 @@ class MapData:
                 self._fill = self.given = None  # what it was made from is not kept alive
             return self._array
 
+    def check(self) -> None:
+        """Check it now, rather than when it is first read. Raises ``IndexError``."""
+        if not self.is_identity:
+            _ = self.array
+
     def check_by(self, array: Int32s) -> None:
         """Takes what somebody has made of the integers `given`, and checked."""
         with self._lock:
@@ -166,15 +172,31 @@ class MapData:
 
     def between(self, start: int, stop: int) -> MapData:
         """This map on the rows from `start` to `stop` - 1 only, which there are."""
-        if self.is_identity:
-            values = kernels.frozen(np.arange(start, stop, dtype=np.int32))
-            return MapData.trusted(values, self.codomain)
-        return MapData(
-            stop - start,
-            self.codomain,
-            lambda out: np.copyto(out, self.array[start:stop]),
-            partial=self.partial,
-        )
+
+        def fill(out: Int32s) -> None:
+            if self.is_identity:  # its array would have the rows in front of these too
+                out[:] = np.arange(start, stop, dtype=np.int32)
+            else:
+                out[:] = self.array[start:stop]
+
+        return MapData(stop - start, self.codomain, fill, partial=self.partial)
+
+    def into(self, codomain: int, *, what: str, partial: bool = False) -> MapData:
+        """The map as one that leads to so many rows; checked as by :meth:`of`, where its codomain
+        does not say that they are."""
+        within = codomain >= self.codomain and (partial or not self.partial)
+        if within and codomain == self.codomain:
+            return self
+        x = self.array
+        least, most = (int(x.min()), int(x.max())) if x.size and not within else (0, -1)
+        if most >= codomain or (least < 0 and not partial):
+            return MapData.of(x, codomain, what=what, partial=partial)  # says which row it is
+        return MapData.trusted(x, codomain, partial=partial)
+
+    def of_group(self, group: Group | Pairs) -> MapData:
+        """This map on the rows of all groups, one after the other; itself where that is their
+        order."""
+        return self if group.in_order else self.of_rows(group.rows)
 
     def over(self, rows: Int32s) -> Int32s:
         """The values on chosen rows, written over `rows`, which nobody else may have."""
@@ -182,9 +204,14 @@ class MapData:
 
     def outline(self) -> MapData:
         """The map without its values, which cannot be read; the identity has none."""
-        if self.is_identity:
-            return MapData.identity(self.size)
-        return MapData(self.size, self.codomain, _given_up, partial=self.partial)
+        if self._array is None and (self.is_identity or self._fill is _given_up):
+            return self
+        if self._outline is None:  # one for all sets that have the map
+            if self.is_identity:
+                self._outline = MapData.identity(self.size)
+            else:
+                self._outline = MapData(self.size, self.codomain, _given_up, partial=self.partial)
+        return self._outline
 
     def __repr__(self) -> str:
         kind = "identity" if self.is_identity else "partial map" if self.partial else "map"
@@ -196,12 +223,14 @@ class Group:
     its rows are the ones mapped to ``k``.
 
     `ptr` is int64 of shape (number of groups + 1,), `rows` int32 of shape (rows in some group,):
-    all rows of the set, unless the map is partial.
+    all rows of the set, unless the map is partial. `in_order` says that they are known to be 0, 1,
+    2, ..
     """
 
-    def __init__(self, ptr: Int64s, rows: Int32s | None) -> None:
+    def __init__(self, ptr: Int64s, rows: Int32s | None, in_order: bool = False) -> None:
         self.ptr = ptr
         self._rows = rows
+        self.in_order = in_order
 
     @property
     def rows(self) -> Int32s:
@@ -212,7 +241,7 @@ class Group:
 
     def outline(self) -> Group:
         """The group without its rows, which cannot be read."""
-        return Group(self.ptr, None)
+        return Group(self.ptr, None, self.in_order)
 
 
 @dataclass(frozen=True)
@@ -238,6 +267,10 @@ class Pairs:
     @property
     def ptr(self) -> Int64s:
         return self.group.ptr
+
+    @property
+    def in_order(self) -> bool:
+        return self.group.in_order
 
     @property
     def rows(self) -> Int32s:
@@ -282,6 +315,7 @@ class SetData:
         """What was made of the maps before they were given, if anything was."""
         self._groups: dict[str, Group] = {}
         self._pairs: dict[tuple[str, ...], Pairs] = {}
+        self._outlined = False
         self._lock = threading.RLock()
 
     def map(self, name: str) -> MapData:
@@ -296,8 +330,7 @@ class SetData:
     def check(self) -> None:
         """Check every map now, rather than when it is first read. Raises ``IndexError``."""
         for value in self.maps.values():
-            if not value.is_identity:
-                _ = value.array
+            value.check()
 
     def group(self, by: str) -> Group:
         """The rows grouped by the map `by`, in their order within a group. Kept after the first
@@ -313,8 +346,10 @@ class SetData:
         key = self.map(by)
         if key.is_identity:
             ptr = np.arange(self.size + 1, dtype=np.int64)
-            return Group(kernels.frozen(ptr), kernels.frozen(np.arange(self.size, dtype=np.int32)))
-        return Group(*kernels.group(key.array, key.codomain, partial=key.partial))
+            rows = np.arange(self.size, dtype=np.int32)
+            return Group(kernels.frozen(ptr), kernels.frozen(rows), in_order=True)
+        found = kernels.group_with_order(key.array, key.codomain, partial=key.partial)
+        return Group(*found)
 
     def in_order_of(self, by: str) -> SetData:
         """The set with its rows grouped by the map `by`, in their order within a group. Raises
@@ -354,7 +389,7 @@ class SetData:
     def outline(self) -> SetData:
         """The set as it is without what its maps and groups say of each row: sizes, and where the
         groups begin that were made. Reading anything else raises RuntimeError."""
-        if not self.maps:
+        if self._outlined or not self.maps:
             return self
         maps = {name: value.outline() for name, value in self.maps.items()}
         result = SetData(self.size, maps, parts=self.parts, name=self.name)
@@ -362,6 +397,7 @@ class SetData:
         with self._lock:
             result._groups.update({k: v.outline() for k, v in self._groups.items()})
             result._pairs.update({k: v.outline() for k, v in self._pairs.items()})
+        result._outlined = True
         return result
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = -1, NO_MEMORY = -2 };
+enum { OK = -1, NO_MEMORY = -2, IN_ORDER = -3 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -145,12 +145,13 @@ static void group_ascending(const int32_t *keys, int64_t e, int64_t n, int64_t *
 /* Groups positions 0..e by key, stably. keys[i] is in [0, n), or -1 for a position that belongs to no group. With `order` (a list of e
  * positions, each in [0, e)) the positions are taken in that order instead, and position i has key keys[order[i]].
  * ptr has n + 1 entries: group k is out[ptr[k]..ptr[k + 1]]. Entries of out from ptr[n] on are not written.
- * Returns OK, NO_MEMORY, or the position of the first key (or entry of order) that is out of range; then nothing in ptr or out is valid. */
+ * Returns OK, IN_ORDER where out counts up from 0, NO_MEMORY, or the position of the first key (or entry of order) that is out of range; then
+ * nothing in ptr or out is valid. */
 int64_t gnnc_group(const int32_t *keys, const int32_t *order, int64_t e, int64_t n, int64_t *ptr, int32_t *out, int threads) {
     int T = team(e, threads), shift = bucket_shift(e, n);
     if (!order && are_ascending(keys, e, n, T)) {
         group_ascending(keys, e, n, ptr, out, T);
-        return OK;
+        return IN_ORDER;
     }
     int64_t buckets = (n >> shift) + 1; /* the last key's bucket, or one more, takes the keys of -1 */
     int64_t dropped = buckets, streams = buckets + 1, width = (int64_t)1 << shift;

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..carrier import Carrier
-from .row_steps import ROW_STEPS
-from .set_steps import SET_STEPS, Rule, Value, on_rows
+from .row_steps import ROW_STEPS, TAKE_IMAGES
+from .set_steps import SET_STEPS, Images, Rule, Value, on_rows
 
 MOVE, ALL_REDUCE = "move", "all_reduce"
 """The steps that need other ranks."""
@@ -49,7 +49,7 @@ def run_plan(
     which all of them run the plan with. Errors of a step (``IndexError`` for an index out of
     range, ``ValueError`` for sizes that do not fit) carry a note that names the step.
     """
-    values = dict(env)
+    values: dict[str, Value | Images] = dict(env)
     wanted = None if keep is None else set(keep)
     last_use = {name: i for i, step in enumerate(plan) for name in (*step.inputs, *step.outputs)}
     for i, step in enumerate(plan):
@@ -66,19 +66,27 @@ def run_plan(
                 if last_use[name] == i:
                     del values[name]
     if wanted is None:
-        return values
+        return {name: _in_full(x) for name, x in values.items()}
     if absent := wanted - values.keys():
         raise KeyError(f"the plan makes no value named {', '.join(sorted(absent))}")
-    return {name: values[name] for name in wanted}
+    return {name: _in_full(values[name]) for name in wanted}
 
 
-def _run(step: Step, values: Mapping[str, Value], carrier: Carrier | None) -> Value:
+def _in_full(x: Value | Images) -> Value:
+    return x.rows() if isinstance(x, Images) else x
+
+
+def _run(
+    step: Step, values: Mapping[str, Value | Images], carrier: Carrier | None
+) -> Value | Images:
     if step.name not in (MOVE, ALL_REDUCE) and step.name not in STEPS:
         raise ValueError(f"unknown structure step {step.name!r}")
     missing = [name for name in step.inputs if name not in values]
     if missing:
         raise KeyError(f"no value named {', '.join(missing)}")
-    inputs = [values[name] for name in step.inputs]
+    inputs: list[Any] = [values[name] for name in step.inputs]
+    if step.name not in TAKE_IMAGES:
+        inputs = [_in_full(x) for x in inputs]
     if step.name == MOVE:
         return _moved(inputs, step.attrs, carrier)
     if step.name == ALL_REDUCE:

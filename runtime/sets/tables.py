@@ -103,7 +103,8 @@ class Tables:
         alone = not shared and _group_key(spec) not in self._arranged
         if alone and spec["kind"] == "member_map":
             path = self.path(spec["domain"], spec["path"])
-            self._made[_key(spec)] = path.over(group.rows)
+            found = path.array if group.in_order else path.over(group.rows)
+            self._made[_key(spec)] = found
         else:
             self.table(spec)
         self._groups[_group_key(spec)] = group.outline()
@@ -137,9 +138,12 @@ class Tables:
         key = _key(spec)
         if key not in self._uploads:
             array = contiguous(self.table(spec))
-            unread = spec["kind"] == "members" and counts_up(array)
+            unread = spec["kind"] == "members" and self._counts_up(spec, array)
             self._uploads[key] = (None if unread else memory.upload(array)), array.nbytes
         return self._uploads[key]
+
+    def _counts_up(self, spec: Mapping[str, Any], members: NDArray[Any]) -> bool:
+        return self.group(spec["domain"], spec["along"]).in_order or counts_up(members)
 
     def _table(self, spec: Mapping[str, Any]) -> NDArray[Any]:
         domain: Domain = spec["domain"]
@@ -167,9 +171,9 @@ class Tables:
             first = group.rows[np.where(some, group.ptr[:-1], 0)]
             return np.where(some, first, np.int32(-1))
         if kind == "member_map":
-            return self.path(domain, spec["path"]).of_rows(group.rows).array
+            return self.path(domain, spec["path"]).of_group(group).array
         if kind == "member_pair":
-            return self.pairs(domain[0], spec["keys"]).row_map.of_rows(group.rows).array
+            return self.pairs(domain[0], spec["keys"]).row_map.of_group(group).array
         raise ValueError(f"unknown table {kind!r}")
 
     # ------------------------------------------------------------ sets and maps

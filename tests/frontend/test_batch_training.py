@@ -50,6 +50,11 @@ def test_epochs_go_on_from_a_checkpoint():
     assert [again.epoch()[0] for _ in range(2)] == losses
 
 
+def test_batches_copy_no_features():
+    batch = next(iter(loader(Settings(**SETTINGS), TASK)))
+    assert "x" not in batch and batch.num_nodes == len(batch.n_id)
+
+
 def test_one_batch_with_all_neighbours_is_a_step_on_the_whole_graph():
     whole = training(batch_size=1000, fanouts=[-1, -1], dropout=0.0)
     loss, _ = whole.epoch()

@@ -237,6 +237,38 @@ def test_a_filter_that_keeps_all_shares_the_maps():
     assert kept.map("parent").is_identity
 
 
+def test_numbers_of_a_map_are_a_map_again_without_a_copy():
+    """As in a sampled batch, whose edges lead to the rows in front."""
+    g = SetData(3, {"dst": MapData.of(rows(0, 1, 1), 4)})
+    plan = [
+        step("index", "g", "x", path=["dst"]),
+        step("attach", "g x N", "h", maps=["row"]),
+        step("lt", "x one", "first"),
+        step("lt", "x many", "all"),
+        step("add", "x x", "twice"),
+    ]
+    env = {"g": g, "one": rows(1), "many": rows(2**40)}
+    for size in (2, 4, 5):
+        made = run_plan(plan, {**env, "N": SetData(size)})
+        row = made["h"].map("row")
+        assert (row.size, row.codomain, row.partial) == (3, size, False)
+        assert np.shares_memory(row.array, g.map("dst").array)
+    assert made["first"].tolist() == [True, False, False] and made["all"].all()
+    for name, numbers in (("x", [0, 1, 1]), ("twice", [0, 2, 2])):
+        assert made[name].dtype == np.int64 and made[name].tolist() == numbers
+    with pytest.raises(IndexError, match=r"row\[1\] is 1, but it must be between 0 and 0"):
+        run_plan(plan, {**env, "N": SetData(1)})
+
+
+def test_numbers_of_a_partial_map_need_a_partial_map():
+    g = SetData(2, {"old": MapData.of(rows(-1, 1), 2, partial=True)})
+    plan = [step("index", "g", "x", path=["old"]), step("attach", "g x N", "h", maps=["row"])]
+    with pytest.raises(IndexError, match=r"row\[0\] is -1"):
+        run_plan(plan, {"g": g, "N": SetData(2)})
+    plan[1] = step("attach", "g x N", "h", maps=["row"], partial=["row"])
+    assert run_plan(plan, {"g": g, "N": SetData(2)})["h"].map("row").array.tolist() == [-1, 1]
+
+
 def test_errors_name_the_argument_and_the_step():
     plan = [step("attach", "E x N", "g", maps=["src"], what=["batch.edge_index[0]"])]
     env = {"E": SetData(2), "N": SetData(3), "x": rows(0, 3)}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from gnnc.runtime.cpu.memory import HOST
 from gnnc.runtime.sets import arrangement
 from gnnc.runtime.sets.arrangement import Arrangement, Order
 from gnnc.runtime.sets.sets import MapData, SetData
@@ -149,6 +150,23 @@ def test_an_identity_of_a_group_is_not_written_over(order: tuple[str, str]):
     rows = np.argsort(graph.dst, kind="stable")
     np.testing.assert_array_equal(tables.table(own), rows)
     np.testing.assert_array_equal(tables.table(src), graph.src[rows])
+
+
+@pytest.mark.parametrize("made_together", [False, True])
+def test_maps_of_rows_in_the_order_of_their_groups_are_not_copied(made_together: bool):
+    """As the edges of a sampled batch lie by target."""
+    dst = np.array([0, 0, 2, 2, 2, 4])
+    graph = Multigraph(5, 3, np.arange(6) % 5, dst, np.arange(6) % 3)
+    tables = Tables(sets_of(graph), CODOMAINS)
+    specs = spec("member_map", "dst", path="src"), spec("members", "dst"), spec("offsets", "dst")
+    if made_together:
+        tables.make(specs)
+    src = tables.sets["g"].map("src").array
+    assert np.shares_memory(tables.table(specs[0]), src)
+    assert tables.group(["g", []], ["dst"]).in_order
+    assert not tables.group(["g", []], ["src"]).in_order
+    assert tables.uploaded(specs[1], HOST)[0] is None
+    assert tables.table(specs[2]).tolist() == [0, 2, 2, 5, 5, 6]
 
 
 def test_what_stays_of_settled_tables():

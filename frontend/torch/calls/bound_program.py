@@ -88,6 +88,8 @@ class BoundProgram:
             {b.name for b in prepared.inputs} if prepared is not None else set[str]()
         )
         self.early_rows = [r for r in imported.rows if r.name in early]
+        read = {b.name for b in self.inputs_of("prepare")}
+        self.prepared_rows = [r for r in self.early_rows if r.name in read]
         self.structure_rows_bound = [r for r in imported.rows if r.name in structure]
         maps = {m.placeholder for s in imported.sets for m in s.maps}
         rows = {r.source.placeholder for r in self.early_rows if isinstance(r.source, FromTensor)}
@@ -378,7 +380,7 @@ class BoundProgram:
             sets = self.sets_of(args, count)
             graph = self.program.on_graph(sets, rows, self.device, self.carrier)
         with torch.no_grad():
-            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.early_rows})
+            prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.prepared_rows})
         self.note_graph(count)
         return graph
 
