@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +75,7 @@ def measure(args: argparse.Namespace) -> Iterator[Message]:
     yield {"study": "steps", "constants": asdict(constants), "points": points}
     if args.virtual:
         of_models = [Task(m, widths, *VIRTUAL, args.across) for m in args.models]
-        points = [_virtual(t, r, constants) for t, r in product(of_models, args.virtual)]
+        points = [_virtual(t, r, constants) for t in of_models for r in args.virtual]
         yield {"study": "virtual", "points": points}
     if args.counted:
         yield {"study": "bytes", "points": [_counted(m, r) for m in MODELS for r in args.counted]}

@@ -1,5 +1,7 @@
 """What CUDA leaves undefined is a fault that names threads and lines, in every order."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -199,18 +201,18 @@ def test_shared_memory_of_an_earlier_block():
 
 
 def test_line_of_an_inlined_function():
-    """The line that accesses, not the one that calls."""
+    """The line that accesses, not the one that calls. Behind x may lie y: then it is a race."""
     first = "__device__ __forceinline__ float far(const float *p) {\nreturn p[64]; // A\n}\n"
     text = first + kernel("y[t] = far(x + t); // B")
     for message in faults(text):
-        assert f"at line {line(text, 'A')}:" in message
+        assert re.search(rf"at line {line(text, 'A')}\b", message), message
 
 
 def test_line_of_a_function_of_the_header():
     """The line of the text, not one of the emulator's header."""
     text = kernel("y[t] = 1.0f;\ny[t] = __ldg(x + t + n); // A")
     for message in faults(text):
-        assert f"at line {line(text, 'A')}:" in message
+        assert re.search(rf"at line {line(text, 'A')}\b", message), message
 
 
 # races
