@@ -47,7 +47,7 @@ def _relu(s: Spelling) -> str:
 def _leaky_relu(s: Spelling) -> str:
     slope = s.parameters["slope"]
     below = f"({s.number(slope)} * {s.a})"
-    if 0 < slope <= 1 and not s.is_scalar:  # whose operands may be long, and would be read thrice
+    if 0 < slope <= 1:  # no branch, which scores of edges would often take the other way
         return s.above(s.a, below)
     return s.select(f"({s.a} > {s.number(0)})", s.a, below)
 
