@@ -41,6 +41,21 @@ def test_columns_that_are_gathered(whole: bool) -> None:
     check(function, (drawn(5, 4), edges(5, 9)), (drawn(3, 4), edges(3, 7)))
 
 
+def test_one_group_of_all_rows() -> None:
+    """As of one graph: its number is 0 for each row and column."""
+
+    def function(x: Tensor, e: Tensor) -> Tensor:
+        i = torch.zeros(x.size(0), dtype=torch.long).view(-1, 1).expand_as(x)
+        h = (
+            x.index_select(0, e[0])
+            .new_zeros(1, x.size(1))
+            .scatter_reduce(0, i, x * 2, "amax", include_self=False)
+        )
+        return h + x.gather(0, i)
+
+    assert check(function, (drawn(5, 3), edges(5, 9)), (drawn(2, 3), edges(2, 3))).fallbacks == []
+
+
 def test_means_that_take_the_old_values_in() -> None:
     def function(x: Tensor, e: Tensor) -> Tensor:
         i = e[1].view(-1, 1).expand(-1, x.size(1))

@@ -147,8 +147,8 @@ def _embedding(c: Call) -> Arr:
 
 @rule("gather", "take_along_dim")
 def _gather(c: Call) -> Arr:
-    """`x.gather(dim, i)`: whole rows where the index repeats one number along the columns; else sums
-    of the columns chosen by comparison, for each number that the index has along the dimension."""
+    """`x.gather(dim, i)`: whole rows where the index repeats one number along the columns; else,
+    for each number that it has along the dimension, a sum of the columns chosen by comparison."""
     dim, i = c.arg("dim"), c.tensor("indices" if c.op == "take_along_dim" else "index")
     if dim is None:
         raise NoRule("numbers of a tensor made flat")
@@ -179,6 +179,8 @@ def _sizes_beside(x: Arr, dim: int) -> list[Any]:
 def of_each_row(c: Call, index: Arr, dim: int) -> Arr | None:
     """The one number of each row that an index along the rows repeats for all columns."""
     v = index.v
+    if v.op == "const":
+        v = c.ctx.values.const(v.attrs["value"], v.elem)
     while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
         v = v.args[0]
     if index.axis != dim or index.merged or v.shape not in ((), (1,) * len(v.shape)):
