@@ -23,7 +23,9 @@ from ...runtime.cpu.toolchain import CompileError, NoCompiler
 from ...runtime.ranks.communicator import Communicator
 from ..compiler import Options
 from .before_step import Prologue, prologue
+from .calls.refusals import RefusedCall, told_of, with_both_reasons
 from .capture.capture import dynamo_compile
+from .capture.effects import WholeInTorch
 from .capture.failures import UNTRACEABLE
 from .capture.graph_breaks import first_line
 from .clipping import Clipping, bound, count_of_calls, kind_of_norm
@@ -223,6 +225,10 @@ class TrainStep:
                     raise
                 self.report.warn(f"a call, {differ}")
                 return self.loss(*args, **kwargs)
+            except RefusedCall as call:
+                if self.options.fullgraph or self.trainers.carrier is not None:
+                    raise call.reason from None  # ranks go on together
+                return self._in_torch(call.reason, args, kwargs)
             except REFUSED as error:
                 if self.options.fullgraph:
                     raise
@@ -233,6 +239,15 @@ class TrainStep:
         in_parts = compiled_callable(self.loss, self.options, self.report)
         out = in_parts(*args, **kwargs)
         self.in_parts = in_parts  # a call that raises does not say that others cannot be whole
+        return out
+
+    def _in_torch(self, reason: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The loss of a call that the program refuses."""
+        try:
+            out = self.loss(*args, **kwargs)
+        except (IndexError, RuntimeError, ValueError) as error:
+            raise with_both_reasons(reason, error) from error
+        self.report.warn(told_of(reason), what="")
         return out
 
     def _step_of(self, graph: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
@@ -269,9 +284,10 @@ class TrainStep:
                 return chosen(*args)
             try:
                 chosen, out = whole, whole(*args)
-            except Unsupported:
+            except Unsupported as error:
                 chosen = None
-                if self.options.fullgraph or self.witness is not None:
+                in_one = self.options.fullgraph or self.witness is not None
+                if in_one or isinstance(error, WholeInTorch):
                     raise
                 apart = prologue(graph, args, place)
                 if apart is None:

@@ -188,7 +188,6 @@ IN_TORCH = {
     "empty": lambda x, e, w: (x[0:0] * 2, x[:1] * 2, x[:2] * 2),
     "first": lambda x, e, w: x[0] * 2,
     "last": lambda x, e, w: x[-1] * 2,
-    "best": lambda x, e, w: x.max(0),
     "flat": lambda x, e, w: x.reshape(-1) * 2,
     "gram": lambda x, e, w: (x.t() @ x, x @ x.t()),
     "squeezed twice": lambda x, e, w: torch.squeeze(w, (0, 1)) * 2,

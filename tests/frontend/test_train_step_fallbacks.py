@@ -355,3 +355,44 @@ def test_fullgraph_raises_in_place_of_falling_back() -> None:
     step = gnnc.train_step(loss_of(model), NAdam(model.parameters(), lr=0.1), fullgraph=True)
     with pytest.raises(RuntimeError, match="NAdam has no rule"):
         step(*data())
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "momentum"])
+def test_an_index_from_the_end_runs_in_torch(optimizer: str) -> None:
+    """Of the call that has one, the first or a later one."""
+    x, edge_index, _ = data()
+    rows = torch.arange(20)
+    for first in (rows, rows - 20):
+        a, o, b, p, _ = twins(sage, OPTIMIZERS[optimizer])
+
+        def loss(model: nn.Module, rows: Tensor) -> Tensor:
+            return model(x, edge_index)[rows].square().mean()
+
+        step = gnnc.train_step(functools.partial(loss, b), p)
+        for chosen in (first, rows - N, rows):
+            o.zero_grad()
+            loss(a, chosen).backward()
+            o.step()
+            step(chosen)
+        assert_same(a, b)
+        assert_same_state(o, p)
+        assert "which the compiled program does not take" in fallbacks(step)
+        with pytest.raises(IndexError, match=r"is 60, but it must be between 0 and 59 \(torch: "):
+            step(rows + 41)
+
+
+def test_a_loss_with_a_transform_of_torch_func() -> None:
+    x, edge_index, _ = data()
+    a, o, b, p, _ = twins(sage, OPTIMIZERS["sgd"])
+
+    def loss(model: nn.Module) -> Tensor:
+        return torch.func.vmap(lambda row: row.square().sum())(model(x, edge_index)).mean()
+
+    step = gnnc.train_step(functools.partial(loss, b), p)
+    for _ in range(2):
+        o.zero_grad()
+        loss(a).backward()
+        o.step()
+        step()
+    assert_same(a, b)
+    assert "a tensor within a transform of torch.func" in fallbacks(step)

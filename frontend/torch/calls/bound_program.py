@@ -24,10 +24,10 @@ from ..capture.effects import runner_of
 from ..constant_inputs import look
 from ..importer.binding import DropoutKey, FromSize, FromTensor, Imported, RowsBinding, Size
 from ..importer.emit.arguments import argument_name
-from ..libraries.pyg.bad_index import IndexOutOfRange
 from .arguments import SetArgument, for_structure, rows_of
 from .differentiation import Differentiation, OfInferenceMode, check_for_inference
 from .outputs import Outputs, is_given_as_is, tensor_of
+from .refusals import RefusedCall, told_of, with_both_reasons
 from .replay import Replay
 from .shared_memory import SharedMemory
 
@@ -233,21 +233,20 @@ class BoundProgram:
                 raise a.raised(a.message)
 
     def in_torch(self, args: Sequence[Any], refused: Exception) -> Any:
-        """Run the graph in torch on arguments that the program refuses: an index from the end, say.
-        What torch refuses too says both reasons."""
+        """Run the graph in torch on arguments that the program refuses.
+
+        Raises:
+            RefusedCall: there is no graph.
+        """
         if self.replay is None:
-            raise refused
+            raise RefusedCall(refused)
         keys = [r for r in self.passed_rows if isinstance(r.source, DropoutKey)]
         key = self.rows_of(keys[0], args) if keys else None
         try:
             out = self.replay.outputs(args, key)
         except (IndexError, RuntimeError, ValueError) as error:
-            told = str(error).partition("\n")[0]
-            # where the replay stood is part of its message
-            in_pyg = isinstance(refused, IndexError) and "torch_geometric" in str(error)
-            kind = IndexOutOfRange if in_pyg and type(error) is RuntimeError else type(error)
-            raise kind(f"{refused} (torch: {told})") from error
-        self.tell(f"a call runs in torch: {refused}, which the compiled program does not take")
+            raise with_both_reasons(refused, error) from error
+        self.tell(told_of(refused))
         return out
 
     def elsewhere(self, args: Sequence[Any], refused: Elsewhere | OfInferenceMode) -> Any:

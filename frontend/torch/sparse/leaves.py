@@ -62,8 +62,6 @@ def _sparse_matmul(c: Call) -> Arr:
 @rule("gnnc.sparse_dropout")
 def _sparse_dropout(c: Call) -> Arr:
     value, p = c.tensor("value"), float(c.number("p"))
-    if p == 1:
-        return c.ctx.binary("mul", value, 0.0)
     return dropout(c, value, p, [c.tensor("row"), c.tensor("col")])
 
 

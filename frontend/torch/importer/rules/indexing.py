@@ -7,7 +7,7 @@ from ..values.elements import INTEGERS
 from ..values.indexed_columns import column_numbers, pick
 from ..values.nodes import Set
 from ..values.sizes import expression
-from ..values.tensors import Arr, Sym
+from ..values.tensors import Arr, Sym, numbers
 from ..values.views import bounds, part, spelled_out
 from .constants import filled
 from .registry import Call, rule
@@ -147,14 +147,17 @@ def _embedding(c: Call) -> Arr:
 
 @rule("gather", "take_along_dim")
 def _gather(c: Call) -> Arr:
-    """`x.gather(dim, i)`: for each number of a row that the index has along the dimension, a sum of
-    the columns chosen by comparison."""
+    """`x.gather(dim, i)`: whole rows where the index repeats one number along the columns; else,
+    for each number that it has along the dimension, a sum of the columns chosen by comparison."""
     dim, i = c.arg("dim"), c.tensor("indices" if c.op == "take_along_dim" else "index")
     if dim is None:
         raise NoRule("numbers of a tensor made flat")
     dim = c.x.wrap(dim)
     if c.op == "take_along_dim" and _sizes_beside(i, dim) != _sizes_beside(c.x, dim):
         raise NoRule("take_along_dim of tensors that are broadcast")
+    row = of_each_row(c, i, dim) if c.op == "gather" else None
+    if row is not None and numbers(i.dims) == _sizes_beside(c.x, dim):
+        return c.ctx.gather(c.x, dim, row)
     if c.x.elem == "i1":
         raise NoRule("booleans chosen by column")
     found = []
@@ -171,6 +174,18 @@ def _gather(c: Call) -> Arr:
 
 def _sizes_beside(x: Arr, dim: int) -> list[Any]:
     return [d if isinstance(d, int) else None for k, d in enumerate(x.dims) if k != dim]
+
+
+def of_each_row(c: Call, index: Arr, dim: int) -> Arr | None:
+    """The one number of each row that an index along the rows repeats for all columns."""
+    v = index.v
+    if v.op == "const":
+        v = c.ctx.values.const(v.attrs["value"], v.elem)
+    while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
+        v = v.args[0]
+    if index.axis != dim or index.merged or v.shape not in ((), (1,) * len(v.shape)):
+        return None
+    return Arr([index.home], c.ctx.values.reshape(v, ()))
 
 
 _ONE_BY_ONE = 16

@@ -80,6 +80,18 @@ def _pairwise_distance(c: Call) -> Arr:
     return distance(c, c.tensor("x1"), c.tensor("x2"), p, eps, keep)
 
 
+@rule("cdist")
+def _cdist(c: Call) -> Arr:
+    """The distances of each row of one tensor from each of another, one of them of constant size.
+    Those of order inf are torch's: their gradient goes to all of several largest differences."""
+    a, b, p = c.tensor("x1"), c.tensor("x2"), c.number("p")
+    c.arg("compute_mode")  # how torch computes them; the distances are the same
+    if p == math.inf:
+        raise NoRule("the distances of order inf")
+    apart = c.ctx.binary("sub", c.ctx.unsqueeze(a, a.rank - 1), c.ctx.unsqueeze(b, b.rank - 2))
+    return norm(c, apart, p, apart.rank - 1, False)
+
+
 @rule("linalg_vecdot")
 def _vecdot(c: Call) -> Arr:
     product = c.ctx.binary("mul", c.tensor("x"), c.tensor("y"))

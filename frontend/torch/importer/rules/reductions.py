@@ -8,7 +8,7 @@ from ..values import pieces
 from ..values.context import Context
 from ..values.elements import FLOATS
 from ..values.held import Held
-from ..values.sizes import example
+from ..values.sizes import example, tensors_in
 from ..values.softmaxes import log_softmax, softmax
 from ..values.tensors import Arr
 from .registry import Call, rule
@@ -76,7 +76,9 @@ def _max(c: Call) -> Any:
 
 
 def _with_position(c: Call, kind: str, dim: int, keep: bool) -> tuple[Arr, Arr]:
-    best, where = pieces.first_extreme(c.ctx, kind, c.x, dim)
+    require_rows(c, dim)
+    differentiated = any(t.requires_grad for t in tensors_in(c.example))
+    best, where = pieces.first_extreme(c.ctx, kind, c.x, dim, differentiated)
     if keep:
         best, where = c.ctx.unsqueeze(best, dim), c.ctx.unsqueeze(where, dim)
     return best, where
@@ -85,9 +87,10 @@ def _with_position(c: Call, kind: str, dim: int, keep: bool) -> tuple[Arr, Arr]:
 @rule("argmax", "argmin")
 def _argmax(c: Call) -> Arr:
     dim, keep = c.arg("dim"), bool(c.arg("keepdim"))
-    if dim is None:
+    if dim is None and c.x.rank != 1:
         raise NoRule("argmax over all dimensions")
-    return _with_position(c, c.op.removeprefix("arg"), c.x.wrap(dim), keep)[1]
+    dim = 0 if dim is None else c.x.wrap(dim)
+    return _with_position(c, c.op.removeprefix("arg"), dim, keep)[1]
 
 
 @rule("any", "all")

@@ -7,7 +7,7 @@ from ..values.elements import FLOATS
 from ..values.indexed_columns import column_numbers
 from ..values.sizes import expression
 from ..values.tensors import DTYPES, Arr, elem_of, numbers
-from .indexing import one_by_one
+from .indexing import of_each_row, one_by_one
 from .registry import Call, rule, size_expr
 
 
@@ -49,12 +49,10 @@ def _one_index(c: Call, index: Arr, source: Arr, dim: int) -> Arr:
         return index
     if numbers(index.dims) != numbers(source.dims):
         raise NoRule("an index that is narrower than the numbers it places")
-    v = index.v
-    while v.op in ("broadcast", "reshape") and v.args[0].set is not None:
-        v = v.args[0]
-    if index.axis != dim or v.shape not in ((), (1,) * len(v.shape)):
+    one = of_each_row(c, index, dim)
+    if one is None:
         raise NoRule("an index that differs from column to column")
-    return Arr([index.home], c.ctx.values.reshape(v, ()))
+    return one
 
 
 def _others(x: Arr, dim: int) -> list[int]:
@@ -91,6 +89,9 @@ def _scatter_reduce(c: Call) -> Arr:
         return c.ctx.scattered(c.x, source, index, dim, "mul")
     if kind in ("mean", "sum") and not include and start == 0:
         return c.ctx.scattered(c.x, source, index, dim, kind)
+    if kind == "mean" and include and dim == 0 and c.x.elem in FLOATS:
+        total = c.ctx.binary("add", c.x, c.ctx.scattered(c.x, source, index, dim, "sum"))
+        return c.ctx.binary("div", total, c.ctx.binary("add", c.ctx.counts(index, c.x), 1.0))
     if kind in ("max", "min") and start is not None and c.x.elem in FLOATS:
         return _extremum(c, source, index, dim, kind, start)
     raise NoRule("scatter_reduce that takes the old values in")

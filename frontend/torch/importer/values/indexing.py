@@ -30,11 +30,18 @@ class Indexing(Arithmetic):
         v = self.values.transpose(x.v, order)
         return self.values.as_rows(v, rows), rows
 
+    def as_set(self, x: Arr, dim: int = 0) -> Arr:
+        """A tensor whose dimension `dim`, of constant size, is the rows of a set."""
+        node, rows = self.rows_of(x, dim)
+        return Arr([*x.dims[:dim], rows, *x.dims[dim + 1 :]], node)
+
     def gather(self, x: Arr, dim: int, i: Arr) -> Arr:
         """`x[.., i, ..]` with an index at one dimension: `x.index_select(dim, i)` for a 1-d i."""
         dim = x.wrap(dim)
-        if i.home is None:
+        if i.home is None and (i.rank != 1 or i.v.op == "table"):
             return self._take_columns(x, dim, i)
+        if i.home is None:
+            i = self.as_set(i)
         if i.rank != 1 or not isinstance(i.dims[0], Set):
             return self._gather_each(x, dim, i)
         v, codomain = self.rows_of(x, dim)
@@ -166,6 +173,12 @@ class Indexing(Arithmetic):
         inside = [self.compare("ge", number, ends[0]), self.compare("lt", number, ends[1])]
         return self.raw("logical_and", inside, "i1")
 
+    def numbers_along(self, x: Arr, dim: int) -> Arr:
+        """The number of each row of the set that a dimension of x is, to be computed with x."""
+        rows = self.values.make("iota", [], x.rows, (), "i64")
+        shape = [1] * (x.rank - dim - 1)
+        return Arr([x.rows, *shape], self.values.reshape(rows, shape))
+
     def row_numbers(self, flags: Arr, size: sympy.Expr) -> Arr:
         """The numbers of the rows where flags are true, of which there are `size`."""
         mask = flags if flags.elem == "i1" else self.compare("ne", flags, 0)
@@ -176,6 +189,8 @@ class Indexing(Arithmetic):
 
     def group(self, index: Arr, x: Arr, dim: int) -> tuple[Set, Node]:
         """The set that a 1-d index and a tensor's dimension share."""
+        if index.rank == 1 and index.home is None and x.axis == dim and index.v.op != "table":
+            index = self.as_set(index)  # as many as the rows of a set
         if index.rank != 1 or not isinstance(index.dims[0], Set):
             raise NoRule("a reduction by an index that is not one number a row")
         d = x.dims[dim]

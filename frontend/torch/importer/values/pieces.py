@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..errors import NoRule
 from .context import Context
 from .elements import FLOATS
+from .nodes import Set
 from .tensors import Arr, Operand
 
 
@@ -132,12 +133,21 @@ def greatest(
     return ctx.where(ctx.compare("gt", number, 0), share, known, elem=x.elem)
 
 
-def first_extreme(ctx: Context, kind: str, x: Arr, dim: int) -> tuple[Arr, Arr]:
-    """The extremes along a dimension of constant size and where each is first found; NaN is one.
-    The gradient goes to that column only, which a chain of comparisons says."""
+def first_extreme(
+    ctx: Context, kind: str, x: Arr, dim: int, differentiated: bool
+) -> tuple[Arr, Arr]:
+    """The extremes along a dimension and where each is first found; NaN is one. The gradient, where
+    the extremes are `differentiated`, goes to that place only."""
     size = x.dims[dim]
-    if not isinstance(size, int) or size > 64:
-        raise NoRule("the position of an extremum over the rows of a set (use amax or amin)")
+    if isinstance(size, int) and size <= 64:
+        return _first_column(ctx, kind, x, dim, size)
+    if isinstance(size, Set):
+        return _first_row(ctx, kind, x, dim, differentiated)
+    raise NoRule("the position of an extremum of many columns, or of grouped rows")
+
+
+def _first_column(ctx: Context, kind: str, x: Arr, dim: int, size: int) -> tuple[Arr, Arr]:
+    """The same along a dimension of constant size, by a chain of comparisons."""
     best = ctx.select(x, dim, 0)
     where = ctx.lift(0, "i64")
     for k in range(1, size):
@@ -150,3 +160,27 @@ def first_extreme(ctx: Context, kind: str, x: Arr, dim: int) -> tuple[Arr, Arr]:
         where = ctx.where(better, k, where, elem="i64")
         best = ctx.where(better, other, best)
     return best, ctx.expand(where, best.dims)
+
+
+def _first_row(ctx: Context, kind: str, x: Arr, dim: int, differentiated: bool) -> tuple[Arr, Arr]:
+    """The same over the rows of a set: the least number of a row that has the extreme."""
+    number = ctx.numbers_along(x, dim)
+    found = ctx.flat(ctx.total(kind, x, dim, True))
+    is_it = ctx.compare("eq", x, found)
+    if x.elem in FLOATS:
+        is_it = ctx.raw("logical_or", [is_it, ctx.compare("ne", x, x)], "i1")
+    candidates = ctx.where(is_it, number, ctx.count(number), elem="i64")
+    where = ctx.total("min", candidates, dim, True)
+    best = found
+    if differentiated and x.elem in FLOATS:
+        here = ctx.compare("eq", number, where)
+        held = ctx.total("sum", ctx.where(here, x, 0.0, elem=x.elem), dim, True)
+        best = _with_gradient_of(ctx, found, held)
+    return ctx.total("sum", best, dim, False), ctx.total("sum", where, dim, False)
+
+
+def _with_gradient_of(ctx: Context, value: Arr, same: Arr) -> Arr:
+    """A value with the gradient of `same`, which has the same numbers but for the sign of 0."""
+    endless = ctx.compare("eq", ctx.unary("abs", value), math.inf)  # inf - inf would be nan
+    moved = ctx.binary("sub", ctx.flat(same), same)
+    return ctx.where(endless, same, ctx.binary("sub", value, moved), elem=value.elem)

@@ -78,6 +78,9 @@ def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
     fill = values.const(2.0 if improved and weight is not None else 1.0, elem)
     if weight is None:
         weight = Arr([edges.rows], values.const(1.0, elem))
+    elif weight.axis is None:  # a parameter with a number for each edge
+        node, rows = c.ctx.rows_of(weight)
+        weight = Arr([rows], node)
     if loops:
         total = expression(c.example[0].shape[1])
         edges, weight = _remaining_loops(c, edges, weight, nodes, fill, total)
