@@ -79,3 +79,29 @@ def test_masks_of_edges_that_are_learnt(normalised: bool) -> None:
     x = drawn(5, 3).double()
     assert check(Masked(), (x, edges(5, 9)), (x, edges(5, 9, 1))).fallbacks == []
     check(Masked(), (x, edges(5, 8)))  # which torch refuses
+
+
+FROM_FLOATS = {
+    "codebook": lambda h, w: h + w[(h @ w.t()).argmin(1)],
+    "clusters": lambda h, w: w.index_add(0, (h @ w.t()).argmax(1), h) + 1,
+    "own rows": lambda h, w: h[(h[:, 0] > 0).long()],
+}
+
+
+@pytest.mark.parametrize("name", FROM_FLOATS)
+def test_rows_that_floats_choose(name: str) -> None:
+    """That part runs in torch, and the message names it; the layer in front of it is compiled."""
+
+    class Chosen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(3, 3).double()
+            self.table = nn.Parameter(drawn(4, 3, seed=4).double())
+
+        def forward(self, x: Tensor, e: Tensor) -> Tensor:
+            return FROM_FLOATS[name](self.conv(x, e), self.table)
+
+    report = check(Chosen(), (drawn(5, 3).double(), edges(5, 9)))
+    assert report.graphs
+    assert "an index that depends on float values" in str(report.fallbacks)
+    assert "test_users_indices.py" in str(report.fallbacks)

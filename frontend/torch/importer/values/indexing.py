@@ -44,12 +44,24 @@ class Indexing(Arithmetic):
             i = self.as_set(i)
         if i.rank != 1 or not isinstance(i.dims[0], Set):
             return self._gather_each(x, dim, i)
+        self.require_given(i)
         v, codomain = self.rows_of(x, dim)
         rest = [d for k, d in enumerate(x.dims) if k != dim]
         over = i.home
         if self.are_kept_rows(i.v, codomain):
             return Arr([*rest[:dim], over, *rest[dim:]], self.values.parent(v, over))
         return Arr([*rest[:dim], over, *rest[dim:]], self.values.at(v, i.v, over, codomain))
+
+    def require_given(self, index: Arr) -> None:
+        """
+        Raises:
+            NoRule: an index is computed of floats: maps are made before a call computes anything.
+        """
+        if not self.float_masks and depends_on_floats(index.v):
+            raise NoRule(
+                "an index that depends on float values: which rows are read has to follow from "
+                "integers and booleans"
+            )
 
     def _gather_each(self, x: Arr, dim: int, i: Arr) -> Arr:
         """With several numbers for each row of a set: the rows that the first tells, then those
@@ -193,6 +205,7 @@ class Indexing(Arithmetic):
             index = self.as_set(index)  # as many as the rows of a set
         if index.rank != 1 or not isinstance(index.dims[0], Set):
             raise NoRule("a reduction by an index that is not one number a row")
+        self.require_given(index)
         d = x.dims[dim]
         if isinstance(d, Merge):
             raise NoRule("a reduction over grouped rows")
