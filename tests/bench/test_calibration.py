@@ -87,16 +87,12 @@ def test_tasks_measured_beside_are_told_apart(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("slower", [0.8, 1.0, 1.5])
-def test_pace_is_how_much_longer_work_takes(monkeypatch: pytest.MonkeyPatch, slower: float):
-    def launched(script: str, question: Message, ranks: int, threads: int) -> Message:
-        now = TRUE.at(slower)
-        tasks = [t for t in TASKS if asdict(t) in question["tasks"]]
-        found = [cost.predict(t.layers(), alone(t.nodes, t.edges), now).seconds for t in tasks]
-        return {"seconds": found}
-
-    monkeypatch.setattr(calibration, "launched", launched)
+def test_pace_is_how_much_longer_work_takes(slower: float):
+    now = TRUE.at(slower)
+    alike = [(t.layers(), alone(t.nodes, t.edges)) for t in calibration.paced()]
+    seconds = [cost.predict(layers, loads, now).seconds for layers, loads in alike]
     # the smallest task has some work as well
-    assert calibration.pace(TRUE) == pytest.approx(slower, rel=0.03)
+    assert calibration.pace(TRUE, seconds) == pytest.approx(slower, rel=0.03)
 
 
 def test_times_that_are_none_are_refused():
