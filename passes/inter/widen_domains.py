@@ -71,6 +71,14 @@ class _Widening:
         """Whether the rows of all `sets` are far fewer than those stored for a value on `dom`."""
         return self.few * sum(self.sizes.set(s) for s in sets) <= self.sizes.rows(dom)
 
+    def least(self, op: ValueOp) -> Dom:
+        """Where the result may be stored with the fewest rows: a batch's nodes read few of all."""
+        v, dom = op.results[0], op.type.dom
+        whole = Dom(dom.set)
+        if len(dom.keys) != 1 or self.sizes.rows(whole) >= self.sizes.rows(dom):
+            return dom
+        return whole if self.may_widen(v, whole) else dom
+
     # ------------------------------------------------------------ behind reads
 
     def behind_reads(self, op: ValueOp) -> bool:
@@ -81,7 +89,7 @@ class _Widening:
         if not self.facts.spares_rows(op, self.differentiated):
             return False
         ends = dict.fromkeys(at_key(self.env, r) for r in reads)
-        if not self.is_few((name for name, _ in ends), op.type.dom):
+        if not self.is_few((name for name, _ in ends), self.least(op)):
             return False
         if not all(self.may_widen(r.results[0], Dom(set_name(r.set))) for r in reads):
             return False

@@ -43,3 +43,19 @@ func.func @behind(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !
   %p = inter.softmax %y over %g along dst : !inter.rows<g, 2xf32>
   func.return %p : !inter.rows<g, 2xf32>
 }
+
+// A batch's nodes read few of all: what follows from their product is one of few rows already, so
+// that it is not done once more at each of the edges that read it.
+// CHECK-LABEL: func.func @few_already
+func.func @few_already(%N : !inter.set<N>, %g : !inter.set<g, src: N>, %e : !inter.set<e, src: g, dst: g>, %x : !inter.rows<N, 5xf32>, %W : !inter.rows<unit, 5x4xf32>, %a : !inter.rows<unit, 4x2xf32>) -> !inter.rows<g, 2xf32>
+    attributes {inter.stats = {N = 1000 : i64, g = 250 : i64, e = 250 : i64}} {
+  // CHECK: inter.contract {{.*}} : !inter.rows<g, 4xf32>
+  // CHECK: inter.contract {{.*}} : !inter.rows<g, 2xf32>
+  // CHECK-NEXT: inter.at %e[src], {{.*}} : !inter.rows<e[src], 2xf32>
+  %xs = inter.at %g[src], %x : !inter.rows<g[src], 5xf32>
+  %z = inter.contract "k,kf->f" %xs, %W : !inter.rows<g[src], 4xf32>
+  %s = inter.contract "k,kf->f" %z, %a : !inter.rows<g[src], 2xf32>
+  %m = inter.at %e[src], %s : !inter.rows<e[src.src], 2xf32>
+  %o = inter.reduce sum %m over %e along dst : !inter.rows<g, 2xf32>
+  func.return %o : !inter.rows<g, 2xf32>
+}
