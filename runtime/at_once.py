@@ -1,15 +1,17 @@
 """New graphs at little cost: a program whose tables all come from one call of C a set
 (sets/arrangement.py) needs to look up only once what they are and where they lie.
 
-A program like that has its sets from the caller, and reads nothing of them but sizes, groups by a
-map, and maps in the order of these. Whatever else it needs, or is given, `Program.on_graph` does: a
-graph that is not small, sets that are made of others, and indices out of range, which it names.
+A program like that reads nothing of its sets but sizes, groups by a map, and maps in the order of
+these. The sets that it makes of others are made step by step (sets/structure.py), their tables at
+once as those of the caller's are. Whatever else it needs, or is given, `Program.on_graph` does: a
+graph that is not small, maps that are not defined everywhere, and indices out of range, which it
+names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -18,8 +20,12 @@ from .cpu.memory import HOST, HostArray
 from .memory import Memory, Table
 from .program import OnGraph, Phase, PhaseOnGraph, Program
 from .sets.arrangement import LARGEST, Arranged, Arrangement, Column, MadeAhead
-from .sets.sets import Group
-from .sets.tables import Described, Domain, counts_up
+from .sets.sets import Group, MapData, SetData
+from .sets.structure import run_plan
+from .sets.tables import Described, Domain, contiguous, counts_up
+
+Structure: TypeAlias = Callable[[], tuple[Mapping[str, SetData], Mapping[str, NDArray[Any]]]]
+"""The sets of a call, and the integer rows that sets are made of."""
 
 
 class Given(NamedTuple):
@@ -38,36 +44,60 @@ class Place(NamedTuple):
     number: int
 
 
+class Asked(NamedTuple):
+    """What is asked of a set, and where its maps lead to."""
+
+    set: str
+    arrangement: Arrangement
+    into: Sequence[str]
+
+
 class AtOnce:
     """What is the same for all graphs of a program."""
 
-    def __init__(self, program: Program, places: Mapping[str, Place]) -> None:
+    def __init__(self, program: Program, asked: Sequence[Asked], places: Mapping[str, Place]):
         self.places = places
         self.codomains = program.codomains
-        self.arranged = [
-            (name, a, [program.codomains[name][label] for label in a.maps])
-            for name, a in program.arrangements.items()
-        ]
         self.phases = program.phases
+        self.plan, self.constants = program.plan, program.constants
+        self.rows = program.structure_rows
+        read = program.sets_of_tables & program.sets_made
+        self.kept = read | set(self.rows.values())
+        # the maps of a set are read as they lie in memory where they are all a caller's
+        own = {
+            a.set
+            for a in asked
+            if a.set not in read and not any("." in m for m in a.arrangement.maps)
+        }
+        self.asked = {a.set: a.arrangement for a in asked}
+        self.given = [a for a in asked if a.set in own]
+        self.derived = [a for a in asked if a.set not in own]
 
     @staticmethod
     def of(program: Program) -> AtOnce | None:
         """None where a program reads more of sets, or does not run on the host."""
-        if program.data["runtime"] != "cpu" or program.plan or program.structure_rows:
+        if program.data["runtime"] != "cpu" or not all(map(_is_plain, program.phases.values())):
             return None
-        arrangements = program.arrangements
-        if any(maps and name not in arrangements for name, maps in program.codomains.items()):
-            return None
-        if not all(map(_is_plain, program.phases.values())):
-            return None
+        asked: list[Asked] = []
+        for name, maps in program.codomains.items():
+            labels = _labels(name, program)
+            if name not in program.sets_made:
+                labels = [*maps, *(label for label in labels if label not in maps)]
+            if not labels:
+                continue
+            found = Arrangement.of(name, labels, program.tables)
+            into = [_end(name, label, program.codomains) for label in labels]
+            asked.append(Asked(name, found or Arrangement(tuple(labels), ()), into))
+        arrangements = {a.set: a.arrangement for a in asked}
         places = {b.key: _place(b, arrangements) for b in program.tables}
         known = {key: place for key, place in places.items() if place is not None}
-        return AtOnce(program, known) if len(known) == len(places) else None
+        return AtOnce(program, asked, known) if len(known) == len(places) else None
 
     def on_graph(
         self,
         count: Mapping[str, int],
         given: Mapping[str, Given],
+        structure: Structure,
         carrier: Carrier | None = None,
     ) -> OnGraph | None:
         """The program on a graph of sets with so many rows, of which those with maps are `given`;
@@ -75,12 +105,14 @@ class AtOnce:
         there.
 
         Raises:
+            IndexError, ValueError: what sets are made of leads to no row, or does not fit.
             ValueError: a set has not as many rows as the program was made for.
         """
-        if max(count.values(), default=0) > LARGEST:
+        steps = bool(self.plan or self.derived or self.rows)
+        if max(count.values(), default=0) > LARGEST or (steps and carrier is not None):
             return None
         made: dict[str, Arranged] = {}
-        for name, arrangement, into in self.arranged:
+        for name, arrangement, into in self.given:
             columns, rows, ahead = given[name]
             if rows != count[name]:
                 return None
@@ -92,10 +124,52 @@ class AtOnce:
             if not isinstance(found, Arranged):
                 return None
             made[name] = found
+        handed: dict[str, Any] = {}
+        if steps:
+            sets = self._made(structure, made, handed)
+            if sets is None:
+                return None
+            count = {**count, **{name: s.size for name, s in sets.items()}}
         tables = TablesAtOnce(self, count, made)
         phases = {name: PhaseOnGraph(p, tables, HOST, carrier) for name, p in self.phases.items()}
         tables.settle()
-        return OnGraph(tables, phases, HOST)
+        return OnGraph(tables, phases, HOST, handed)
+
+    def _made(
+        self, structure: Structure, made: dict[str, Arranged], handed: dict[str, Any]
+    ) -> Mapping[str, SetData] | None:
+        """All sets, those that the program makes too, which are put among the arranged ones."""
+        sets, rows = structure()
+        for name, s in sets.items():
+            if name in made:
+                for label, array in zip(self.asked[name].maps, made[name].maps, strict=True):
+                    s.maps[label].check_by(array)
+            else:
+                s.check()
+        done = run_plan(self.plan, {**self.constants, **sets, **rows}, {*self.kept, *sets})
+        handed |= {name: contiguous(done[key]) for name, key in self.rows.items()}
+        found = {name: s for name, s in done.items() if isinstance(s, SetData)}
+        for name, arrangement, _ in self.derived:
+            maps = [self._map(found, name, label) for label in arrangement.maps]
+            if any(m.partial for m in maps):
+                return None
+            arrays = [m.array for m in maps]
+            arranged = arrangement.arranged(arrays, [m.codomain for m in maps])
+            if not isinstance(arranged, Arranged):
+                return None
+            made[name] = arranged
+        return found
+
+    def _map(self, sets: Mapping[str, SetData], name: str, label: str) -> MapData:
+        """A map of a set, or maps one after the other."""
+        if label in sets[name].maps:
+            return sets[name].maps[label]
+        first, *rest = label.split(".")
+        found = sets[name].map(first)
+        for step in rest:
+            name, first = self.codomains[name][first], step
+            found = found.then(sets[name].map(step))
+        return found
 
 
 class TablesAtOnce:
@@ -137,7 +211,7 @@ class TablesAtOnce:
     def group(self, domain: Domain, along: list[str]) -> Group:
         """See `Tables`; of the rows nothing is known any more."""
         (by,) = along
-        arrangement = next(a for name, a, _ in self._plan.arranged if name == domain[0])
+        arrangement = self._plan.asked[domain[0]]
         ptr = self._made[domain[0]].arrays[arrangement.ptr_at(by)]
         return Group(ptr, None)
 
@@ -157,6 +231,24 @@ def _is_fixed(b: Mapping[str, Any]) -> bool:
         return b["kind"] == "table"
     reduced = [rows for r in b["reductions"] for rows in r["buffers"]]
     return not b["moves"] and not b["publications"] and not any(rows["at"] for rows in reduced)
+
+
+def _labels(name: str, program: Program) -> list[str]:
+    """The maps that tables of the set's own rows are made of, dotted where they lead on."""
+    found: dict[str, None] = {}
+    for b in program.tables:
+        if b["domain"] == [name, []]:
+            found |= dict.fromkeys((*b.get("along", ()), *filter(None, [b.get("path")])))
+    return list(found)
+
+
+def _end(name: str, label: str, codomains: Mapping[str, Mapping[str, str]]) -> str:
+    """The set that a map leads to."""
+    if label in codomains[name]:
+        return codomains[name][label]
+    for step in label.split("."):
+        name = codomains[name][step]
+    return name
 
 
 def _place(b: Described, arrangements: Mapping[str, Arrangement]) -> Place | None:

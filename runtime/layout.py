@@ -14,6 +14,9 @@ from .sets.tables import KINDS, SHARES, Described, Domain, GraphTables
 
 SCRATCH = 0
 """The room for workspace and small temporaries."""
+TOGETHER = 16 << 20
+"""Bytes of temporaries up to which all of them are small: to ask for a room each would take as long
+as the kernels of a batch of small graphs do."""
 
 ONE: Domain = []
 """The domain of a single row."""
@@ -117,7 +120,8 @@ class Layout:
                 there.append(Use(size, first, last))
         # an empty one has an address of its own too
         uses = [Use(bytes_of(x) or 1, first, last) for x, first, last in self.living["temporary"]]
-        found = arena(there, uses, SMALL)
+        few = sum(use.size for use in uses) <= TOGETHER
+        found = arena(there, uses, TOGETHER + 1 if few else SMALL)
         rooms = [(room, size) for room, size in enumerate(found.rooms) if not 0 < room < len(there)]
         rooms.sort(key=lambda room: -room[1])
         placed = zip(self.living["temporary"], found.places, strict=True)

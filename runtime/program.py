@@ -344,11 +344,15 @@ class Program:
             for name, spec in data["phases"].items()
             if spec["buffers"] or name != "prepare"  # nothing may depend on the graph alone
         }
-        self.plan = [
+        steps = [
             structure.Step(name, tuple(inputs), tuple(outputs), attrs)
             for name, inputs, outputs, attrs in data["structure"]["steps"]
         ]
-        self.sets_made = {s.outputs[0] for s in self.plan if s.name in SETS_MADE}
+        self.plan = [s for s in steps if s.inputs]
+        self.constants = structure.run_plan([s for s in steps if not s.inputs], {})
+        """What steps of the plan make that read nothing, the same for all graphs."""
+        self.made = {s.outputs[0] for s in steps}
+        self.sets_made = {s.outputs[0] for s in steps if s.name in SETS_MADE}
         self.structure_inputs: list[str] = data["structure"]["inputs"]
         self.structure_rows: dict[str, str] = data["structure"]["rows"]
         self.codomains: dict[str, dict[str, str]] = data["maps"]
@@ -375,8 +379,7 @@ class Program:
     @functools.cached_property
     def arrangements(self) -> dict[str, Arrangement]:
         """What is asked of the maps of sets that calls give."""
-        made = {s.outputs[0] for s in self.plan}
-        given = {name: maps for name, maps in self.codomains.items() if name not in made}
+        given = {name: maps for name, maps in self.codomains.items() if name not in self.made}
         found = {name: Arrangement.of(name, list(m), self.tables) for name, m in given.items()}
         return {name: a for name, a in found.items() if a is not None}
 
@@ -415,7 +418,7 @@ class Program:
                 s.check()
         kept = {*sets, *self.sets_made, *self.structure_rows.values()}
         given = set(sets)
-        done = structure.run_plan(self.plan, {**sets, **rows}, kept, carrier)
+        done = structure.run_plan(self.plan, {**self.constants, **sets, **rows}, kept, carrier)
         sets.clear()
         if carrier is not None:
             for name, s in done.items():

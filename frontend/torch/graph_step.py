@@ -131,11 +131,10 @@ class GraphStep:
             x = args[k.placeholder]
             kept = [state[n] for n in RULES[k.rule].state]
             steps.append(self.counts.of(state[COUNT]) if COUNT in state else 0)
-            numbers = numbers_of(
-                self.optimizer, homes[id(x)][0], steps[-1], any(y is None for y in kept)
-            )
-            key = (x.dtype, *numbers)
+            group, first = homes[id(x)][0], any(y is None for y in kept)
+            key = (id(group), x.dtype, steps[-1], first)
             if key not in rows:
+                numbers = numbers_of(self.optimizer, group, steps[-1], first)
                 rows[key] = self.rows.hold(len(rows), x.dtype, numbers)
             for name, y in zip(RULES[k.rule].state, kept, strict=True):
                 if y is None:

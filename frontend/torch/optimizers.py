@@ -90,7 +90,9 @@ def _beside(parameter: Tensor, state: Mapping[str, Any], names: Sequence[str]) -
     """
     for name in names:
         x = state[name]
-        if isinstance(x, Tensor) and x.device != parameter.device:
+        if not isinstance(x, Tensor) or (x.is_cpu and parameter.is_cpu):
+            continue
+        if x.device != parameter.device:
             where = "the CPU" if parameter.is_cpu else parameter.device
             raise NotOneStep(
                 f"the optimizer's {name} of a parameter is on the device {x.device}, the parameter "

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GraphConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, GraphConv, RGCNConv, SAGEConv
 
 import gnnc
 from gnnc.frontend.torch.calls.bound_program import BoundProgram
@@ -32,12 +32,28 @@ class TwoSources(nn.Module):
         return torch.zeros(NODES, 4).index_add(0, targets, messages)
 
 
+class OfDrawnRows(nn.Module):
+    """Edges lead to nodes, and nodes on to rows of a table, as those of batches do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = SAGEConv(5, 4)
+        self.register_buffer("table", torch.randn(5 * NODES, 5))
+        self.register_buffer("drawn", torch.arange(NODES) * 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.conv(self.table[self.drawn], edge_index)
+
+
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "sage": lambda: SAGEConv(5, 4),
     "max": lambda: SAGEConv(5, 4, aggr="max"),
     "gat": lambda: GATConv(5, 4, heads=2, add_self_loops=False),
     "graph": lambda: GraphConv(5, 4),
     "two sources": TwoSources,
+    "loops": lambda: GCNConv(5, 4),
+    "loops and attention": lambda: GATConv(5, 4, heads=2),
+    "drawn rows": OfDrawnRows,
 }
 
 Made = list[tuple[BoundProgram, Sequence[Any], Sequence[int], OnGraph]]
@@ -96,7 +112,8 @@ def test_at_once_or_set_by_set(name: str, form: str, made: Made):
     bound, args, sizes, graph = made[-1]
     assert isinstance(graph.tables, at_once.TablesAtOnce)
     count = {s.name: n for s, n in zip(bound.imported.sets, sizes, strict=True)}
-    other = bound.program.on_graph(bound.sets_of(args, count), {})
+    other = bound.program.on_graph(*bound.structure_of(args, count))
+    assert other.rows.keys() <= graph.rows.keys()
     for phase in bound.program.phases.values():
         assert_same(graph.phases[phase.name], other.phases[phase.name])
         for domain in phase.layout.domains[1:]:
@@ -110,8 +127,8 @@ def test_at_once_or_set_by_set(name: str, form: str, made: Made):
 
 
 def test_what_is_more_than_that_goes_the_other_way(made: Made, monkeypatch: pytest.MonkeyPatch):
-    looped = gnnc.compile(GCNConv(5, 4))  # its loops are a set that the program makes
-    call(looped, edges())
+    typed = gnnc.compile(RGCNConv(5, 4, 3))  # values are stored by pairs of node and relation
+    typed(torch.randn(NODES, 5), edges(), torch.randint(3, (EDGES,)))
     assert made[-1][0].quick is None
     model = gnnc.compile(MODELS["sage"]())
     want = call(model, edges())
@@ -131,6 +148,29 @@ def test_a_wrong_index_is_named(wrong: int):
     given[1, 7] = wrong
     with pytest.raises((IndexError, RuntimeError), match=r"edge_index\[1\]\[7\] is"):
         call(model, given)
+
+
+def test_labels_are_read_beside_what_is_made_at_once(made: Made):
+    model = MODELS["sage"]()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def loss(x: Tensor, edge_index: Tensor, y: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(model(x, edge_index), y)
+
+    step = gnnc.train_step(loss, optimizer)
+    x, labels = torch.randn(NODES, 5), torch.randint(4, (NODES,))
+    for wrong in (None, -100, 4):
+        if wrong is not None:
+            labels[3] = wrong
+        if wrong == 4:
+            with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+                loss(x, edges(), labels)
+            with pytest.raises(IndexError, match=r"\[3\] is 4|Target 4 is out of bounds"):
+                step(x, edges(), labels)
+        else:
+            want = loss(x, edges(), labels).item()
+            torch.testing.assert_close(step(x, edges(), labels).item(), want)
+            assert isinstance(made[-1][3].tables, at_once.TablesAtOnce)
 
 
 def test_edits_in_place_and_other_sizes_are_seen():

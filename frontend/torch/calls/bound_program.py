@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -222,8 +223,7 @@ class BoundProgram:
         else:
             tensors, updated = self.run(graph, rows)
             self.check_assertions(tensors)
-            for k, y in enumerate(updated):
-                self.update(k, given, y)
+            self.update_all(given, updated)
         return self.outputs.rebuild(tensors, given)
 
     def check_assertions(self, tensors: Sequence[Tensor]) -> None:
@@ -319,6 +319,19 @@ class BoundProgram:
             return args
         return [x.detach().clone() if i in copied else x for i, x in enumerate(args)]
 
+    def update_all(self, args: Sequence[Any], updated: Sequence[Tensor]) -> None:
+        """Every update of a call without gradients. Most are written to: these are counted in one
+        call, for there are four of a parameter in a step of training."""
+        written: list[Tensor] = []
+        for k, (u, y) in enumerate(zip(self.imported.updates, updated, strict=True)):
+            x = args[u.placeholder]
+            if y is x and not u.recorded:
+                written.append(x)
+            else:
+                self.update(k, args, y)
+        if written:
+            torch.autograd.graph.increment_version(written)
+
     def update(self, number: int, args: Sequence[Any], y: Tensor) -> None:
         """Copy what the program made of a placeholder (running statistics, say) there, unless it
         wrote there."""
@@ -375,8 +388,7 @@ class BoundProgram:
         count = {s.name: n for s, n in zip(self.imported.sets, sizes, strict=True)}
         graph = self.at_once(args, count)
         if graph is None:
-            rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
-            sets = self.sets_of(args, count)
+            sets, rows = self.structure_of(args, count)
             graph = self.program.on_graph(sets, rows, self.device, self.carrier)
         with torch.no_grad():
             prepare(graph, {r.name: self.rows_of(r, args).detach() for r in self.prepared_rows})
@@ -393,7 +405,15 @@ class BoundProgram:
             if found is None:
                 return None
             given[s.name] = found
-        return self.quick.on_graph(count, given, self.carrier)
+        structure = partial(self.structure_of, args, count)
+        return self.quick.on_graph(count, given, structure, self.carrier)
+
+    def structure_of(
+        self, args: Sequence[Any], count: Mapping[str, int]
+    ) -> tuple[dict[str, SetData], dict[str, NDArray[Any]]]:
+        """The sets of a call, and the rows that sets are made of, by name."""
+        rows = {r.name: self.structure_rows(r, args) for r in self.structure_rows_bound}
+        return self.sets_of(args, count), rows
 
     def sets_of(self, args: Sequence[Any], count: Mapping[str, int]) -> dict[str, SetData]:
         """The sets of a call, whose sizes are known, by name."""
