@@ -147,7 +147,10 @@ class AtOnce:
             else:
                 s.check()
         done = run_plan(self.plan, {**self.constants, **sets, **rows}, {*self.kept, *sets})
-        handed |= {name: contiguous(done[key]) for name, key in self.rows.items()}
+        for name, key in self.rows.items():
+            value = done[key]
+            assert not isinstance(value, SetData)
+            handed[name] = contiguous(value)
         found = {name: s for name, s in done.items() if isinstance(s, SetData)}
         for name, arrangement, _ in self.derived:
             maps = [self._map(found, name, label) for label in arrangement.maps]
