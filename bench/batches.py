@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..frontend.tools.children import ChildFailed, Message
 from ..frontend.tools.report import seconds_text, table
-from . import batch_options, busy_cores, large_graphs
+from . import batch_options, busy_cores, large_graphs, pooled_graphs
 from .turns import Turns, turns
 
 CHILD = "gnnc.bench.batches_child"
@@ -140,11 +140,17 @@ def trimmed(args: argparse.Namespace) -> Message:
     return {"nodes": nodes, "edges": edges, **sampled, "rows": rows}
 
 
+def pooled(args: argparse.Namespace) -> Message:
+    """Batches of small graphs."""
+    return pooled_graphs.measure(args.threads, args.steps, args.turns, _asked)
+
+
 STUDIES: dict[str, Callable[[argparse.Namespace], Message]] = {
     "new graphs": new_graphs,
     "calls": calls,
     "busy": busy,
     "trimmed": trimmed,
+    "pooled": pooled,
 }
 
 
@@ -164,6 +170,8 @@ def missed(result: Message) -> list[str]:
         case "trimmed":
             ratios = [r["pyg"] / r["gnnc"] for r in result["rows"]]
             return [f"pyg / gnnc {x:.2f}" for x in ratios if x < TRIMMED_RATIO]
+        case "pooled":
+            return []  # nothing is asked for
         case _:
             return [text for row in result["rows"] for text in _missed_by(row)]
 
@@ -230,4 +238,5 @@ _TABLES = {
     "calls": _of_calls,
     "busy": busy_cores.table_of,
     "trimmed": _of_trimmed,
+    "pooled": pooled_graphs.table_of,
 }

@@ -36,6 +36,7 @@ def test_figures_that_are_asked_for():
         ({"study": "busy", "rows": [{"all": 1.5, "one": 1.0}]}, []),
         ({"study": "busy", "rows": [{"all": 1.6, "one": 1.0}]}, ["all / one 1.60"]),
         ({"study": "trimmed", "rows": [{"gnnc": 1.0, "pyg": 2.4}]}, ["pyg / gnnc 2.40"]),
+        ({"study": "pooled", "rows": [{"step": 1.0, "call": 2.0, "pyg": 0.5}]}, []),
     ):
         assert batches.missed(result) == wanted
         assert batches.failed([result]) == bool(wanted)
@@ -68,6 +69,22 @@ def test_steps_of_pyg():
     assert plain["kernels"] == [0.0] * 3
 
 
+def test_batches_of_small_graphs_are_new():
+    from gnnc.bench.pooled_graphs_child import Training
+
+    before = torch.get_num_threads()
+    try:
+        training = Training("gine", "pyg")
+        first, second = training.batch(), training.batch()
+        assert len(training.steps(1, 2)["seconds"]) == 2
+    finally:
+        torch.set_num_threads(before)
+    assert first.num_graphs == second.num_graphs == 64 and first.x.shape != second.x.shape
+    row = {"model": "gine", "threads": 1, "step": 1e-3, "call": 2e-3, "pyg": 4e-3}
+    text = batches.report({"study": "pooled", "graphs": 64, "rows": [row]})
+    assert "4.00" in text and "2.00" in text and "64 graphs" in text
+
+
 def test_a_contestant_that_is_out_ends_the_study():
     racing = Turns({})
     racing.absent["gnnc"] = "gone"
@@ -84,15 +101,17 @@ def test_a_model_that_runs_in_torch_is_not_measured():
 
 @pytest.mark.long
 def test_in_children():
-    new, call, busy, trimmed = batches.measure(arguments(*SMALL, *SAMPLED))
+    new, call, busy, trimmed, pooled = batches.measure(arguments(*SMALL, *SAMPLED))
     assert all(new["rows"][0][kind] > 0 for kind in ("new", "same", "pyg"))
     assert 0 < call["beyond"] < call["call"]
     assert busy["rows"][0]["all"] > 0 < busy["rows"][0]["one"]
     assert trimmed["rows"][0]["gnnc"] > 0
+    assert all(row[way] > 0 for row in pooled["rows"] for way in ("step", "call", "pyg"))
     for result, text in (
         (new, "30, 60"),
         (call, "34 nodes"),
         (busy, "1 threads and one"),
         (trimmed, "200 nodes, 900 edges"),
+        (pooled, "64 graphs of 10 to 39 nodes"),
     ):
         assert text in batches.report(result)

@@ -206,6 +206,7 @@ def dropout_edge(edge_index: Tensor, p: float) -> tuple[Tensor, Tensor]:
     chosen = torch.from_numpy(mask)
     made = edge_index[:, chosen].contiguous()
     cut_tensors.note(made, CutTensor("index", part, (2, total)))
+    cut_tensors.note(chosen, CutTensor("edges", edges, (edges.total,)))
     return made, chosen
 
 
