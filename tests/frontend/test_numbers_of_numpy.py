@@ -27,7 +27,7 @@ class Scaled(nn.Module):
             x.mean() / SCALE,
             n * self.scale,
             n / np.float64(2),
-            x.sum() * np.sqrt(x.shape[0]) * np.mean([1, 2, 4]),
+            x.sum() * np.sqrt(x.shape[0]) * np.log(x.shape[0]) * np.mean([1, 2, 4]),
             x.max() * np.log(2.0) ** np.int64(2),
         )
 
@@ -35,6 +35,26 @@ class Scaled(nn.Module):
 def test_numbers_have_no_type_of_their_own():
     wider = torch.randn(7, 4, requires_grad=True)
     assert check(Scaled(), [X], [wider]).fallbacks == []
+
+
+def test_whole_numbers_are_sizes_and_dimensions():
+    n = np.int64(2)
+    check(lambda x: (x[:n], x.sum(n - 1), torch.cat([x] * n), x.transpose(n - 2, n - 1)), [X])
+
+
+def test_tensors_made_of_numbers_have_their_type():
+    def tensors(x: Tensor) -> list[Tensor]:
+        half = np.float64(0.5)
+        return [x.max() * torch.tensor(half), x + torch.as_tensor([1, half * 2])[0]]
+
+    assert check(tensors, [X]).fallbacks == []
+
+
+def test_arrays_made_of_numbers():
+    def arrays(x: Tensor) -> list[Tensor]:
+        return [x / len(np.arange(3)), x + torch.from_numpy(np.linspace(0, 1, 4))]
+
+    assert check(arrays, [X]).fallbacks == []
 
 
 def test_a_kept_number_that_changes():
@@ -45,7 +65,7 @@ def test_a_kept_number_that_changes():
 
 
 def test_floats_of_sizes_are_left_to_numpy():
-    report = check(lambda x: (x.sum() * np.log(x.shape[0])).exp(), [X], [X[:3].detach()])
+    report = check(lambda x: x.sum() * np.exp(x.shape[0]) + 1, [X], [X[:3].detach()])
     assert [f for f in report.fallbacks if "a function of NumPy that makes a float of sizes" in f]
 
 
