@@ -26,6 +26,7 @@ from ...dialects.attributes import GRAD, SEEDED
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import UNIT, rows
 from ...dialects.signature import result_attributes, return_of
+from ..analysis.costs import element_bytes
 from ..analysis.dependence import cotangents
 from ..function_pass import FunctionPass
 from .verify_sets import verify_sets
@@ -44,11 +45,17 @@ def seed_loss(func: FuncOp) -> bool:
     b = Builder(env, InsertPoint.before(ret))
     for i, attrs in enumerate(result_attributes(func)):
         if GRAD in attrs:
-            gradient = ret.operands[i]
-            factor = b.reshape(cotangent, (1,) * len(rows(gradient).dims))
-            ret.operands[i] = b.mul(gradient, factor)
+            ret.operands[i] = _scaled(b, ret.operands[i], cotangent)
     func.attributes[SEEDED] = UnitAttr()
     return True
+
+
+def _scaled(b: Builder, gradient: SSAValue, cotangent: SSAValue) -> SSAValue:
+    """In the wider of their types: a loss may have another than what it is differentiated by."""
+    t = rows(gradient)
+    wide = max(t, rows(cotangent), key=element_bytes).elem
+    factor = b.cast(b.reshape(cotangent, (1,) * len(t.dims)), wide)
+    return b.cast(b.mul(b.cast(gradient, wide), factor), t.elem)
 
 
 def _is_number(value: SSAValue) -> bool:

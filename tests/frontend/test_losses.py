@@ -314,3 +314,13 @@ def test_distributions() -> None:
     with torch.no_grad():
         t[0] = 1.0
     check(losses, drawn(ROWS, CLASSES), t)
+
+
+@pytest.mark.parametrize("kinds", [(torch.float32, torch.float64), (torch.float64, torch.float32)])
+def test_a_loss_of_another_type_than_what_it_is_of(kinds: tuple[torch.dtype, torch.dtype]) -> None:
+    own, other = kinds
+
+    def loss(x: Tensor) -> list[Tensor]:
+        return [x.tanh().sum().to(other) * 3]
+
+    check(loss, drawn(ROWS).detach().to(own).requires_grad_(), relative=1e-5)

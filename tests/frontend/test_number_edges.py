@@ -212,6 +212,14 @@ def test_functions_of_rows(dtype):
     compare(ROWS, rows(dtype))
 
 
+def test_equal_numbers_do_not_vary():
+    """Their mean is one of them, whatever rounding takes their sum for: a standard deviation that
+    is not quite 0 has gradients of the size of 1, that of 0 has none."""
+    x = torch.arange(40.0).sin()[:, None].expand(-1, 7)
+    compare({"std": lambda x: x.std(-1), "var": lambda x: x.var(-1)}, [x.contiguous()])
+    compare({"rows": lambda x: x.std(0)}, [x.t().contiguous()])
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "numbers",

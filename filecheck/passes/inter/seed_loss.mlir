@@ -54,3 +54,22 @@ func.func @wide(%N : !inter.set<N>, %x : !inter.rows<N, 4xf32> {inter.needs_grad
   %dx = inter.mul %x, %d_l : !inter.rows<N, 4xf32>
   func.return %l, %dx : !inter.rows<unit, 4xf32>, !inter.rows<N, 4xf32>
 }
+
+// -----
+
+// A loss in another type than a parameter's scales the gradient in the wider one.
+// CHECK-LABEL: func.func @mixed
+// CHECK: inter.const 1.0 : !inter.rows<unit, f64>
+// CHECK: %dx = inter.cast
+// CHECK: %[[W:.*]] = inter.cast %dx : !inter.rows<N, f64>
+// CHECK: %[[S:.*]] = inter.mul %[[W]], %{{.*}} : !inter.rows<N, f64>
+// CHECK: %[[G:.*]] = inter.cast %[[S]] : !inter.rows<N, f32>
+// CHECK: func.return %l, %[[G]]
+func.func @mixed(%N : !inter.set<N>, %x : !inter.rows<N, f32> {inter.needs_grad}, %d_l : !inter.rows<unit, f64> {inter.cotangent})
+    -> (!inter.rows<unit, f64>, !inter.rows<N, f32> {inter.grad = "x"}) {
+  %y = inter.cast %x : !inter.rows<N, f64>
+  %l = inter.reduce sum %y over %N along () : !inter.rows<unit, f64>
+  %o = inter.mul %y, %d_l : !inter.rows<N, f64>
+  %dx = inter.cast %o : !inter.rows<N, f32>
+  func.return %l, %dx : !inter.rows<unit, f64>, !inter.rows<N, f32>
+}

@@ -94,7 +94,7 @@ def _of_function(target: Any, node: fx.Node) -> Canonical:
         return _of_overloads(target, overloads, node)
     name = getattr(target, "__name__", str(target))
     if isinstance(target, numpy_to_tensor_wrapper) and _all_numbers(node):
-        return _bound("tensor", name, {"data": target(*node.args, **node.kwargs).item()}, {}, ())
+        return _bound("tensor", name, {"data": target(*node.args, **node.kwargs).tolist()}, {}, ())
     if isinstance(target, numpy_to_tensor_wrapper) and _is_of_a_size(node):
         function = name.removeprefix("wrapped_")
         return _bound(f"numpy.{function}", f"np.{function}", {"input": node.args[0]}, {}, ())

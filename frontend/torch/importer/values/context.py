@@ -82,13 +82,20 @@ class Context(Indexing):
         self, x: Arr, dims: int | Sequence[int] | None, keep: bool, correction: float
     ) -> Arr:
         # the deviations sum up to 0, so nothing flows back through the mean
-        mean = self.mean(x, dims, True)
-        centred = self.binary("sub", x, self.flat(mean))
+        centred = self.binary("sub", x, self.flat(self._mean_between(x, dims)))
         total = self.total("sum", self.binary("mul", centred, centred), dims, keep)
         count = self.count(x, dims)
         if correction:  # of no rows, 0 / 0 as in torch
             count = self.binary("maximum", self.binary("sub", count, float(correction)), 0.0)
         return self.binary("div", total, count)
+
+    def _mean_between(self, x: Arr, dims: int | Sequence[int] | None) -> Arr:
+        """The mean, from the least number to the greatest. Rounding takes that of equal numbers
+        beside them; their variance is 0 in torch, and the gradient of a root is another there."""
+        mean = self.mean(x, dims, True)
+        for side, end in (("maximum", "min"), ("minimum", "max")):
+            mean = self.binary(side, mean, self.total(end, x, dims, True))
+        return mean
 
     # --------------------------------------------------------------- shapes
 

@@ -96,9 +96,12 @@ def ptr2index(original: Callable) -> Callable:
     return ptr2index
 
 
+_OF_SEGMENTS = ("sum", "mean", "min", "max")  # torch's function knows no other name of `scatter`
+
+
 def segment(original: Callable) -> Callable:
     def segment(src, ptr, reduce="sum"):
-        if not is_active() or ptr.dim() != 1:
+        if not is_active() or ptr.dim() != 1 or reduce not in _OF_SEGMENTS:
             return original(src, ptr, reduce)
         index = torch.ops.gnnc.index_of_pointer(ptr, src.size(0))
         return torch.ops.gnnc.segment_reduce(src, index, 0, ptr.size(0) - 1, reduce)

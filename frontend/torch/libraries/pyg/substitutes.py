@@ -102,8 +102,12 @@ def _scatter(original: Callable) -> Callable:
 
 
 def _softmax(original: Callable) -> Callable:
+    from torch_geometric import typing
+
     def softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
         dim = src.dim() + dim if dim < 0 else dim
+        if ptr is not None and dim and not typing.WITH_TORCH_SCATTER:
+            return original(src, index, ptr, num_nodes, dim)  # which raises
         if ptr is not None and is_active() and ptr.dim() == 1:
             index = torch.ops.gnnc.index_of_pointer(ptr, src.size(dim))
             num_nodes = ptr.size(0) - 1
@@ -153,11 +157,16 @@ def _negative_sampling(original: Callable) -> Callable:
 
 
 def _to_dense_batch(original: Callable) -> Callable:
+    from torch_geometric.experimental import is_experimental_mode_enabled
+
     def to_dense_batch(x, batch=None, fill_value=0.0, max_num_nodes=None, batch_size=None):
         computed = isinstance(fill_value, Tensor) and fill_value.dim() == 0
         plain = x.is_floating_point() and (computed or isinstance(fill_value, int | float))
         if not is_active() or batch is None or not plain:
             return original(x, batch, fill_value, max_num_nodes, batch_size)
+        unsaid = batch_size is None or max_num_nodes is None
+        if unsaid and is_experimental_mode_enabled("disable_dynamic_shapes"):
+            return original(x, batch, fill_value, max_num_nodes, batch_size)  # which raises
         if batch_size is None:
             batch_size = int(batch.max()) + 1
         if max_num_nodes is None:
@@ -185,7 +194,9 @@ def _gcn_norm(original: Callable) -> Callable:
         flow="source_to_target",
         dtype=None,
     ):
-        if not is_active() or not _plain(edge_index):
+        weighs = edge_weight is None or edge_weight.is_floating_point()
+        known = weighs and flow in ("source_to_target", "target_to_source")
+        if not is_active() or not known or not _plain(edge_index):
             return original(
                 edge_index, edge_weight, num_nodes, improved, add_self_loops, flow, dtype
             )
