@@ -61,17 +61,18 @@ class AtOnce:
         self.phases = program.phases
         self.plan, self.constants = program.plan, program.constants
         self.rows = program.structure_rows
-        read = program.sets_of_tables & program.sets_made
-        self.kept = read | set(self.rows.values())
+        self.kept = program.sets_made | set(self.rows.values())
         # the maps of a set are read as they lie in memory where they are all a caller's
         own = {
             a.set
             for a in asked
-            if a.set not in read and not any("." in m for m in a.arrangement.maps)
+            if a.set not in program.sets_made and not any("." in m for m in a.arrangement.maps)
         }
         self.asked = {a.set: a.arrangement for a in asked}
         self.given = [a for a in asked if a.set in own]
         self.derived = [a for a in asked if a.set not in own]
+        self.has_partial = False
+        """Whether a graph had maps that are not defined everywhere: others have them as well."""
 
     @staticmethod
     def of(program: Program) -> AtOnce | None:
@@ -109,7 +110,9 @@ class AtOnce:
             ValueError: a set has not as many rows as the program was made for.
         """
         steps = bool(self.plan or self.derived or self.rows)
-        if max(count.values(), default=0) > LARGEST or (steps and carrier is not None):
+        if max(count.values(), default=0) > LARGEST or self.has_partial:
+            return None
+        if steps and carrier is not None:
             return None
         made: dict[str, Arranged] = {}
         for name, arrangement, into in self.given:
@@ -155,6 +158,7 @@ class AtOnce:
         for name, arrangement, _ in self.derived:
             maps = [self._map(found, name, label) for label in arrangement.maps]
             if any(m.partial for m in maps):
+                self.has_partial = True
                 return None
             arrays = [m.array for m in maps]
             arranged = arrangement.arranged(arrays, [m.codomain for m in maps])

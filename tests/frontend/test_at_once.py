@@ -130,6 +130,11 @@ def test_what_is_more_than_that_goes_the_other_way(made: Made, monkeypatch: pyte
     typed = gnnc.compile(RGCNConv(5, 4, 3))  # values are stored by pairs of node and relation
     typed(torch.randn(NODES, 5), edges(), torch.randint(3, (EDGES,)))
     assert made[-1][0].quick is None
+    weighted = gnnc.compile(GCNConv(5, 4))  # the last loop of a node, which not all have
+    weighted(torch.randn(NODES, 5), edges(), torch.rand(EDGES))
+    quick = made[-1][0].quick
+    assert not isinstance(made[-1][3].tables, at_once.TablesAtOnce)
+    assert quick is None or quick.has_partial
     model = gnnc.compile(MODELS["sage"]())
     want = call(model, edges())
     assert isinstance(made[-1][3].tables, at_once.TablesAtOnce)
