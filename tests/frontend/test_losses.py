@@ -314,3 +314,16 @@ def test_distributions() -> None:
     with torch.no_grad():
         t[0] = 1.0
     check(losses, drawn(ROWS, CLASSES), t)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, y, t: [torch.triplet_margin_loss(x, y, x * t)],
+        lambda x, y, t: [torch.kl_div(x, y)],
+        lambda x, y, t: [torch.binary_cross_entropy_with_logits(x, t, reduction=1)],
+    ],
+)
+def test_torchs_own_functions_reduce_nothing_by_default(loss: Callable[..., list[Tensor]]) -> None:
+    """Their parser reads the name of a mean as 0."""
+    check(loss, drawn(ROWS, CLASSES), drawn(ROWS, CLASSES, seed=3), shares(ROWS, CLASSES).detach())

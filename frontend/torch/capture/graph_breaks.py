@@ -23,6 +23,12 @@ _UNKNOWN = re.compile(
     r"(Could not (?:guard on|extract specialized \w+ from) data-dependent expression .+?)"
     r" \(unhinted"
 )
+_IN_FULL = {
+    "Data-dependent branching": "a branch on what a tensor holds (`if (x <= 0).any():`), which only "
+    "running tells",
+}
+"""What is said of causes that Dynamo names in a word."""
+
 _STACK = "User code traceback:"
 
 
@@ -92,6 +98,7 @@ def first_line(error: BaseException) -> str:
     text = str(error).strip()
     unknown = _UNKNOWN.search(text)
     says = unknown.group(1) if unknown else (text.splitlines() or [type(error).__name__])[0]
+    says = _IN_FULL.get(says, says)
     _, told, stack = text.partition("from user code:")
     return f"{says} ({place_outside(stack)})" if told and "File" in stack else says
 
@@ -104,4 +111,5 @@ def _description(place: str, message: str) -> str:
         why = raised.group(1)
     else:
         why = cause.group(1) if cause else "TORCH_LOGS=graph_breaks tells why"
+        why = _IN_FULL.get(why, why)
     return f"Dynamo cannot trace {place}, which runs in torch{around}: {why}"
