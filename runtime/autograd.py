@@ -116,6 +116,10 @@ class Origin(ABC):
         """Whether somebody wants to see the gradient between two results of the call."""
 
     @abstractmethod
+    def is_as_torch_alone(self) -> bool:
+        """Whether torch can run the call again, on arguments that are unchanged and all finite."""
+
+    @abstractmethod
     def gradients(
         self, cotangents: Sequence[Tensor | None], wanted: Sequence[bool]
     ) -> Sequence[Tensor | None]:
@@ -363,8 +367,7 @@ def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor
             raise
         return _by_torch(ctx, cotangents)
     gradients = [None if n is None else out[n] for n in signature.gradients]
-    if missing and not all(map(_is_finite, gradients)):
-        # perhaps of a zero that was filled in: eager has nothing there that it could meet
+    if _are_doubtful(ctx.origin, cotangents, gradients, missing):
         return _by_torch(ctx, cotangents)
     if not keeps_graph():
         _free(ctx)
@@ -397,9 +400,35 @@ def _has_memory(x: Tensor) -> bool:
     return True
 
 
-def _is_finite(x: Tensor | None) -> bool:
+def _are_doubtful(
+    origin: Origin,
+    cotangents: Sequence[Tensor | None],
+    gradients: Sequence[Tensor | None],
+    missing: bool,
+) -> bool:
+    """Whether gradients are not finite, and those of eager may be. A zero that was filled in for a
+    missing cotangent may have met an infinity, where eager has nothing. And the order of compiled
+    sums and products is one for finite numbers: a cotangent that is none, at a row that eager
+    gathers nothing from, may have met the 0 of an empty group."""
+    if missing:
+        return not _are_finite(gradients)
+    few, many = sorted((cotangents, gradients), key=_effort)
+    if _are_finite(few) or _are_finite(many):
+        return False
+    return origin.is_as_torch_alone()
+
+
+_CALL = 4096
+"""So many numbers are added up in the time that a call of torch takes."""
+
+
+def _effort(tensors: Sequence[Tensor | None]) -> int:
+    return sum(_CALL + x.numel() for x in tensors if x is not None)
+
+
+def _are_finite(tensors: Sequence[Tensor | None]) -> bool:
     """Whether all numbers are; not so either where only their sum is too large."""
-    return x is None or math.isfinite(x.sum())
+    return all(x is None or math.isfinite(x.sum()) for x in tensors)
 
 
 def _fill_in(values: dict[str, Tensor], graph: OnGraph, signature: Signature) -> None:

@@ -8,10 +8,17 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.attributes import CONSTANT, COTANGENT, NEEDS_GRAD, UPDATE, UPDATED
+from ...dialects.attributes import (
+    CONSTANT,
+    COTANGENT,
+    DETACHED,
+    NEEDS_GRAD,
+    UPDATE,
+    UPDATED,
+)
 from ...dialects.inter.base import StructureOp
 from ...dialects.inter.types import UNIT, RowsType, SetType, is_float
-from ...dialects.signature import arguments, body_ops, result_attributes
+from ...dialects.signature import Attributes, arguments, body_ops, result_attributes, results
 
 FREE = frozenset({"inter.const", "inter.table", "inter.index", "inter.iota", "inter.size"})
 """Ops that cost nothing: every phase that uses such a value makes it itself."""
@@ -70,6 +77,20 @@ def to_differentiate(func: FuncOp) -> set[SSAValue]:
         return set()
     start = {a for _, a, attrs in arguments(func) if NEEDS_GRAD in attrs}
     return dependants(body_ops(func), set[SSAValue](start))
+
+
+def is_differentiated(result: Attributes) -> bool:
+    """Whether a result with these attributes has a cotangent, where it is of floats."""
+    return UPDATE not in result and DETACHED not in result
+
+
+def behind_results(func: FuncOp) -> set[SSAValue]:
+    """The results with cotangents, and the values that these are made of."""
+    known = {v for _, v, attrs in results(func) if is_differentiated(attrs)}
+    for op in reversed(body_ops(func)):
+        if not known.isdisjoint(op.results):
+            known.update(op.operands)
+    return known
 
 
 def cotangents(func: FuncOp) -> list[SSAValue]:

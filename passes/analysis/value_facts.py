@@ -18,14 +18,13 @@ from ...dialects.inter.base import ValueOp
 from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.reduce import CountOp, DropoutOp, OverAlong, ReduceOp, SoftmaxOp
 from ...dialects.inter.sets import Total
-from ...dialects.inter.shapes import RowReduceOp
+from ...dialects.inter.shapes import ContractOp, RowReduceOp
 from ...dialects.inter.types import UNIT, Dom, RowsType, rows, set_name
 from ...dialects.inter.values import AtOp, CastOp, ConstOp
 from .dependence import operands_first
 
 _SAME = frozenset(f"inter.{n}" for n in ("at", "reshape", "broadcast", "transpose", "slice"))
 _MOVES = _SAME | {f"inter.{n}" for n in ("concat", "stack", "part", "as_rows", "as_unit", "stop")}
-_SQUARES = frozenset({"inter.mul"})
 
 
 class Facts:
@@ -146,7 +145,7 @@ class Facts:
             return op.number >= 0
         if isinstance(op, CountOp | SoftmaxOp) or self.positive(op.results[0]):
             return True
-        if op.name in _SQUARES and op.operands[0] is op.operands[1]:
+        if _is_square(op):
             return True
         if isinstance(op, PointwiseOp):
             return self._sign_of(op)
@@ -178,6 +177,14 @@ class Facts:
         if isinstance(op, RowReduceOp) and op.kind.data == "sum":
             return _has_greatest(op)
         return False
+
+
+def _is_square(op: Operation) -> bool:
+    """Whether an op is a square, or a sum of squares."""
+    if isinstance(op, ContractOp):
+        left, right, _ = op.letters()
+        return left == right and op.a is op.b
+    return op.name == "inter.mul" and op.operands[0] is op.operands[1]
 
 
 def _below_greatest(v: SSAValue) -> bool:

@@ -16,12 +16,11 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
-from ...dialects.attributes import COTANGENT, DETACHED, GRAD, NAME, NEEDS_GRAD, UPDATE
+from ...dialects.attributes import COTANGENT, GRAD, NAME, NEEDS_GRAD
 from ...dialects.inter.base import ValueOp
 from ...dialects.inter.builder import Builder
 from ...dialects.inter.types import RowsType, is_float, rows
 from ...dialects.signature import (
-    Attributes,
     Names,
     arg_attributes,
     arguments,
@@ -30,6 +29,7 @@ from ...dialects.signature import (
     results,
     return_of,
 )
+from ..analysis.dependence import is_differentiated
 from ..function_pass import FunctionPass
 from .differentiation.derivatives import STOPS, differentiate, passes_gradient
 from .differentiation.reverse import Reverse
@@ -57,7 +57,7 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
     names = Names(name for name, _, _ in given)
     r = reverse(Builder(env, func.body.block), env, _reached(body, wanted))
     for result, value, outcome in returned:
-        if _is_float(value) and _is_differentiated(outcome):
+        if _is_float(value) and is_differentiated(outcome):
             d = func.body.block.insert_arg(value.type, len(func.body.block.args))
             d.name_hint = name = names.fresh(f"d_{result}")
             attrs.append({COTANGENT: StringAttr(result), NAME: StringAttr(name)})
@@ -81,7 +81,7 @@ def autodiff(func: FuncOp, reverse: type[Reverse] = Reverse) -> None:
 def attached_arguments(func: FuncOp) -> set[str]:
     """The names of the arguments that a float result is made of, `inter.stop` apart: those to which
     torch gives a gradient, be it 0, and not none. An optimizer leaves the others alone."""
-    wanted = [_is_differentiated(outcome) for outcome in result_attributes(func)]
+    wanted = [is_differentiated(outcome) for outcome in result_attributes(func)]
     parts = zip(made_of(func), wanted, strict=True)
     return {name for (names, _), is_result in parts if is_result for name in names}
 
@@ -107,10 +107,6 @@ def _made_of(value: SSAValue, body: Iterable[ValueOp]) -> set[SSAValue]:
         if op.results[0] in reached and type(op) not in STOPS:
             reached.update(x for x in op.operands if _is_float(x))
     return reached
-
-
-def _is_differentiated(outcome: Attributes) -> bool:
-    return UPDATE not in outcome and DETACHED not in outcome
 
 
 def _is_float(value: SSAValue) -> bool:

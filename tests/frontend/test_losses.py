@@ -324,3 +324,16 @@ def test_a_loss_of_another_type_than_what_it_is_of(kinds: tuple[torch.dtype, tor
         return [x.tanh().sum().to(other) * 3]
 
     check(loss, drawn(ROWS).detach().to(own).requires_grad_(), relative=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, y, t: [torch.triplet_margin_loss(x, y, x * t)],
+        lambda x, y, t: [torch.kl_div(x, y)],
+        lambda x, y, t: [torch.binary_cross_entropy_with_logits(x, t, reduction=1)],
+    ],
+)
+def test_torchs_own_functions_reduce_nothing_by_default(loss: Callable[..., list[Tensor]]) -> None:
+    """Their parser reads the name of a mean as 0."""
+    check(loss, drawn(ROWS, CLASSES), drawn(ROWS, CLASSES, seed=3), shares(ROWS, CLASSES).detach())

@@ -327,6 +327,27 @@ def test_features(name: str, layout: str) -> None:
     compared(model, calls, plain)
 
 
+@pytest.mark.parametrize(
+    "asks",
+    [
+        sparse.issparse,
+        sparse.isspmatrix_csr,
+        lambda a: isinstance(a, sparse.csr_array),
+        lambda a: isinstance(a, (dict, sparse.spmatrix)) and not isinstance(a, sparse.coo_matrix),
+    ],
+)
+def test_a_matrix_of_scipy_says_whose_it_is(asks: Callable[[Any], bool]) -> None:
+    def weighted(x: Tensor, a: Any) -> Tensor:
+        return x * 2 if asks(a) else x + 1
+
+    a = sparse.random(5, 5, 0.4, format="csr", random_state=0)
+    compiled, x = gnnc.compile(weighted), dense(5, 4)
+    of_torch = torch.sparse_csr_tensor(*map(torch.as_tensor, (a.indptr, a.indices, a.data)), (5, 5))
+    for matrix in (a, sparse.csr_array(a), a.tocoo(), of_torch):
+        assert torch.equal(compiled(x, matrix), weighted(x, matrix))
+    assert not gnnc.explain(compiled).fallbacks
+
+
 def test_what_only_matrices_of_scipy_have() -> None:
     def weighted(x: Tensor, a: Any) -> Tensor:
         degrees = torch.as_tensor(a.tocoo().data).sum()

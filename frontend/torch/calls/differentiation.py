@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import torch
@@ -160,6 +161,13 @@ class CallOrigin(Origin):
     def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
         """See `Origin`."""
         self.of.replay.begins_backward(cotangents)
+
+    def is_as_torch_alone(self) -> bool:
+        """See `Origin`."""
+        if not self.of.replay.can_repeat() or self.of.versions(self.args) != self.versions:
+            return False
+        tensors = (self.args[i] for i in self.of.replay.tensors)
+        return all(isfinite(x.detach().sum()) for x in tensors if x.is_floating_point())
 
     def gradients(
         self, cotangents: Sequence[Tensor | None], wanted: Sequence[bool]

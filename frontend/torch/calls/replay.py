@@ -49,6 +49,10 @@ class Replay:
     def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
         """Called before the program's backward runs, with the gradients of the results."""
 
+    def can_repeat(self) -> bool:
+        """Whether the graph can be run again, with the same masks."""
+        return None not in self.imported.masks.values()
+
     def outputs(self, args: Sequence[Any], key: Tensor | None) -> Any:
         """What the graph returns. It runs as it is: also its edits are made."""
         return _Run(self.graph, self.all, self.imported.masks, key).run(*args)

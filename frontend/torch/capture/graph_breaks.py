@@ -23,6 +23,12 @@ _UNKNOWN = re.compile(
     r"(Could not (?:guard on|extract specialized \w+ from) data-dependent expression .+?)"
     r" \(unhinted"
 )
+_IN_FULL = {
+    "Data-dependent branching": "a branch on what a tensor holds (`if (x < 0).any():`), which only "
+    "running tells",
+}
+"""What is said of causes that Dynamo names in a word."""
+
 _STACK = "User code traceback:"
 
 
@@ -87,11 +93,17 @@ def _users(place: str, message: str) -> str:
     return place_outside(stack) if told and is_ours(place) else place
 
 
+def in_full(cause: str) -> str:
+    """What Dynamo says of a cause, in words where that is one."""
+    return _IN_FULL.get(cause, cause)
+
+
 def first_line(error: BaseException) -> str:
     """What an error of Dynamo's says first, with the place in the user's code if it names one."""
     text = str(error).strip()
     unknown = _UNKNOWN.search(text)
     says = unknown.group(1) if unknown else (text.splitlines() or [type(error).__name__])[0]
+    says = in_full(says)
     _, told, stack = text.partition("from user code:")
     return f"{says} ({place_outside(stack)})" if told and "File" in stack else says
 
@@ -104,4 +116,5 @@ def _description(place: str, message: str) -> str:
         why = raised.group(1)
     else:
         why = cause.group(1) if cause else "TORCH_LOGS=graph_breaks tells why"
+        why = in_full(why)
     return f"Dynamo cannot trace {place}, which runs in torch{around}: {why}"

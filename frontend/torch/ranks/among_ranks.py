@@ -15,6 +15,7 @@ from ....runtime.ranks.world import world
 from ...compiler import Options
 from ..capture.drawing_code import draws_where_it_failed
 from ..capture.failures import UNTRACEABLE
+from ..capture.graph_breaks import in_full
 from ..importer.errors import Unsupported, own_place
 from ..importer.memory.effects import RANDOM, call_of
 from ..optimizers import NotOneStep
@@ -47,7 +48,7 @@ def one_program(call: Callable[..., Any]) -> Callable[..., Any]:
             with world().until_call("trace a call", COMPILE_PATIENCE):
                 return call(*args, **kwargs)
         except UNTRACEABLE as error:
-            cause = str(error).strip().split("\n")[0]
+            cause = in_full(str(error).strip().split("\n")[0])
             said = (
                 "over several ranks a call is one program, for torch knows the rows of one alone, "
                 f"and Dynamo cannot trace this call: {cause}"

@@ -203,6 +203,10 @@ class NoReplay(Replay):
         if given:
             given_numbers.agree_on_gradients(world(), given)
 
+    def can_repeat(self) -> bool:
+        """See `Replay`."""
+        return False
+
     def outputs(self, *_: Any) -> NoReturn:
         """Raises RuntimeError."""
         raise RuntimeError(

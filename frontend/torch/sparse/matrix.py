@@ -19,6 +19,10 @@ LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 """The layouts of torch that can be compiled: the others hold blocks."""
 
 
+_Traits = tuple[torch.layout, bool, type | None]
+"""What a program is compiled for: the layout, the order, and the class of SciPy."""
+
+
 class Matrix(Tensor):
     """A sparse matrix of `n` rows and `m` columns with `nnz` entries.
 
@@ -29,6 +33,7 @@ class Matrix(Tensor):
         like: the layout that the user's matrix has.
         ordered: the entries are in the order that this layout has; functions that show it are left
             to torch otherwise.
+        scipy: the class of a matrix of SciPy that the user has given.
         origin: gives the user's matrix, where this is no stand-in of a trace. Functions that are
             called beside a trace, behind a graph break, are called with it.
     """
@@ -38,6 +43,7 @@ class Matrix(Tensor):
     value: Tensor
     like: torch.layout
     ordered: bool
+    scipy: type | None
     origin: Callable[[], Tensor | None] | None
 
     @staticmethod
@@ -49,6 +55,7 @@ class Matrix(Tensor):
         shape: Any,
         like: torch.layout,
         ordered: bool = True,
+        scipy: type | None = None,
         *,
         strides: Any = None,
         origin: Callable[[], Tensor | None] | None = None,
@@ -57,7 +64,7 @@ class Matrix(Tensor):
             cls, shape, strides=strides, dtype=value.dtype, requires_grad=value.requires_grad
         )
         self.row, self.col, self.value = row, col, value
-        self.like, self.ordered, self.origin = like, ordered, origin
+        self.like, self.ordered, self.scipy, self.origin = like, ordered, scipy, origin
         return self
 
     def __repr__(self) -> str:
@@ -66,12 +73,12 @@ class Matrix(Tensor):
     # what user code asks to tell layouts apart, of which the stand-in's own answer is another
     is_sparse_csr = property(lambda self: self.like is torch.sparse_csr)
 
-    def __tensor_flatten__(self) -> tuple[list[str], tuple[torch.layout, bool]]:
-        return ["row", "col", "value"], (self.like, self.ordered)
+    def __tensor_flatten__(self) -> tuple[list[str], _Traits]:
+        return ["row", "col", "value"], (self.like, self.ordered, self.scipy)
 
     @staticmethod
     def __tensor_unflatten__(
-        inner: Mapping[str, Tensor], kept: tuple[torch.layout, bool], size: Any, stride: Any
+        inner: Mapping[str, Tensor], kept: _Traits, size: Any, stride: Any
     ) -> Matrix:
         parts = inner["row"], inner["col"], inner["value"]
         return Matrix(*parts, size, *kept, strides=stride)
@@ -108,7 +115,7 @@ class Matrix(Tensor):
     ) -> Any:
         if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             x = args[0]
-            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like, x.ordered)
+            return Matrix(x.row, x.col, x.value.detach(), x.shape, x.like, x.ordered, x.scipy)
         raise NotImplementedError(unknown(func))
 
 
@@ -194,15 +201,21 @@ def why_not(x: Tensor) -> str | None:
     return None
 
 
+_SCIPY = "_gnnc_scipy"
+"""The attribute with the class of the matrix that a tensor was made of."""
+
+
 def _from_scipy(x: Any) -> Tensor:
     """A matrix of SciPy as one of torch in CSR. It is made at each call, and with it what depends
     on the structure: SciPy does not tell whether a matrix was written to."""
-    x = x.tocsr()
+    kind, x = type(x), x.tocsr()
     with warnings.catch_warnings():
         # torch calls the layout a beta, and warns of arrays that are not to be written to
         warnings.simplefilter("ignore", UserWarning)
         pointer, columns, values = map(torch.from_numpy, (x.indptr, x.indices, x.data))
-        return torch.sparse_csr_tensor(pointer.long(), columns.long(), values, x.shape)
+        out = torch.sparse_csr_tensor(pointer.long(), columns.long(), values, x.shape)
+    setattr(out, _SCIPY, kind)
+    return out
 
 
 def as_matrix(x: Tensor) -> Matrix:
@@ -215,7 +228,8 @@ def as_matrix(x: Tensor) -> Matrix:
     # a view of a sparse tensor is nothing that Dynamo takes: what shares its memory is
     values = values.clone() if values.requires_grad else values.detach()
     parts = kept.row, kept.col, values
-    return Matrix(*parts, x.shape, x.layout, ordered, origin=lambda: origin)
+    kind = getattr(origin, _SCIPY, None)
+    return Matrix(*parts, x.shape, x.layout, ordered, kind, origin=lambda: origin)
 
 
 def kept_matrix(x: Tensor) -> Matrix:

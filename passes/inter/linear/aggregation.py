@@ -2,8 +2,9 @@
 
 `contract(reduce sum (at src x), W)` and `reduce sum (at src contract(x, W))` are equal: for sums
 and means, with scalars per edge or node in between, and for `scalar * x + reduce ..` (GIN). A bias
-inside becomes the bias times the same aggregation of 1 (a count). Nothing moves through max or a
-nonlinearity, and nothing that other ops use as well is done twice.
+inside becomes the bias times the same aggregation of 1 (a count). A matrix whose gradient is taken
+goes behind a sum only where the cotangent there is finite (slopes.py). Nothing moves through max or
+a nonlinearity, and nothing that other ops use as well is done twice.
 
 The costs are those of order_costs.py, backward included when training. After autodiff a product
 that is still before its aggregation moves behind it where the forward alone gains: backward follows
@@ -279,6 +280,9 @@ def _product_last(fn: LinearFunction, op: ContractOp, w: int) -> bool:
     x = op.operands[1 - w]
     costs = _costs(fn, op, w, replace(a, root=x, made_of=[x, *a.made_of]))
     if costs.last() >= MARGIN * costs.first():
+        return False
+    moved = [op.operands[w], *([] if bias is None else [bias])]
+    if not all(fn.may_leave(moved, r, a.top) for r in a.reduces):
         return False
     owner = a.top.owner
     assert isinstance(owner, Operation)

@@ -26,7 +26,15 @@ from ....dialects.inter.types import Dom, RowsType, is_float, rows, set_name
 from ....dialects.inter.values import AtOp, CastOp
 from ....dialects.signature import body_ops, is_returned
 from ...analysis.costs import DEGREE, Sizes
-from ...analysis.dependence import closure, has_backward, invariant_arguments, operands_first
+from ...analysis.dependence import (
+    behind_results,
+    closure,
+    has_backward,
+    invariant_arguments,
+    operands_first,
+    to_differentiate,
+)
+from ...analysis.slopes import Slopes
 from ...analysis.value_facts import Facts
 from ...targets import DEFAULT, TARGETS, Target
 
@@ -60,6 +68,7 @@ class LinearFunction:
         self.env = SetEnv.of(func)
         self.sizes = Sizes.of(func, self.env, degree)
         self.facts = Facts()
+        self.slopes: dict[str, Slopes] = {}
         self.typed: dict[tuple[SSAValue, SSAValue, int], tuple[SSAValue, SSAValue, str]] = {}
         self._least: dict[SSAValue, Dom] = {}
         self.joint = has_backward(func)
@@ -85,6 +94,18 @@ class LinearFunction:
         if not isinstance(op, ROW_WISE):
             return rows(v).dom
         return self.env.total(op, self.env.join(self._least[x] for x in op.operands))
+
+    def may_leave(self, moved: Iterable[SSAValue], reduce: ReduceOp, result: SSAValue) -> bool:
+        """Whether the gradient of what leaves a sum stays the same at empty groups, where it is 0
+        times the cotangent of `result`, which follows from the sum: that is finite, or no gradient
+        is taken, or there is no empty group."""
+        along, over = reduce.along_keys, reduce.over.set
+        if len(along) == 1 and "onto" in self.env.flags(over, along[0]):
+            return True
+        if to_differentiate(self.func).isdisjoint(moved):
+            return True
+        slopes = self.slopes.setdefault(over, Slopes(over))
+        return slopes.finite_cotangent(result, behind_results(self.func))
 
     # ------------------------------------------------------------ changes
 

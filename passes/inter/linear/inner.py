@@ -138,7 +138,9 @@ def _ending(fn: LinearFunction, op: ContractOp, reduce: ReduceOp) -> Ending | No
     b = fn.before(reduce)
     for side in (0, 1):
         outside = constant_in_groups(fn, b, reduce, op.operands[1 - side])
-        if outside is not None and fn.facts.finite(outside):
+        if outside is None or not fn.facts.finite(outside):
+            continue
+        if fn.may_leave([outside], reduce, reduce.results[0]):
             return Ending(
                 reduce, rest, term, beside, others, product.negative, product.dims, side, outside
             )

@@ -11,7 +11,8 @@ sums of the backward half, along src and along ().
 
 A factor leaves, or is multiplied with others before a read, only where it is known to be finite on
 every row (value_facts.py), and a divisor not to be 0: the inverse of a degree of 0 times the 0 of
-an empty group would be no number. The result is a reassociation, exact up to rounding.
+an empty group would be no number. One that a gradient is taken of leaves only where the cotangent
+of the sum is finite as well (slopes.py). The result is a reassociation, exact up to rounding.
 """
 
 from __future__ import annotations
@@ -86,9 +87,7 @@ def sort_factors(fn: LinearFunction, b: Builder, reduce: ReduceOp, factors: list
     for f in factors:
         if not _safe(fn, f):
             out.rest.append(f)
-        elif is_unit(f.value):
-            out.outside.append(f)
-        elif (y := constant_in_groups(fn, b, reduce, f.value)) is not None:
+        elif (y := _outside(fn, b, reduce, f.value)) is not None:
             out.outside.append(f.of(y))
         elif (path := _movable_read(fn, f.value)) is not None:
             reads.setdefault(path, []).append(f)
@@ -103,6 +102,12 @@ def sort_factors(fn: LinearFunction, b: Builder, reduce: ReduceOp, factors: list
         together = [f for f in fs if f not in alone]
         out.reads[path] = [f.of(a.x) for f in together if (a := plain_at(f.value)) is not None]
     return out
+
+
+def _outside(fn: LinearFunction, b: Builder, reduce: ReduceOp, v: SSAValue) -> SSAValue | None:
+    """A factor as a value to multiply the sum with, where it may leave."""
+    y = v if is_unit(v) else constant_in_groups(fn, b, reduce, v)
+    return y if y is None or fn.may_leave([y], reduce, reduce.results[0]) else None
 
 
 def _stays(f: Factor, group: list[Factor], rest: list[Factor]) -> bool:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -221,12 +221,21 @@ def of_builtin(spelled: str) -> tuple[Signature, ...]:
     if spelled in _OWN:
         return tuple(of_schema(op, torch._C.parse_schema(text)) for text in _OWN[spelled])
     schemas = torch._C._jit_get_schemas_for_operator(f"aten::{spelled}")
-    out = [of_schema(op, s) for s in schemas if _is_for_python(spelled, s)]
+    out = [_with_no_reduction(of_schema(op, s)) for s in schemas if _is_for_python(spelled, s)]
     for text in _DEPRECATED.get(spelled.removesuffix("_"), ()):
         if spelled.endswith("_"):
             text = text.replace("Tensor self", "Tensor(a!) self")
         out.append(of_schema(op, torch._C.parse_schema(f"f({text}) -> Tensor")))
     return tuple(out)
+
+
+def _with_no_reduction(signature: Signature) -> Signature:
+    """The signature with the default that the parser of torch's builtin functions has for
+    `reduction`: it reads the name of a mean as the number 0, which is none."""
+    return tuple(
+        replace(p, default=0) if p.name == "reduction" and p.default is not REQUIRED else p
+        for p in signature
+    )
 
 
 def _is_for_python(spelled: str, schema: Any) -> bool:
