@@ -134,7 +134,7 @@ def test_what_is_more_than_that_goes_the_other_way(made: Made, monkeypatch: pyte
     weighted(torch.randn(NODES, 5), edges(), torch.rand(EDGES))
     quick = made[-1][0].quick
     assert not isinstance(made[-1][3].tables, at_once.TablesAtOnce)
-    assert quick is None or quick.has_partial
+    assert quick is not None and quick.has_partial
     model = gnnc.compile(MODELS["sage"]())
     want = call(model, edges())
     assert isinstance(made[-1][3].tables, at_once.TablesAtOnce)
