@@ -10,7 +10,7 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ from .cpu.memory import HOST, HostArray
 from .memory import Memory, Table
 from .program import OnGraph, Phase, PhaseOnGraph, Program
 from .sets.arrangement import LARGEST, Arranged, Arrangement, Column, MadeAhead
-from .sets.sets import Group, MapData, SetData
+from .sets.sets import Group, SetData
 from .sets.structure import run_plan
-from .sets.tables import Described, Domain, contiguous, counts_up
+from .sets.tables import Described, Domain, Tables, contiguous, counts_up
 
 Structure: TypeAlias = Callable[[], tuple[Mapping[str, SetData], Mapping[str, NDArray[Any]]]]
 """The sets of a call, and the integer rows that sets are made of."""
@@ -44,33 +44,30 @@ class Place(NamedTuple):
     number: int
 
 
-class Asked(NamedTuple):
-    """What is asked of a set, and where its maps lead to."""
-
-    set: str
-    arrangement: Arrangement
-    into: Sequence[str]
-
-
 class AtOnce:
     """What is the same for all graphs of a program."""
 
-    def __init__(self, program: Program, asked: Sequence[Asked], places: Mapping[str, Place]):
+    def __init__(
+        self,
+        program: Program,
+        asked: Mapping[str, Arrangement],
+        places: Mapping[str, Place],
+    ) -> None:
         self.places = places
         self.codomains = program.codomains
         self.phases = program.phases
         self.plan, self.constants = program.plan, program.constants
         self.rows = program.structure_rows
         self.kept = program.sets_made | set(self.rows.values())
+        self.asked = asked
         # the maps of a set are read as they lie in memory where they are all a caller's
-        own = {
-            a.set
-            for a in asked
-            if a.set not in program.sets_made and not any("." in m for m in a.arrangement.maps)
-        }
-        self.asked = {a.set: a.arrangement for a in asked}
-        self.given = [a for a in asked if a.set in own]
-        self.derived = [a for a in asked if a.set not in own]
+        self.given = [
+            (name, a, [self.codomains[name][label] for label in a.maps])
+            for name, a in asked.items()
+            if name not in program.sets_made and self.codomains[name].keys() >= set(a.maps)
+        ]
+        own = {name for name, _, _ in self.given}
+        self.derived = [name for name in asked if name not in own]
         self.has_partial = False
         """Whether a graph had maps that are not defined everywhere: others have them as well."""
 
@@ -79,7 +76,7 @@ class AtOnce:
         """None where a program reads more of sets, or does not run on the host."""
         if program.data["runtime"] != "cpu" or not all(map(_is_plain, program.phases.values())):
             return None
-        asked: list[Asked] = []
+        asked: dict[str, Arrangement] = {}
         for name, maps in program.codomains.items():
             labels = _labels(name, program)
             if name not in program.sets_made:
@@ -87,10 +84,8 @@ class AtOnce:
             if not labels:
                 continue
             found = Arrangement.of(name, labels, program.tables)
-            into = [_end(name, label, program.codomains) for label in labels]
-            asked.append(Asked(name, found or Arrangement(tuple(labels), ()), into))
-        arrangements = {a.set: a.arrangement for a in asked}
-        places = {b.key: _place(b, arrangements) for b in program.tables}
+            asked[name] = found or Arrangement(tuple(labels), ())
+        places = {b.key: _place(b, asked) for b in program.tables}
         known = {key: place for key, place in places.items() if place is not None}
         return AtOnce(program, asked, known) if len(known) == len(places) else None
 
@@ -155,8 +150,10 @@ class AtOnce:
             assert not isinstance(value, SetData)
             handed[name] = contiguous(value)
         found = {name: s for name, s in done.items() if isinstance(s, SetData)}
-        for name, arrangement, _ in self.derived:
-            maps = [self._map(found, name, label) for label in arrangement.maps]
+        tables = Tables(found, self.codomains)
+        for name in self.derived:
+            arrangement = self.asked[name]
+            maps = [tables.path([name, []], label) for label in arrangement.maps]
             if any(m.partial for m in maps):
                 self.has_partial = True
                 return None
@@ -165,17 +162,6 @@ class AtOnce:
             if not isinstance(arranged, Arranged):
                 return None
             made[name] = arranged
-        return found
-
-    def _map(self, sets: Mapping[str, SetData], name: str, label: str) -> MapData:
-        """A map of a set, or maps one after the other."""
-        if label in sets[name].maps:
-            return sets[name].maps[label]
-        first, *rest = label.split(".")
-        found = sets[name].map(first)
-        for step in rest:
-            name, first = self.codomains[name][first], step
-            found = found.then(sets[name].map(step))
         return found
 
 
@@ -247,15 +233,6 @@ def _labels(name: str, program: Program) -> list[str]:
         if b["domain"] == [name, []]:
             found |= dict.fromkeys((*b.get("along", ()), *filter(None, [b.get("path")])))
     return list(found)
-
-
-def _end(name: str, label: str, codomains: Mapping[str, Mapping[str, str]]) -> str:
-    """The set that a map leads to."""
-    if label in codomains[name]:
-        return codomains[name][label]
-    for step in label.split("."):
-        name = codomains[name][step]
-    return name
 
 
 def _place(b: Described, arrangements: Mapping[str, Arrangement]) -> Place | None:

@@ -412,7 +412,9 @@ def _are_doubtful(
     gathers nothing from, may have met the 0 of an empty group."""
     if missing:
         return not _are_finite(gradients)
-    few, many = sorted((cotangents, gradients), key=_effort)
+    few, many = cotangents, gradients
+    if sum(d.numel() for d in cotangents if d is not None) > _CALL:
+        few, many = sorted((cotangents, gradients), key=_effort)
     if _are_finite(few) or _are_finite(many):
         return False
     return origin.is_as_torch_alone()

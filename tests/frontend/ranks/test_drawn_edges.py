@@ -187,7 +187,6 @@ class Weighted(nn.Module):
         return self.layer(x, kept, weight[mask]), mask
 
 
-@pytest.mark.long
 def test_rows_of_the_edges_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     data = graph(30, 190)
     data.edge_weight = torch.rand(190, dtype=torch.float64)
