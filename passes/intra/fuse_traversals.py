@@ -1,9 +1,11 @@
 """fuse-traversals: merge nests so that what one computes for another stays in registers.
 
-Four rewrites, each in its own file: *inline* (fusion/inline.py) dissolves nests into those that
+Six rewrites, each in its own file: *inline* (fusion/inline.py) dissolves nests into those that
 read them, *merge* (fusion/merge.py) joins nests over the same rows, *simplify* (fusion/simplify.py)
 tidies look-ups, loops and stores, *quotients* (fusion/quotients.py) stores rows once that were
-stored twice. The first three are exact; the last may change the last bit.
+stored twice, *parts* (fusion/parts.py) stores of rows what is read, and *at hand*
+(fusion/at_hand.py) lets readers make rows again. All are exact but for quotients, which may change
+the last bit.
 
 No nest is merged with one on the other side of a step that may not move, as a wait (`sections` in
 dialects/intra/steps.py; tests/passes/test_steps.py). A cheap one dissolves into readers there too,
@@ -28,8 +30,10 @@ from ..cse import share_equal
 from ..dead_ops import erase_dead
 from ..targets import DEFAULT, Nests, target_of
 from .cut_stages import uncut
+from .fusion.at_hand import make_again
 from .fusion.inline import Inliner
 from .fusion.merge import Merger
+from .fusion.parts import keep_parts
 from .fusion.quotients import keep_quotients
 from .fusion.simplify import simplify
 
@@ -50,6 +54,9 @@ class FuseTraversalsPass(ModulePass):
         share_equal(op)
         keep_quotients(op)
         for func in phases(op):
+            simplify(func, nests(func))
+            keep_parts(func)
+            make_again(func)
             simplify(func, nests(func))
             erase_dead(func.body.block)
 

@@ -108,6 +108,22 @@ def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
     assert not [r for r in report.fallbacks if "cumsum" in r or "setitem" in r]
 
 
+def test_one_graph() -> None:
+    """Without numbers of graphs all rows are one, and nothing breaks the program before the mask."""
+
+    class One(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(WIDTH, 3), nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            rows, mask = to_dense_batch(self.first(x).tanh())
+            return self.second(rows)[mask]
+
+    report = check(One(), (7, WIDTH))
+    assert not [r for r in report.fallbacks if "Dynamo cannot trace" in r]
+
+
 class ByPointer(nn.Module):
     """A layer, and an aggregation of the rows between pointers."""
 

@@ -42,4 +42,5 @@ def clone(f: FunctionType) -> FunctionType:
         f.__code__, f.__globals__, f.__name__ + "_original", f.__defaults__, f.__closure__
     )
     other.__kwdefaults__ = f.__kwdefaults__
+    other.__dict__.update(f.__dict__)  # of one that is decorated, what was
     return other

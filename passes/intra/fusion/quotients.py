@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.intra.bindings import AllocOp, InputOp, OutputOp
-from ....dialects.intra.rows import ApplyOp, ConstOp, LoadOp, StoreOp, TraverseOp
+from ....dialects.intra.rows import ApplyOp, ConstOp, LoadOp, StoreOp
 from ....dialects.intra.steps import phases
 from ....dialects.intra.syntax import length
+from .uses import at_own_row, loads, only_store
 
 
 @dataclass(frozen=True)
@@ -92,29 +93,6 @@ def quotient_of(whole: AllocOp, divisors: set[str]) -> Quotient | None:
             if quotient.domain == whole.domain and only_store(quotient) is not None:
                 return Quotient(whole, quotient, divisor)
     return None
-
-
-def only_store(alloc: AllocOp) -> StoreOp | None:
-    """The op that writes the rows of a buffer at its nest's own row, where all other uses load."""
-    found: list[StoreOp] = []
-    for use in alloc.result.uses:
-        op = use.operation
-        if isinstance(op, StoreOp):
-            found.append(op)
-        elif not isinstance(op, LoadOp):
-            return None
-    return found[0] if len(found) == 1 and at_own_row(found[0]) else None
-
-
-def loads(alloc: AllocOp) -> Iterator[LoadOp]:
-    for use in alloc.result.uses:
-        if isinstance(use.operation, LoadOp):
-            yield use.operation
-
-
-def at_own_row(op: LoadOp | StoreOp) -> bool:
-    nest: Operation | None = op.parent_op()
-    return isinstance(nest, TraverseOp) and op.row is nest.row
 
 
 def stored_in(v: SSAValue) -> Iterator[AllocOp]:

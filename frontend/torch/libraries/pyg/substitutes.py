@@ -7,6 +7,7 @@ their class.
 
 import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 
@@ -159,14 +160,17 @@ def _negative_sampling(original: Callable) -> Callable:
 def _to_dense_batch(original: Callable) -> Callable:
     from torch_geometric.experimental import is_experimental_mode_enabled
 
+    # Dynamo cannot read what the decorator keeps of the signature of a function that no name leads to
+    undecorated = clone(inspect.unwrap(original))
+
     def to_dense_batch(x, batch=None, fill_value=0.0, max_num_nodes=None, batch_size=None):
         computed = isinstance(fill_value, Tensor) and fill_value.dim() == 0
         plain = x.is_floating_point() and (computed or isinstance(fill_value, int | float))
-        if not is_active() or batch is None or not plain:
-            return original(x, batch, fill_value, max_num_nodes, batch_size)
         unsaid = batch_size is None or max_num_nodes is None
         if unsaid and is_experimental_mode_enabled("disable_dynamic_shapes"):
             return original(x, batch, fill_value, max_num_nodes, batch_size)  # which raises
+        if not is_active() or batch is None or not plain:
+            return undecorated(x, batch, fill_value, max_num_nodes, batch_size)
         if batch_size is None:
             batch_size = int(batch.max()) + 1
         if max_num_nodes is None:
