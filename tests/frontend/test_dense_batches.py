@@ -109,7 +109,9 @@ def test_sizes_that_are_read_from_data(options: dict[str, int]) -> None:
 
 
 def test_one_graph() -> None:
-    """Without numbers of graphs all rows are one, and nothing breaks the program before the mask."""
+    """Without numbers of graphs all rows are one, and nothing breaks the program before the mask.
+
+    Dynamo could not read the decorator around the function."""
 
     class One(nn.Module):
         def __init__(self) -> None:

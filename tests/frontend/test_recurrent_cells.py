@@ -57,8 +57,8 @@ class Gated(nn.Module):
 
 
 def test_a_step_keeps_six_rows_a_cell() -> None:
-    """Messages, both gates, the new state, its part that the reset gate scales, and the state of the
-    cell: not all that a product gives for three gates, nor what follows from these."""
+    """Messages, both gates, the new state, its part that the reset gate scales, and the state of
+    the cell: not all that a product gives for three gates, nor what follows from these."""
     width, sizes = 64, (4000, 8000)
     planned: list[int] = []
     for n in sizes:

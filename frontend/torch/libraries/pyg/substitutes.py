@@ -160,7 +160,7 @@ def _negative_sampling(original: Callable) -> Callable:
 def _to_dense_batch(original: Callable) -> Callable:
     from torch_geometric.experimental import is_experimental_mode_enabled
 
-    # Dynamo cannot read what the decorator keeps of the signature of a function that no name leads to
+    # Dynamo cannot read what the decorator of a function that no name leads to keeps of it
     undecorated = clone(inspect.unwrap(original))
 
     def to_dense_batch(x, batch=None, fill_value=0.0, max_num_nodes=None, batch_size=None):
