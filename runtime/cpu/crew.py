@@ -19,10 +19,19 @@ Result = TypeVar("Result")
 
 SHARE = 0.01
 """Of the time of calls, what trying the other way may take."""
+SOON = 8
+"""Times this share is what tries may take after a change, half as much after each: what turned it
+may have been a single pause."""
+NEAR, BRIEF = 1.1, 10e-3
+"""So many times the other's mean is that of what has just become the slower one, or so many
+seconds, whichever is more: long calls would take many seconds to try it until this is forgotten."""
 HORIZON = 0.25
 """Seconds of calls that a mean looks back on."""
 LEAST, MOST = 1 / 256, 1 / 8
 """What a call weighs in a mean; one that tries the other way weighs `MOST`."""
+REST = 0.5
+"""Seconds without a call, after which the first one is not counted: others have used the caches,
+and perhaps the cores, meanwhile."""
 TRIED = 0.1
 """Seconds: longer calls are tried on one thread later, when that fits into their share."""
 DYNAMIC_VARIABLE = "OMP_DYNAMIC"
@@ -37,6 +46,12 @@ class Crew:
 
     def __init__(self) -> None:
         self._start(1)
+        self.ended = 0.0
+        """When the last call was over (`perf_counter`)."""
+
+    def rests(self) -> None:
+        """The next call is not counted."""
+        self._cold = True
 
     def threads(self, allowed: int, size: float = 1.0) -> int:
         """The threads of the next call, at most `allowed`. `size` is its size in any unit: calls of
@@ -48,7 +63,7 @@ class Crew:
             return allowed
         if self._means[False] is None and team * size < TRIED:
             return 1
-        tries = self._since * SHARE >= self._mean(not self._home) * size
+        tries = self._since * self._share >= self._mean(not self._home) * size
         return allowed if self._home != tries else 1
 
     def took(self, threads: int, seconds: float, size: float = 1.0) -> None:
@@ -61,11 +76,16 @@ class Crew:
         weight = 1.0 if mean is None else self._weight(team, mean * size)
         before = cost if mean is None else mean
         self._means[team] = before + weight * (cost - before)
-        self._since = self._since + seconds if team == self._home else 0.0
+        if team == self._home:
+            self._since += seconds
+        else:
+            self._since, self._share = 0.0, max(self._share / 2, SHARE)
         if self._mean(self._home) > self._mean(not self._home):
-            if team == self._home:  # what turned it weighs as a try does: so the next ones begin
-                self._means[team] = before + MOST * (cost - before)
-            self._home, self._since = not self._home, 0.0
+            if team == self._home:
+                # what turned it weighs as a try does, if that is not long: so the next ones begin
+                most = max(NEAR * self._mean(not team), BRIEF / size)
+                self._means[team] = min(before + MOST * (cost - before), most)
+            self._home, self._since, self._share = not self._home, 0.0, SOON * SHARE
 
     def _start(self, allowed: int) -> None:
         self._allowed = allowed
@@ -75,6 +95,7 @@ class Crew:
         """Whether a team of all threads runs the calls, but for some that try the other way."""
         self._since = 0.0
         """Seconds of calls since the last try."""
+        self._share = SHARE
         self._means: dict[bool, float | None] = {True: None, False: None}
         """Seconds of a call of size 1, by a team and by one thread."""
 
@@ -113,8 +134,11 @@ class Crews:
             crew = self._crews.setdefault(key, Crew())
         count = crew.threads(allowed, size)
         begin = perf_counter()
+        if begin - crew.ended > REST:
+            crew.rests()
         found = call(count)
-        crew.took(count, perf_counter() - begin, size)
+        crew.ended = perf_counter()
+        crew.took(count, crew.ended - begin, size)
         return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gnnc.runtime.cpu import crew as crew_module
 from gnnc.runtime.cpu import threads
 from gnnc.runtime.cpu.crew import DYNAMIC_VARIABLE, TRIED, Crew, Crews
 from gnnc.runtime.cpu.loader import CpuEntry
@@ -75,6 +76,33 @@ def test_a_single_pause_changes_nothing():
     crew.took(crew.threads(2), 8e-3)
     _, teams = calls(crew, free, 1000)
     assert teams > 0.98
+
+
+def test_a_single_pause_of_long_calls_is_soon_over():
+    crew = Crew()
+    seconds = {1: 50e-3, 2: 28e-3}
+    calls(crew, lambda count: seconds[count], 100)
+    crew.took(2, 1.5)
+    _, teams = calls(crew, lambda count: seconds[count], 200)
+    assert teams > 0.75
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_first_call_after_a_rest_is_not_counted(monkeypatch: pytest.MonkeyPatch):
+    """Three calls at a time, before which others had the caches, for seconds."""
+    now, seen = 0.0, list[int]()
+    monkeypatch.setattr(crew_module, "perf_counter", lambda: now)
+
+    def call(count: int) -> None:
+        nonlocal now
+        seen.append(count)
+        now += (0.3 if k % 3 == 0 else 28e-3) if count == 2 else 50e-3
+
+    crews = Crews()
+    for k in range(60):
+        now += 5.0 if k % 3 == 0 else 0.0
+        crews.run("a", 1000, call)
+    assert seen.count(2) > 55
 
 
 def test_one_thread_where_the_first_calls_are_slow_already():
