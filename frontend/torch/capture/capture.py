@@ -3,7 +3,8 @@
 Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
 found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
 `eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
-for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`).
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`; recurrent layers
+allowed, or what calls one runs eagerly).
 A call that Dynamo cannot trace runs eagerly, and says so once.
 """
 
@@ -87,6 +88,7 @@ _DYNAMO = torch._dynamo.config.patch(
     capture_dynamic_output_shape_ops=True,
     specialize_float=True,
     fake_tensor_cache_enabled=False,
+    allow_rnn=True,
     **_NO_MARKS,
 )
 _GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)
