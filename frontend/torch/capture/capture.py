@@ -3,8 +3,8 @@
 Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
 found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
 `eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
-for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`; recurrent layers
-allowed, or what calls one runs eagerly).
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`; recurrent
+layers allowed, or what calls one runs eagerly).
 A call that Dynamo cannot trace runs eagerly, and says so once.
 """
 
