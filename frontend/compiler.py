@@ -15,7 +15,7 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import PassFailedException
 
 from ..codegen.common.artifact import build_artifact
 from ..passes.driver.pipelines import Between, passes_of, pipeline
@@ -113,8 +113,9 @@ def compile_module(
     cross so.
 
     Raises:
-        DiagnosticException: a pass refused the program, with the reason.
-        PassCrash: a bug in a pass; the reproducer's path is in the message.
+        PassFailedException: a pass refused the program, with the reason.
+        PassCrash: a bug in gnnc, as an op that does not verify; the reproducer's path is in the
+            message.
         NoCompiler, CompileError: from the tool chain.
     """
     found = toolchain.compiler(options.march)
@@ -165,13 +166,13 @@ def run_pipeline(module: ModuleOp, specification: str, target: Target, dumps: li
     """Run the passes and print the result as an artifact for a target.
 
     Raises:
-        DiagnosticException: a pass refused the program.
+        PassFailedException: a pass refused the program.
         PassCrash: a pass, or what prints the result, failed.
     """
     run_passes(module, specification, dumps)
     try:
         return artifact_of(module, target)
-    except DiagnosticException:
+    except PassFailedException:
         raise
     except Exception as error:
         what = f"printing C raised {type(error).__name__}: {error}"
@@ -182,7 +183,7 @@ def run_passes(module: ModuleOp, specification: str, dumps: Sequence[Dump] = ())
     """Run the passes that a specification names.
 
     Raises:
-        DiagnosticException: a pass refused the program.
+        PassFailedException: a pass refused the program.
         PassCrash: a pass failed.
     """
     ctx = Context()
@@ -193,6 +194,7 @@ def run_passes(module: ModuleOp, specification: str, dumps: Sequence[Dump] = ())
         dumps,
         verify_each=bool(dumps or os.environ.get(VERIFY_VARIABLE)),
         reproducer_folder=Path.cwd(),
+        made_by="the importer",
     ).run(module)
 
 

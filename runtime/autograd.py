@@ -21,11 +21,12 @@ class Signature:
     `inputs` are the rows arguments in order, `gradients` maps an argument to the output of
     @backward that holds its gradient, `results` are those of @forward that the caller sees, `saved`
     those kept for @backward, `wanted` what @backward reads, `cotangents` maps a result to the input
-    of @backward. `attached` gives for a result the arguments that have a gradient of it, be it 0;
-    `linked` are results that the caller gets from another node of autograd. `reads` gives for each
-    result the numbers of those that eager's backward of it reads, and that nobody may edit before
-    (None: perhaps all). What is saved and no result is the program's own: its last backward may
-    write over it.
+    of @backward. The last `updates` results are copied to arguments. `attached` gives for a result
+    the arguments that have a gradient of it, be it 0; `linked` are results that the caller gets
+    from another node of autograd. `reads` gives for each result the numbers of those that eager's
+    backward of it reads, and that nobody may edit before (None: perhaps all), `surely` of those
+    that it reads without a doubt, `arguments` the arguments of the user's call that it reads. What
+    is saved and no result is the program's own: its last backward may write over it.
 
     From these follow `kept`, the names of what a call keeps until its backward, in order, and
     `own`, those of them that nobody else has;
@@ -35,7 +36,9 @@ class Signature:
     `unreached` are the numbers of the arguments that no result has a gradient for, `entries` those
     of the arguments with the same sources, and `exits` those of the results with the same
     arguments, each with the numbers of the entries that these are. `editable` are the numbers of
-    the results that are kept and that eager's backward of some result does not read.
+    the results that are kept and that eager's backward of some result does not read, `unkept` of
+    those that it reads for certain and that are not kept; `shown` are both. `updated` are those
+    that it reads for certain in the memory of arguments.
     """
 
     def __init__(
@@ -49,6 +52,9 @@ class Signature:
         attached: Mapping[str, Collection[str]],
         linked: Collection[str],
         reads: Sequence[Collection[int] | None],
+        surely: Sequence[frozenset[int]],
+        arguments: Sequence[frozenset[int]],
+        updates: int,
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
@@ -82,6 +88,14 @@ class Signature:
         self.reads = [everything if r is None else frozenset(r) for r in reads]
         spared = {j for i, _ in self.seen for j in everything.difference(self.reads[i])}
         self.editable = tuple(j for j in sorted(spared) if results[j] in self.kept_outputs)
+        self.surely = surely
+        certain = {j for i, _ in self.seen for j in surely[i]}
+        first = len(results) - updates
+        self.updated = tuple(j for j in sorted(certain) if j >= first)
+        certain.difference_update(self.updated)
+        self.unkept = tuple(j for j in sorted(certain) if results[j] not in self.kept_outputs)
+        self.shown = self.editable + self.unkept
+        self.has_unkept = bool(self.unkept or self.updated or any(arguments))
 
 
 def _alike(sets: Sequence[frozenset[Any]]) -> dict[frozenset[Any], list[int]]:
@@ -105,6 +119,19 @@ class Origin(ABC):
         """
         Raises:
             RuntimeError: an argument was changed in place since the call; it names which.
+        """
+
+    @abstractmethod
+    def updated(self) -> Sequence[tuple[int, Tensor, int]]:
+        """The arguments that the call has updated and eager's backward reads: the numbers of the
+        updates among the results, the tensors, and the versions that the call left them at."""
+
+    @abstractmethod
+    def check_read(self, results: Sequence[int]) -> None:
+        """
+        Raises:
+            RuntimeError: an argument that eager's backward of these results reads was changed in
+                place since the call; it names which.
         """
 
     @abstractmethod
@@ -301,15 +328,15 @@ def _keep(ctx: Any, call: _Call, out: Mapping[str, Tensor]) -> None:
     ctx.own, ctx.spent = (), False
     if signature.zeros:
         ctx.flat = [(inputs[k].shape, inputs[k].dtype) for k in signature.zeros]
-    if signature.editable:  # by other names: a result knows its node of autograd
-        shown = [(j, out[signature.results[j]].detach()) for j in signature.editable]
+    if signature.shown:  # by other names: a result knows its node of autograd
+        shown = [(j, out[signature.results[j]].detach()) for j in signature.shown]
         ctx.shown = [(j, x, x._version) for j, x in shown]
 
 
 def _free(ctx: Any) -> None:
     """As the engine frees what is saved."""
     ctx.origin = None
-    if ctx.signature.editable:
+    if ctx.signature.shown:
         ctx.shown = ()
 
 
@@ -321,11 +348,13 @@ def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | N
         RuntimeError: a tensor that eager keeps as well has been edited, or an argument; or all are
             freed.
     """
+    if ctx.origin is not None:
+        _check_unkept(ctx, cotangents)
     try:
         kept = ctx.saved_tensors
         return None if ctx.spent else kept
     except RuntimeError:
-        shown = ctx.shown if ctx.signature.editable else ()
+        shown = ctx.shown if ctx.signature.shown else ()
         edited = {j for j, x, version in shown if x._version != version}
         given = [i for i, _ in ctx.signature.seen if cotangents[i] is not None]
         if not edited or any(edited & ctx.signature.reads[i] for i in given):
@@ -333,6 +362,29 @@ def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | N
                 ctx.origin.check()
             raise
         return None
+
+
+def _check_unkept(ctx: Any, cotangents: Sequence[Tensor | None]) -> None:
+    """
+    Raises:
+        RuntimeError: an argument or a result has been edited that eager's backward reads, be it
+            that ours does not.
+    """
+    signature = ctx.signature
+    if not signature.has_unkept:
+        return
+    given = [i for i, _ in signature.seen if cotangents[i] is not None]
+    ctx.origin.check_read(given)
+    shown = [s for s in ctx.shown if s[0] in signature.unkept] if signature.unkept else []
+    if signature.updated:
+        shown += ctx.origin.updated()
+    for j, x, version in shown:
+        if x._version != version and any(j in signature.surely[i] for i in given):
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: {signature.results[j]} of a compiled call is at version "
+                f"{x._version}, and the call left it at version {version}"
+            )
 
 
 def _gradients(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:

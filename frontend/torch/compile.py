@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import PassFailedException
 
 from ...passes.analysis.costs import note_sizes, note_subsets
 from ...passes.driver.runner import PassCrash
@@ -202,7 +202,7 @@ def compile_whole(
         imported = functools.partial(imported_graph, graph, backend=options.backend)
         hoist, retired = options.hoist_inputs, report.programs.remove
         return ForGraphsSeen(imported, bound, retired, examples, hoist)
-    except DiagnosticException as error:
+    except PassFailedException as error:
         if options.fullgraph:
             raise
         return eager(graph, f"the graph cannot be compiled: {error}", report)
@@ -284,7 +284,7 @@ def bind(
     where calls are differentiated. `carrier` carries what ranks with graphs of their own add up.
 
     Raises:
-        DiagnosticException: a pass refused it.
+        PassFailedException: a pass refused it.
         PassCrash, CompileError: a bug in gnnc.
     """
     chosen, ranked = options.on(imported.device), None

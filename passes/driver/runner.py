@@ -21,7 +21,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import (
-    DiagnosticException,
     PassFailedException,
     ShrinkException,
     VerifyException,
@@ -70,12 +69,14 @@ class Watcher:
 class PassRunner:
     """Applies `passes` to a module in order.
 
-    Raises what a pass reports (`DiagnosticException`: the program cannot be compiled) as it is,
-    with a note that names the pass, and anything else as `PassCrash`. With `reproducer_folder` a
+    Raises what a pass reports (`PassFailedException`: the program cannot be compiled) as it is,
+    with a note that names the pass, and anything else as `PassCrash`: an op that a pass makes and
+    that does not verify is the pass's fault, not the program's. With `reproducer_folder` a
     crash leaves a file there: the module before that pass and, as a `RUN:` line, the passes that
     were left. `verify` switches the verification before the first and after every pass; without
     `verify_each` only what goes in and what comes out is verified, which is faster, and a run that
-    fails is done again with every step verified, to find the pass that is to blame.
+    fails is done again with every step verified, to find the pass that is to blame. `made_by` says
+    what of gnnc made the module, if no user wrote it: then one that does not verify is a crash too.
     """
 
     ctx: Context
@@ -84,11 +85,12 @@ class PassRunner:
     verify: bool = True
     verify_each: bool = True
     reproducer_folder: Path | None = None
+    made_by: str | None = None
 
     def run(self, module: ModuleOp) -> None:
         """Changes `module` in place."""
         if self.verify:
-            verify(module)
+            self._verify_input(module)
         again = self.verify and not self.verify_each
         # One copy for all passes: the module before a crash is computed again from it.
         original = module.clone() if again or self.reproducer_folder is not None else None
@@ -100,6 +102,15 @@ class PassRunner:
             if again and original is not None:
                 replace(self, watchers=(), verify_each=True).run(original)
             raise
+
+    def _verify_input(self, module: ModuleOp) -> None:
+        try:
+            verify(module)
+        except (VerifyException, PassFailedException) as error:
+            if self.made_by is None:
+                raise
+            what = f"{self.made_by} made a module that does not verify: {error}"
+            raise PassCrash(what, self.made_by, None) from error
 
     def _run(self, module: ModuleOp, original: ModuleOp | None) -> None:
         for i, pass_ in enumerate(self.passes):
@@ -115,7 +126,7 @@ class PassRunner:
             pass_.apply(self.ctx, module)
         except ShrinkException:
             raise
-        except DiagnosticException as error:
+        except PassFailedException as error:
             error.add_note(f"reported by pass `{pass_.name}`")
             raise
         except Exception as error:

@@ -29,6 +29,9 @@ HORIZON = 0.25
 """Seconds of calls that a mean looks back on."""
 LEAST, MOST = 1 / 256, 1 / 8
 """What a call weighs in a mean; one that tries the other way weighs `MOST`."""
+NEW, FIRST = 2, 3
+"""Calls at the start that are not counted, and those behind them that all threads run too: the
+first ones find new memory, and what a graph has left in the caches."""
 REST = 0.5
 """Seconds without a call, after which the first one is not counted: others have used the caches,
 and perhaps the cores, meanwhile."""
@@ -51,28 +54,31 @@ class Crew:
 
     def rests(self) -> None:
         """The next call is not counted."""
-        self._cold = True
+        self._uncounted = max(self._uncounted, 1)
 
     def threads(self, allowed: int, size: float = 1.0) -> int:
         """The threads of the next call, at most `allowed`. `size` is its size in any unit: calls of
         other sizes tell of its time in proportion."""
         if allowed != self._allowed:
             self._start(allowed)
-        team = self._means[True]
-        if self._fixed or team is None:
+        if self._fixed or self._begun < FIRST:
             return allowed
-        if self._means[False] is None and team * size < TRIED:
+        if self._means[False] is None and self._mean(True) * size < TRIED:
             return 1
         tries = self._since * self._share >= self._mean(not self._home) * size
         return allowed if self._home != tries else 1
 
     def took(self, threads: int, seconds: float, size: float = 1.0) -> None:
         """What a call of that size took on so many threads."""
-        if self._cold:  # the first one touches what others find in the caches
-            self._cold = False
+        if self._uncounted:
+            self._uncounted -= 1
             return
         team, cost = threads > 1, seconds / size
         mean = self._means[team]
+        if self._begun < FIRST:
+            self._begun += 1
+            self._means[team] = cost if mean is None else min(mean, cost)
+            return
         weight = 1.0 if mean is None else self._weight(team, mean * size)
         before = cost if mean is None else mean
         self._means[team] = before + weight * (cost - before)
@@ -90,7 +96,7 @@ class Crew:
     def _start(self, allowed: int) -> None:
         self._allowed = allowed
         self._fixed = os.environ.get(DYNAMIC_VARIABLE, "").strip().lower() == "false"
-        self._cold = True
+        self._uncounted, self._begun = NEW, 0
         self._home = True
         """Whether a team of all threads runs the calls, but for some that try the other way."""
         self._since = 0.0

@@ -9,6 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.exceptions import VerifyException
 
 import gnnc
 from gnnc.frontend import compiler
@@ -41,6 +44,37 @@ def in_pass(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReorderLinearPass, "apply", broken)
 
 
+def op_refused_in_pass(patch: pytest.MonkeyPatch) -> None:
+    def applied(*args: Any) -> None:
+        raise VerifyException("rows of no set")
+
+    patch.setattr(ReorderLinearPass, "apply", applied)
+
+
+def op_refused_in_printer(patch: pytest.MonkeyPatch) -> None:
+    def printed(*args: Any) -> None:
+        raise VerifyException("rows of no set")
+
+    patch.setattr(compiler, "artifact_of", printed)
+
+
+def left_wrong_by_importer(patch: pytest.MonkeyPatch) -> None:
+    """The importer's module reads a value before it is there."""
+    plain = compiler.run_passes
+
+    def run_passes(module: ModuleOp, *rest: Any) -> None:
+        (func,) = module.body.ops
+        assert isinstance(func, FuncOp)
+        last = func.body.block.last_op
+        assert last is not None and last.prev_op is not None
+        moved = last.prev_op
+        moved.detach()
+        func.body.block.insert_ops_before([moved], [*func.body.block.ops][0])
+        plain(module, *rest)
+
+    patch.setattr(compiler, "run_passes", run_passes)
+
+
 def in_printer(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(compiler, "artifact_of", broken)
 
@@ -58,7 +92,13 @@ def nothing_cached(
     monkeypatch.chdir(tmp_path)  # for reproducers
 
 
-@pytest.mark.parametrize("fails", [in_importer, in_pass, in_printer, in_c])
+@pytest.mark.parametrize(
+    "fails",
+    [
+        *(in_importer, left_wrong_by_importer, in_pass, op_refused_in_pass),
+        *(in_printer, op_refused_in_printer, in_c),
+    ],
+)
 def test_runs_in_torch(
     fails: Callable[[pytest.MonkeyPatch], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -75,12 +115,16 @@ def test_runs_in_torch(
     told = gnnc.explain(model).fallbacks
     assert any(REPORT in text for text in told)
     assert REPORT in caplog.text
+    assert not any("cannot be compiled" in text for text in told), "the user's mistake it is not"
     if fails is in_importer:
         assert any(text.startswith("relu: ") and "KeyError: 'lost'" in text for text in told)
         assert gnnc.explain(model).kernels, "the convolution is compiled"
 
 
-@pytest.mark.parametrize("fails, error", [(in_importer, ImportCrash), (in_pass, PassCrash)])
+@pytest.mark.parametrize(
+    "fails, error",
+    [(in_importer, ImportCrash), (in_pass, PassCrash), (op_refused_in_pass, PassCrash)],
+)
 def test_fullgraph_raises(
     fails: Callable[[pytest.MonkeyPatch], None],
     error: type[Exception],
@@ -88,7 +132,7 @@ def test_fullgraph_raises(
 ) -> None:
     fails(monkeypatch)
     model = gnnc.compile(Model(), fullgraph=True)
-    with pytest.raises(error, match="KeyError: 'lost'"):
+    with pytest.raises(error, match="KeyError: 'lost'|VerifyException: rows of no set"):
         model(torch.randn(6, 4), torch.randint(0, 6, (2, 20)))
 
 

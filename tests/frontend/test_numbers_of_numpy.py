@@ -37,6 +37,45 @@ def test_numbers_have_no_type_of_their_own():
     assert check(Scaled(), [X], [wider]).fallbacks == []
 
 
+NUMBERS = [
+    *(np.float16(0.3), np.float32(0.3), np.float64(0.3), np.bool_(True)),
+    *(np.int8(3), np.int32(3), np.int64(3), np.uint8(3), np.uint64(3)),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda x: type(x).__name__)
+def test_numbers_of_any_type(number: np.generic):
+    """As torch, NumPy and Python take them: floats, of their own type to each other."""
+    kind, n = type(number), torch.arange(6)
+
+    def programs(x: Tensor) -> list[Tensor]:
+        known = number > 0.1 and not isinstance(number, int) and type(number) is kind
+        of_numpy = number * number + 2 * number - number / 3 + np.sqrt(number) - np.float32(number)
+        return [
+            *(x * number, number * x.float(), n * number, n.sum() / number),
+            x.abs() ** number if known else x,
+            torch.nn.functional.leaky_relu(x, number) + abs(of_numpy) * n.sum(),
+            torch.add(x, x, alpha=float(number)) * number.item() + round(float(number), 1),
+            *(x.clamp(number), torch.where(x > number, x, number), x + torch.full((4,), number)),
+            x * torch.as_tensor([number * np.float32(1), 2.0])[0],
+        ]
+
+    assert check(programs, [X]).fallbacks == []
+
+
+@pytest.mark.parametrize("number", [np.uint8(3), np.int8(100)], ids=["uint8", "int8"])
+def test_whole_numbers_run_over_as_numpys(number: np.generic):
+    with np.errstate(over="ignore"):
+        check(lambda x: x * (number + number + number) + (number - number - number), [X])
+
+
+def test_a_truth_of_numpys_is_one():
+    check(lambda x, flag: x * 2 if flag else x.sum(0, keepdim=not flag), [X, np.True_])
+    model = gnnc.compile(lambda x, flag: x * 2 if flag else x)
+    for flag in (np.True_, np.False_):
+        assert torch.equal(model(X, flag), X * 2 if flag else X)
+
+
 def test_whole_numbers_are_sizes_and_dimensions():
     n = np.int64(2)
     check(lambda x: (x[:n], x.sum(n - 1), torch.cat([x] * n), x.transpose(n - 2, n - 1)), [X])

@@ -153,3 +153,94 @@ def test_the_data_of_an_index_replaced() -> None:
     f(X, e)
     e.data = edges(4, 6, 9)
     assert torch.allclose(f(X, e), gathered(X, e))
+
+
+def relu_once_more(x: Tensor) -> Tensor:
+    h = (x * 2).relu_()
+    torch._dynamo.graph_break()
+    return h.clamp_(max=0.5)
+
+
+def relu_of_an_argument(h: Tensor) -> Tensor:
+    h.relu_()
+    torch._dynamo.graph_break()
+    h.clamp_(max=0.5)
+    return h
+
+
+def exp_once_more(x: Tensor) -> Tensor:
+    h = x.exp()
+    torch._dynamo.graph_break()
+    return h.add_(1)
+
+
+def read_by_a_loss(x: Tensor) -> Tensor:
+    h = x * 2
+    torch._dynamo.graph_break()
+    loss = F.mse_loss(h, torch.zeros_like(h))
+    torch._dynamo.graph_break()
+    h.add_(1)
+    return loss
+
+
+def not_read(x: Tensor) -> Tensor:
+    h = x * 2
+    y = h.sigmoid()
+    torch._dynamo.graph_break()
+    h.add_(1)
+    return h * y
+
+
+def not_read_by_what_is_differentiated(x: Tensor) -> Tensor:
+    h, y = x.exp(), x.sin()
+    torch._dynamo.graph_break()
+    h.add_(1)
+    return y
+
+
+@pytest.mark.parametrize(
+    "function, raises",
+    [
+        *((f, True) for f in (relu_once_more, relu_of_an_argument, exp_once_more, read_by_a_loss)),
+        *((f, False) for f in (not_read, not_read_by_what_is_differentiated)),
+    ],
+)
+def test_edits_behind_a_graph_break_of_what_backward_reads(
+    function: Callable[[Tensor], Tensor], raises: bool
+) -> None:
+    """Eager refuses to differentiate what was edited after it was saved. A compiled backward that
+    needs it not must not give what it would have been without the edit."""
+    gradients = list[Tensor]()
+    for f in (function, gnnc.compile(function)):
+        x = X.detach().clone().requires_grad_()
+        y = f(x * 1)
+        if raises:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+        else:
+            gradients += torch.autograd.grad(y.sum(), [x])
+    assert raises or torch.allclose(*gradients)
+
+
+@pytest.mark.parametrize("asks", ["for x", "for h", "as a leaf"])
+def test_an_edited_result_that_another_is_made_of(asks: str) -> None:
+    """The other was made of what it held before."""
+
+    def first(x: Tensor) -> tuple[Tensor, Tensor]:
+        h = x * 2
+        return h, h.sigmoid()
+
+    def gradients(f: Callable[[Tensor], tuple[Tensor, Tensor]]) -> tuple[Tensor, ...]:
+        x = X.detach().clone().requires_grad_()
+        h, y = f(x)
+        h.retain_grad()
+        h.add_(1)
+        loss = (h * y).sum()
+        if asks == "as a leaf":
+            loss.backward()
+            assert x.grad is not None and h.grad is not None
+            return x.grad, h.grad
+        return torch.autograd.grad(loss, [x] if asks == "for x" else [x, h])
+
+    for got, want in zip(gradients(gnnc.compile(first)), gradients(first), strict=True):
+        torch.testing.assert_close(got, want)

@@ -59,7 +59,7 @@ def interpreted(
     """What `compile_module` gives, interpreted, of one rank.
 
     Raises:
-        DiagnosticException: a pass refused the program.
+        PassFailedException: a pass refused the program.
         PassCrash: a bug in a pass.
     """
     ctx = Context()

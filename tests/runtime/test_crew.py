@@ -106,8 +106,15 @@ def test_the_first_call_after_a_rest_is_not_counted(monkeypatch: pytest.MonkeyPa
 
 
 def test_one_thread_where_the_first_calls_are_slow_already():
-    _, teams = calls(Crew(), lambda count: 20e-3 if count > 1 else 5e-3, 100)
+    _, teams = calls(Crew(), lambda count: 20e-3 if count > 1 else 5e-3, 200)
     assert teams < 0.05
+
+
+def test_teams_where_the_first_calls_find_new_memory():
+    """Twice as long as later ones, which is longer than one thread takes."""
+    crew, times = Crew(), iter([2.0, 56e-3, 56e-3])
+    _, teams = calls(crew, lambda count: next(times, 28e-3 if count > 1 else 52e-3), 100)
+    assert teams > 0.95
 
 
 def test_long_calls_are_not_tried_on_one_thread():
@@ -151,9 +158,9 @@ def test_calls_of_other_kinds_or_sizes_learn_for_themselves():
         seen.append(count)
         return "done"
 
-    for name, size in (("a", 1000), ("a", 1023), ("a", 1010), ("a", 1024), ("b", 1000), ("b", 0)):
+    for name, size in (*[("a", 1000)] * 5, ("a", 1023), ("a", 1024), ("b", 1000), ("b", 0)):
         assert crews.run(name, size, call) == "done"
-    assert seen == [2, 2, 1, 2, 2, 2]  # the third one is a try
+    assert seen == [2] * 5 + [1, 2, 2, 2]  # the sixth one is a try
 
 
 @pytest.mark.usefixtures("two_threads")
@@ -183,6 +190,6 @@ def test_profiled_phases_keep_all_threads(profile: bool):
     entry.function = lambda count, sizes, places: seen.append(count)
     entry.crews, entry.seconds = Crews(), (ctypes.c_double * 1)() if profile else None
     phase = SimpleNamespace(sizes=(ctypes.c_int64 * 1)(), messages=None, rows_in_all=10)
-    for _ in range(3):
+    for _ in range(6):
         entry.run(phase, 0, (ctypes.c_void_p * 1)())
-    assert seen == ([2, 2, 2] if profile else [2, 2, 1])
+    assert seen == [2] * 5 + [2 if profile else 1]

@@ -291,6 +291,8 @@ class BoundProgram:
                 seen[i] = tensor_of(self.imported.results[i], y)
             else:
                 self.update(i - first, given, y)
+        if d.signature.updated:
+            origin.note_updates(given)
         return seen[:first]
 
     def split(self, results: Sequence[Tensor]) -> tuple[list[Tensor], Sequence[Tensor]]:

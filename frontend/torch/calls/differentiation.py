@@ -89,7 +89,10 @@ class Differentiation:
             wanted,
             attached,
             [results[i] for i in self.made_of],
-            [a.reads for a in imported.attached],
+            [a.reads.perhaps for a in imported.attached],
+            [a.reads.surely for a in imported.attached],
+            [a.reads.placeholders for a in imported.attached],
+            len(imported.updates),
         )
 
     def versions(self, args: Sequence[Any]) -> list[int]:
@@ -117,6 +120,19 @@ class Differentiation:
                     f"version {now}, and the compiled call was made at version {old}"
                 )
 
+    def check_read(
+        self, args: Sequence[Any], before: Sequence[int], results: Sequence[int]
+    ) -> None:
+        """
+        Raises:
+            RuntimeError: an argument was changed since that eager's backward of these results
+                reads.
+        """
+        for i, old in zip(self.watched, before, strict=True):
+            if args[i]._version != old:
+                if any(i in self.imported.attached[j].reads.placeholders for j in results):
+                    self.check_versions(args, before)
+
     def by_rows(
         self, found: Mapping[int, Tensor | None], wanted: Sequence[bool]
     ) -> list[Tensor | None]:
@@ -143,12 +159,13 @@ class Differentiation:
 class CallOrigin(Origin):
     """The arguments of one call, and where its backward stands."""
 
-    __slots__ = ("args", "aside", "given", "key", "of", "task", "versions")
+    __slots__ = ("args", "aside", "given", "key", "of", "task", "updates", "versions")
 
     def __init__(self, of: Differentiation, args: Sequence[Any], rows: Sequence[Tensor]) -> None:
         self.of, self.args = of, args
         self.key = None if of.key is None else rows[of.key]
         self.versions = of.versions(args)
+        self.updates: list[tuple[int, Tensor, int]] = []
         self.aside: dict[str, Tensor] = {}
         # of a backward that asks for gradients between results: its number, and these results
         self.task: int | None = None
@@ -157,6 +174,22 @@ class CallOrigin(Origin):
     def check(self) -> None:
         """See `Origin`."""
         self.of.check_versions(self.args, self.versions)
+
+    def check_read(self, results: Sequence[int]) -> None:
+        """See `Origin`."""
+        self.of.check_read(self.args, self.versions, results)
+
+    def updated(self) -> Sequence[tuple[int, Tensor, int]]:
+        """See `Origin`."""
+        return self.updates
+
+    def note_updates(self, given: Sequence[Any]) -> None:
+        """All updates are done, of the arguments `given`."""
+        imported = self.of.imported
+        for j in self.of.signature.updated:
+            # by another name: the argument knows its node of autograd now
+            x = given[imported.updates[j - len(imported.results)].placeholder].detach()
+            self.updates.append((j, x, x._version))
 
     def begins_backward(self, cotangents: Sequence[Tensor | None]) -> None:
         """See `Origin`."""
@@ -221,7 +254,8 @@ class LinkedResult(torch.autograd.Function):
 
     A plain backward goes through the call as a whole. Where somebody looks at the gradient of one
     of the others (with hooks, `retain_grad` or as an input of `torch.autograd.grad`), it is
-    computed in torch and handed on there.
+    computed in torch and handed on there. An other that was edited since is not what the result was
+    made of: what one may look at now is the gradient of what came of the edit.
     """
 
     @staticmethod
@@ -229,6 +263,7 @@ class LinkedResult(torch.autograd.Function):
         ctx: Any, origin: CallOrigin, number: int, probe: Tensor, stand_in: Tensor, *others: Tensor
     ) -> Tensor:
         ctx.origin, ctx.number, ctx.others = origin, number, others
+        ctx.versions = [x._version for x in others]
         ctx.set_materialize_grads(False)
         return origin.aside.pop(origin.of.signature.results[number])
 
@@ -241,7 +276,8 @@ class LinkedResult(torch.autograd.Function):
                 "the first backward"
             )
         gradients: list[Tensor | None] = [None] * len(others)
-        if cotangent is not None and _is_looked_at(others):
+        unchanged = cotangent is not None and [x._version for x in others] == ctx.versions
+        if unchanged and _is_looked_at(others):
             gradients = origin.between(ctx.number, cotangent, others)
         if not keeps_graph():
             ctx.origin = ctx.others = None

@@ -3,7 +3,8 @@
 Dynamo traces with settings that hold while it compiles for us and not otherwise; every one was
 found by a failure (scalar outputs captured, or GCN breaks into five graphs; floats specialised, or
 `eps` becomes a tensor; no duck shapes, or a first call with as many nodes as edges merges the two
-for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`).
+for good; sizes that may be 0 or 1, or tiny graphs are compiled again: `asked_sizes`; recurrent
+layers allowed, or what calls one runs eagerly).
 A call that Dynamo cannot trace runs eagerly, and says so once.
 """
 
@@ -43,7 +44,7 @@ from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts, why_not
 from ..sparse.scipy_calls import ScipyCalls
-from . import asked_sizes, buffers, exchanged, foreign, graph_breaks, numpys
+from . import asked_sizes, buffers, exchanged, foreign, graph_breaks, numpys, scipys
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .failures import converts, has_run, is_entry, nothing_has_run, of_tracing
@@ -87,6 +88,7 @@ _DYNAMO = torch._dynamo.config.patch(
     capture_dynamic_output_shape_ops=True,
     specialize_float=True,
     fake_tensor_cache_enabled=False,
+    allow_rnn=True,
     **_NO_MARKS,
 )
 _GUARDED_HOOKS = torch._dynamo.config.patch(skip_nnmodule_hook_guards=False)
@@ -130,6 +132,7 @@ def _settings_on(_: object) -> None:
         stack.enter_context(exchanged.in_force())
         stack.enter_context(foreign.in_force())
         stack.enter_context(numpys.in_force())
+        stack.enter_context(scipys.in_force())
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 

@@ -5,8 +5,7 @@ known then. Dynamo would go on in their code, and leave its graph where that cal
 that NumPy's numbers are not what they were, and SciPy's own code fails. `copy.copy` of a dict asks
 a table for a method that Dynamo does not take from there. A class whose metaclass says what a call
 of it makes (PyG's `Batch`) is called by Python: Dynamo would not ask the metaclass, and give an
-object of another class without a word. A matrix of SciPy is one of torch in a trace; asked for its
-class (by `scipy.sparse.issparse`, say), it says SciPy's as well.
+object of another class without a word.
 """
 
 from __future__ import annotations
@@ -21,13 +20,9 @@ from typing import Any
 import numpy as np
 from torch._dynamo.exc import unimplemented
 from torch._dynamo.variables.base import VariableTracker
-from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
-from torch._dynamo.variables.tensor import TensorVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable
-
-from ..sparse.matrix import Matrix
 
 _PACKAGE = "scipy."
 _NUMBERS = (int, float, bool)
@@ -67,20 +62,10 @@ def _metaclass_makes(cls: type) -> bool:
     return isinstance(call, FunctionType) and not known
 
 
-def _is_of_scipy(x: VariableTracker, classes: VariableTracker) -> bool:
-    """Whether a value of the trace stands for a matrix of SciPy that is of these classes."""
-    x = x.realize()  # which guards what a matrix is
-    if not isinstance(x, TensorVariable) or x.python_type() is not Matrix:
-        return False
-    kind = x.as_proxy().node.meta["example_value"].scipy
-    return kind is not None and issubclass(kind, classes.as_python_constant())
-
-
 @contextmanager
 def in_force() -> Generator[None]:
     """While it holds Dynamo knows what these functions and classes give, or leaves its graph."""
     plain, plain_class = UserFunctionVariable.call_function, UserDefinedClassVariable.call_function
-    plain_isinstance = BuiltinVariable.call_isinstance
 
     def call_function(self: UserFunctionVariable, tx: Any, args: Any, kwargs: Any) -> Any:
         if _copies_dict(self.fn, args):
@@ -98,17 +83,10 @@ def in_force() -> Generator[None]:
             )
         return plain_class(self, tx, args, kwargs)
 
-    def call_isinstance(self: BuiltinVariable, tx: Any, arg: Any, classes: Any) -> Any:
-        if _is_of_scipy(arg, classes):
-            return ConstantVariable.create(True)
-        return plain_isinstance(self, tx, arg, classes)
-
-    BuiltinVariable.call_isinstance = call_isinstance  # type: ignore[method-assign]
     UserFunctionVariable.call_function = call_function  # type: ignore[method-assign]
     UserDefinedClassVariable.call_function = call_class  # type: ignore[method-assign]
     try:
         yield
     finally:
-        BuiltinVariable.call_isinstance = plain_isinstance  # type: ignore[method-assign]
         UserFunctionVariable.call_function = plain  # type: ignore[method-assign]
         UserDefinedClassVariable.call_function = plain_class  # type: ignore[method-assign]

@@ -250,14 +250,24 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Reads:
+    """Results by their numbers: those in whose memory a backward may read (None: perhaps all), and
+    those in whose memory it surely does; placeholders in whose memory it surely does."""
+
+    perhaps: frozenset[int] | None = None
+    surely: frozenset[int] = frozenset()
+    placeholders: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
 class Attached:
     """The placeholders that want the gradient of a result, and the other results that it is made
     of, by their positions: as autograd sees it. `reads` are the results that eager's backward of it
-    reads, so that nobody may edit them before (None: perhaps all)."""
+    reads, so that nobody may edit them before."""
 
     placeholders: frozenset[int] = frozenset()
     results: frozenset[int] = frozenset()
-    reads: frozenset[int] | None = None
+    reads: Reads = Reads()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What the importer says of a graph that it cannot express."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,6 +87,16 @@ def _innermost(frames: Sequence[tuple[str, str]], skipped: Sequence[str]) -> str
     others = [f for f in frames if _PACKAGE not in f[0]]
     file, line = (own or others or frames)[-1]
     return f"{file}:{line}"
+
+
+_LIBRARIES = tuple(
+    f"{os.sep}{name}{os.sep}" for name in ("torch", "torch_geometric", "torch_sparse", "dgl")
+)
+
+
+def of_library(file: str) -> bool:
+    """Whether a file is of torch, of a library of graph layers, or gnnc's own."""
+    return is_ours(file) or _MADE_BY_PYG in file or any(map(file.__contains__, _LIBRARIES))
 
 
 def is_ours(place: str) -> bool:

@@ -177,11 +177,14 @@ class _Assembly:
             found = attachments(placeholders, self.returned.nodes, self.returned.views)
         except Unknown:
             found = [_among(a, seen) for a in by_program[:returned]]
-        reads = read_in_backward(placeholders, self.returned.nodes)
-        found = [replace(a, reads=r) for a, r in zip(found, reads, strict=True)]
         found += [Attached()] * (first - returned)  # assertions
         for i in range(first, len(self.values)):
             found.append(_among(by_program[i], seen) if i in recorded else Attached())
+        nodes = [*self.returned.nodes, *[None] * (first - returned), *self.walk.updates]
+        reads = read_in_backward(placeholders, nodes, self.walk.updates.keys())
+        # what else a backward of an edit may read, nobody has asked of it yet
+        reads[first:] = [replace(r, perhaps=None) for r in reads[first:]]
+        found = [replace(a, reads=r) for a, r in zip(found, reads, strict=True)]
         wanted = frozenset(i for i, grad in enumerate(wanting) if grad)
         return tuple(replace(a, placeholders=a.placeholders & wanted) for a in found)
 

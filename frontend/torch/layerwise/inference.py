@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import PassFailedException
 
 from ...compiler import Options
 from ..capture.capture import dynamo_compile
@@ -60,7 +60,7 @@ class Inference:
             )
         try:
             program = LayerProgram(imported, self.options)
-        except DiagnosticException as error:
+        except PassFailedException as error:
             raise ValueError(f"gnnc.inference: {error}") from error
         self.programs.append(program)
         return functools.partial(self.run, program)

@@ -57,7 +57,7 @@ class LayerProgram:
     """Calls an imported graph in stages.
 
     Raises:
-        DiagnosticException: an op has no form over chunks of rows.
+        PassFailedException: an op has no form over chunks of rows.
         ValueError: the graph draws random numbers or edits its arguments, as models in training do.
     """
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp, f32, f64
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from ....passes.analysis.costs import note_sizes
 from ....passes.driver.runner import PassCrash, module_text
@@ -189,7 +189,9 @@ class LoopProgram:
         except (DiagnosticException, PassCrash, CompileError, NoCompiler) as error:
             if self.options.fullgraph:
                 raise
-            bug = f". {BUG}" if isinstance(error, PassCrash | CompileError) else ""
+            bug = (
+                f". {BUG}" if isinstance(error, PassCrash | CompileError | VerifyException) else ""
+            )
             self.report.warn(f"{self.read.name} cannot be compiled: {error}{bug}")
             return self.in_torch
         finally:

@@ -86,7 +86,7 @@ def partitioned(imported: Imported, training: bool) -> Ranked:
             otherwise than by its rows, or an op has no form over parts.
     """
     passes = passes_of(",".join(before_partition(training)))
-    PassRunner(Context(), passes, verify_each=False).run(imported.module)
+    PassRunner(Context(), passes, verify_each=False, made_by="the importer").run(imported.module)
     func = imported.function
     sets = {name: t.dom.set for name, t in _rows(func).items()}
     edges, nodes = edges_bound(imported), dict.fromkeys(nodes_bound(imported))

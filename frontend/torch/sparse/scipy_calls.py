@@ -8,6 +8,10 @@ from typing import Any
 from .matrix import of_torch
 
 
+class OnlyScipys(Exception):
+    """What is traced asks for what only the matrix of SciPy itself can tell."""
+
+
 class ScipyCalls:
     """How one callable takes matrices of SciPy: as torch's, with which a layer computes that SciPy
     knows nothing of; or as they are, where its code uses what only SciPy's have."""
@@ -31,8 +35,8 @@ class ScipyCalls:
                 raise
             try:
                 out = self.fn(*args, **kwargs)
-            except Exception:
-                raise error from None
+            except Exception as own:
+                raise own if isinstance(error, OnlyScipys) else error from None
             cause = (str(error) or type(error).__name__).splitlines()[0]
             self.tell(f"runs eagerly on a matrix of SciPy, torch's has not all it uses: {cause}")
         self.as_they_are = True

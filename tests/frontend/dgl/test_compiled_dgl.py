@@ -97,6 +97,7 @@ TYPED: dict[str, Callable[[], nn.Module]] = {
     "plain": lambda: conv.RelGraphConv(8, 6, 4),
     "basis": lambda: conv.RelGraphConv(8, 6, 4, "basis", 2),
     "no-self-loop": lambda: conv.RelGraphConv(8, 6, 4, self_loop=False),
+    "blocks": lambda: conv.RelGraphConv(8, 6, 4, "bdd", 2),
 }
 
 
@@ -108,6 +109,23 @@ def test_relations_as_numbers(name: str) -> None:
         return g, torch.randn(n, 8), torch.randint(4, (g.num_edges(),))
 
     check(TYPED[name](), args)
+
+
+@pytest.mark.parametrize("regularizer, bases", [(None, None), ("bdd", 2)])
+def test_relations_in_order(regularizer: str | None, bases: int | None) -> None:
+    class InOrder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = conv.RelGraphConv(8, 6, 4, regularizer, bases)
+
+        def forward(self, g: Any, x: Tensor, types: Tensor) -> Tensor:
+            return self.layer(g, x, types, presorted=True)
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        g = graph(n, e)
+        return g, torch.randn(n, 8), torch.randint(4, (g.num_edges(),)).sort()[0]
+
+    check(InOrder(), args)
 
 
 def test_hgt() -> None:

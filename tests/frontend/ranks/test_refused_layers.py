@@ -60,7 +60,7 @@ class Centred(nn.Module):
 ONE_PROGRAM = "over several ranks a call is one program, .* Dynamo cannot trace this call: "
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], str]] = {
-    "lstm": (Sequences, f"{ONE_PROGRAM}.*LSTM"),
+    "lstm": (Sequences, "lstm: a recurrent layer over sequences of more than one step"),
     "both-directions-dropped": (
         lambda: Changed(both_dropped),
         "random numbers that torch draws .* edges by dropout_edge without force_undirected",

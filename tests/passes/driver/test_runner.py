@@ -118,6 +118,28 @@ def test_input_is_verified():
     PassRunner(context(), [Mark()], verify=False).run(m)
 
 
+def test_input_that_no_user_wrote_is_a_crash_of_what_made_it():
+    m = module()
+    Break().apply(context(), m)
+    with pytest.raises(PassCrash, match="the writer made a module that does not verify"):
+        PassRunner(context(), [], made_by="the writer").run(m)
+
+
+@dataclass(frozen=True)
+class Misbuild(ModulePass):
+    """Makes an op that does not verify as soon as it is made."""
+
+    name = "misbuild"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise VerifyException("no such rows")
+
+
+def test_an_op_that_a_pass_makes_wrongly_is_a_crash():
+    with pytest.raises(PassCrash, match="pass `misbuild` raised VerifyException: no such rows"):
+        PassRunner(context(), [Misbuild()]).run(module())
+
+
 def test_refusal_names_the_pass_and_leaves_no_file(tmp_path: Path):
     with pytest.raises(PassFailedException, match="no such graph") as error:
         PassRunner(context(), [Mark(), Refuse()], reproducer_folder=tmp_path).run(module())

@@ -7,31 +7,42 @@ of autograd tells: its nodes know what they save.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
-from torch import fx
+from torch import Tensor, fx
 
+from ..binding import Reads
 from ..values.sizes import example, storage, tensors_in
 
 
 def read_in_backward(
-    placeholders: Sequence[fx.Node], results: Sequence[fx.Node | None]
-) -> list[frozenset[int] | None]:
-    """For each result the numbers of those in whose memory eager's backward of it reads; None where
-    the fake tensors do not tell."""
+    placeholders: Sequence[fx.Node], results: Sequence[fx.Node | None], edited: Set[fx.Node]
+) -> list[Reads]:
+    """What eager's backward of each result reads, as the fake tensors tell. Results that are
+    `edited` placeholders are what the graph leaves there."""
     memory = [None if node is None else storage(example(node)) for node in results]
-    ends = {_function(node) for node in placeholders}
-    found: list[frozenset[int] | None] = []
+    ends = {_function(node) for node in placeholders if node not in edited}
+    found: list[Reads] = []
     for node in results:
         try:
             saved = _saved(_function(node), ends)
         except _Edited:
-            found.append(None)
+            found.append(Reads())
         else:
-            numbers = (j for j, m in enumerate(memory) if m is None or m in saved)
-            found.append(frozenset(numbers))
+            surely = frozenset(j for j, m in enumerate(memory) if m is not None and m in saved)
+            given = (i for i, n in enumerate(placeholders) if n not in edited)
+            read = frozenset(i for i in given if _has_history(placeholders[i], saved))
+            unknown = (j for j, m in enumerate(memory) if m is None)
+            found.append(Reads(surely.union(unknown), surely, read))
     return found
+
+
+def _has_history(placeholder: fx.Node, saved: Set[int | None]) -> bool:
+    """Whether what a placeholder holds is among what is saved, and has a gradient. (Others may be
+    written to by what tells no version, as BatchNorm does with its running statistics.)"""
+    x = example(placeholder)
+    return isinstance(x, Tensor) and x.requires_grad and storage(x) in saved
 
 
 class _Edited(Exception):

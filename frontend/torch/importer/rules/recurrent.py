@@ -1,4 +1,5 @@
-"""Rules of recurrent cells. Whole sequences run in torch: step by step they are code that a C
+"""Rules of recurrent cells, and of recurrent layers over one step, as message passing has them
+(`gru(m.unsqueeze(0), h)`). Longer sequences run in torch: step by step they are code that a C
 compiler works at for longer than torch runs it."""
 
 from collections.abc import Callable, Sequence
@@ -79,3 +80,28 @@ def _cell(c: Call) -> Any:
     weights = [c.tensor("w_ih"), c.tensor("w_hh"), *biases]
     after = _STEPS[c.op.removesuffix("_cell")](c.ctx, c.x, state, weights)
     return after if len(after) > 1 else after[0]
+
+
+@rule(*_STEPS)
+def _one_step(c: Call) -> tuple[Arr, ...]:
+    """All layers, in one direction or both, for a sequence of one step."""
+    ctx, x, hx, params = c.ctx, c.x, c.arg("hx"), c.arg("params")
+    layers, both, biases = c.arg("num_layers"), c.arg("bidirectional"), c.arg("has_biases")
+    time, dropout, train = 1 if c.arg("batch_first") else 0, c.number("dropout"), c.arg("train")
+    directions, arrays = 2 if both else 1, 4 if biases else 2
+    if x.rank != 3 or x.dims[time] != 1:
+        raise NoRule("a recurrent layer over sequences of more than one step")
+    if len(params) != layers * directions * arrays:
+        raise NoRule("a recurrent layer whose states are projected")
+    if train and dropout and layers > 1:
+        raise NoRule("dropout between recurrent layers")
+    states: State = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
+    given, found = ctx.select(x, time, 0), list[State]()
+    for layer in range(layers):
+        for k in range(layer * directions, (layer + 1) * directions):
+            before = tuple(ctx.select(s, 0, k) for s in states)
+            weights: Weights = (*params[k * arrays : (k + 1) * arrays], None, None)[:4]
+            found.append(_STEPS[c.op](ctx, given, before, weights))
+        given = ctx.concat([after[0] for after in found[-directions:]], 1)
+    after = (ctx.concat([ctx.unsqueeze(y, 0) for y in ys], 0) for ys in zip(*found, strict=True))
+    return ctx.unsqueeze(given, time), *after

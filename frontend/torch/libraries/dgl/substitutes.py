@@ -18,6 +18,7 @@ from torch import Tensor
 from torch._dynamo.variables import builtin
 
 from ..active import clone, is_active
+from ..replaced_methods import replace
 from . import graphs
 
 OURS = "gnnc.dgl"
@@ -38,6 +39,22 @@ def _install_functions() -> None:
     graphs.install()
     for original, ours in _pairs(sys.modules["dgl"], importlib.import_module(OURS)):
         _register(original, ours)
+    _patch_layers()
+
+
+def _patch_layers() -> None:
+    """The linear layer of types, of which DGL's blocks are rows of edges x blocks, and its rows in
+    order one of its C kernels: one rule serves both as `gnnc.dgl` writes them."""
+    theirs = importlib.import_module("dgl.nn.pytorch.linear").TypedLinear
+    ours = importlib.import_module(f"{OURS}.nn.pytorch.linear").TypedLinear.forward
+    plain = theirs.forward
+
+    def forward(self: Any, x: Tensor, x_type: Tensor, sorted_by_type: bool = False) -> Tensor:
+        if is_active() and torch.compiler.is_compiling():
+            return ours(self, x, x_type, sorted_by_type)
+        return plain(self, x, x_type, sorted_by_type)
+
+    replace(theirs, "forward", forward)
 
 
 @functools.cache

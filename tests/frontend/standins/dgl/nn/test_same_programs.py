@@ -14,7 +14,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import degree
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import PassFailedException
 
 import gnnc
 import gnnc.dgl as dgl
@@ -27,7 +27,7 @@ from gnnc.passes.targets import target_named
 NODES, EDGES, RELATIONS = 30, 90, 3
 
 
-class Printed(DiagnosticException):
+class Printed(PassFailedException):
     """The C is there, which is all that is wanted of the program."""
 
 
