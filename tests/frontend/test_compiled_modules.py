@@ -363,6 +363,10 @@ def test_a_compiled_model_may_be_called_first_behind_a_break_of_its_caller(hooke
             assert p.grad is not None and q.grad is not None
             assert close(p.grad, q.grad)
     assert seen == ["hook", "hook"] * hooked
+    # behind the break the model's own call runs, which is nothing to trace
+    breaks = [f for f in gnnc.explain(double).fallbacks if "cannot trace" in f]
+    assert all(__file__ in f or "backwards hooks" in f for f in breaks), breaks
+    assert gnnc.explain(double).graphs <= 1
 
 
 def test_another_process_finds_the_programs(fresh: dict[str, str]) -> None:

@@ -50,6 +50,7 @@ from .effects import runner_of
 from .failures import converts, has_run, is_entry, nothing_has_run, of_tracing
 from .hooks import Watched
 from .settings import setter
+from .untraced import leave
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -301,6 +302,7 @@ def dynamo_compile(
 
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
+    leave(call)  # behind a graph break of a caller it runs
     return call
 
 
