@@ -256,7 +256,8 @@ def dynamo_compile(
         _watch_compilations()
         if holds_scipy((args, kwargs)):
             return on_scipy(call, args, kwargs)
-        tensors = tensors_in((args, kwargs))
+        given_args, given_kwargs = listed(args, kwargs)
+        tensors = tensors_in((given_args, given_kwargs))
         reason = shapes.why_eager()
         reason = reason or why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
         if reason is not None:
@@ -265,7 +266,7 @@ def dynamo_compile(
             tell(reason)
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
-        plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
+        plain_args, plain_kwargs = unwrap((given_args, given_kwargs), tensors)
         while True:
             settings = _Call(any_size, hooks, fullgraph, tell, raising)
             try:
@@ -435,6 +436,18 @@ def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
     if not sizes:
         return None
     return f"runs eagerly on an EdgeIndex of {sizes[0]} nodes, of which no argument has the rows"
+
+
+_VIEWS = frozenset(map(type, ({}.keys(), {}.values(), {}.items())))
+
+
+def listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with what views of dicts show (`data.edge_index_dict.values()`) as tuples: Dynamo
+    follows those that a function makes, and takes in none."""
+    if not any(type(x) in _VIEWS for x in (*args, *kwargs.values())):
+        return args, kwargs
+    shown = tuple(tuple(x) if type(x) in _VIEWS else x for x in args)
+    return shown, {k: tuple(x) if type(x) in _VIEWS else x for k, x in kwargs.items()}
 
 
 def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
