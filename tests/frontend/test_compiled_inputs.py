@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch_geometric.nn import GCNConv, GINConv, SAGEConv
 
 import gnnc
 
-from .models import EDGES, NODES, WIDTH, Net, close, graph, pair
+from .models import CLASSES, EDGES, NODES, WIDTH, Net, close, graph, pair
 
 
 @pytest.mark.one_in(2)
@@ -187,3 +188,31 @@ def test_a_copy_of_an_input_is_a_new_tensor() -> None:
         sum(y.sum() for y in new).backward()
         assert x.grad is not None
         assert torch.equal(x.grad, torch.full_like(x, 3.0))
+
+
+class OfEach(nn.Module):
+    """A layer a graph, given as what shows them of a dict, as `HeteroData.edge_index_dict`'s."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(GCNConv(WIDTH, CLASSES) for _ in range(2))
+
+    def forward(self, x: Tensor, graphs: Iterable[Tensor], named: Iterable[Any]) -> list[Tensor]:
+        out = [conv(x, ends) for conv, ends in zip(self.layers, graphs, strict=True)]
+        return out + [self.layers[0](x, ends) for name, ends in named if name[1] == "cites"]
+
+
+def test_views_of_dicts_are_followed() -> None:
+    eager, model = pair(make=OfEach)
+    x, edge_index = graph()
+    for graphs in (
+        {("a", "cites", "a"): edge_index, ("a", "writes", "a"): edge_index.flip(0)},
+        {("a", "cites", "a"): edge_index[:, :5].clone(), ("a", "writes", "a"): edge_index},
+    ):
+        want = eager(x, graphs.values(), graphs.items())
+        got = model(x, graphs.values(), named=graphs.items())
+        assert len(want) == len(got) == 3
+        assert all(close(a, b) for a, b in zip(want, got, strict=True))
+    report = gnnc.explain(model)
+    assert report.graphs == 1 and not report.fallbacks
+    assert close(want[0], model(x, list(graphs.values()), list(graphs.items()))[0])

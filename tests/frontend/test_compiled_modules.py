@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,6 +97,27 @@ def test_hooks_run() -> None:
     model.first.lin.weight.register_hook(grads.append)
     y.sum().backward()
     assert len(grads) == 1
+
+
+def test_what_records_operations_records_those_of_torch() -> None:
+    eager, model = pair()
+    x, edge_index = graph()
+    want = eager(x, edge_index)
+    traced = torch.jit.trace(model, (x, edge_index))
+    assert close(want, traced(x, edge_index))
+    square = gnnc.compile(lambda x: x * x)
+    recorded = torch.fx.symbolic_trace(nn.Sequential(Calling(square)))
+    assert close(x * x + 1, recorded(x))
+    assert "while torch.jit or torch.fx records" in str(gnnc.explain(model))
+
+
+class Calling(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x) + 1
 
 
 @pytest.mark.parametrize("hooked", [False, True])
@@ -342,6 +363,10 @@ def test_a_compiled_model_may_be_called_first_behind_a_break_of_its_caller(hooke
             assert p.grad is not None and q.grad is not None
             assert close(p.grad, q.grad)
     assert seen == ["hook", "hook"] * hooked
+    # behind the break the model's own call runs, which is nothing to trace
+    breaks = [f for f in gnnc.explain(double).fallbacks if "cannot trace" in f]
+    assert all(__file__ in f or "backwards hooks" in f for f in breaks), breaks
+    assert gnnc.explain(double).graphs <= 1
 
 
 def test_another_process_finds_the_programs(fresh: dict[str, str]) -> None:

@@ -398,3 +398,29 @@ def test_a_layer_takes_a_matrix_of_scipy_for_one_of_torch() -> None:
     of_torch = torch.sparse_csr_tensor(*map(torch.as_tensor, (a.indptr, a.indices, a.data)), (5, 5))
     torch.testing.assert_close(compiled(x, a), layer(x, of_torch))
     assert not gnnc.explain(compiled).fallbacks
+
+
+def test_products_whose_sizes_are_read_from_data() -> None:
+    matrix = dense(12, 12).to_sparse_csr()
+    mask = torch.rand(12, generator=torch.Generator().manual_seed(0)) < 0.5
+
+    def wide(a: Tensor, labels: Tensor, w: Tensor) -> Tensor:
+        marked = w.new_zeros(labels.size(0), int(labels.max()) + 1)
+        return (a @ marked.scatter_(1, labels.view(-1, 1), 1.0)).sum(1) * w
+
+    def of_rows(a: Tensor, x: Tensor) -> Tensor:
+        chosen = x[mask]
+        return a @ (x @ chosen.t()) @ chosen
+
+    def labelled(a: Tensor, labels: Tensor) -> Tensor:
+        return pyg.LabelPropagation(2, 0.9)(labels, a, mask=mask)
+
+    labels = torch.randint(3, (12,), generator=torch.Generator().manual_seed(1))
+    w = torch.ones(12, dtype=torch.float64)
+    for f, args in (
+        (wide, (matrix, labels, w)),
+        (of_rows, (matrix, w.view(-1, 1))),
+        (labelled, (torch.eye(12).to_sparse_csr(), labels)),
+    ):
+        want, got = f(*args), gnnc.compile(f)(*args)
+        assert torch.allclose(want, got)

@@ -27,6 +27,7 @@ from torch._dynamo import convert_frame, trace_rules
 from torch._dynamo import exc as dynamo_errors
 from torch._guards import CompileContext
 from torch.autograd import forward_ad
+from torch.fx._symbolic_trace import is_fx_symbolic_tracing
 from torch.fx.experimental import _config as fx_config
 from torch.nn.modules.module import _global_backward_hooks as _DIFFERENTIATED
 from torch.nn.modules.module import _global_backward_pre_hooks as _TO_BE_DIFFERENTIATED
@@ -44,12 +45,13 @@ from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts, why_not
 from ..sparse.scipy_calls import ScipyCalls
-from . import asked_sizes, buffers, exchanged, foreign, graph_breaks, numpys, scipys
+from . import asked_sizes, buffers, exchanged, foreign, graph_breaks, numpys, scipys, shapeless
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .failures import converts, has_run, is_entry, nothing_has_run, of_tracing
 from .hooks import Watched
 from .settings import setter
+from .untraced import leave
 
 log = logging.getLogger("gnnc")
 _dynamo_log = logging.getLogger(convert_frame.__name__)
@@ -133,6 +135,7 @@ def _settings_on(_: object) -> None:
         stack.enter_context(foreign.in_force())
         stack.enter_context(numpys.in_force())
         stack.enter_context(scipys.in_force())
+        stack.enter_context(shapeless.in_force())
         _here.in_force.append(stack)
         _fall_back_by_frame(_here.call)
 
@@ -240,6 +243,7 @@ def dynamo_compile(
             set_back()
 
     watched, raising = Watched(fn), graph_breaks.Raising()
+    shapes = shapeless.Shapes(watched.module)
     told: set[str] = set()
 
     def tell(message: str) -> None:
@@ -255,15 +259,17 @@ def dynamo_compile(
         _watch_compilations()
         if holds_scipy((args, kwargs)):
             return on_scipy(call, args, kwargs)
-        tensors = tensors_in((args, kwargs))
-        reason = why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
+        given_args, given_kwargs = listed(args, kwargs)
+        tensors = tensors_in((given_args, given_kwargs))
+        reason = shapes.why_eager()
+        reason = reason or why_eager(tensors, lambda x: argument_with(fn, args, kwargs, x))
         if reason is not None:
             if not may_be_eager:
                 raise RunsEagerly(reason)
             tell(reason)
             return fn(*args, **kwargs)
         any_size, hooks = True, watched.may_have_hooks()
-        plain_args, plain_kwargs = unwrap((args, kwargs), tensors)
+        plain_args, plain_kwargs = unwrap((given_args, given_kwargs), tensors)
         while True:
             settings = _Call(any_size, hooks, fullgraph, tell, raising)
             try:
@@ -284,11 +290,14 @@ def dynamo_compile(
             except _Untraced as untraced:
                 failure = untraced.failure
                 limit = isinstance(failure, dynamo_errors.FailOnRecompileLimitHit)
-                if fullgraph and (limit or not any_size):
+                first = isinstance(failure, shapeless.Shapeless)
+                if first and not may_be_eager:
+                    raise RunsEagerly(f"runs eagerly, {shapeless.CAUSE}") from None
+                if fullgraph and not first and (limit or not any_size):
                     raise failure from None
                 if has_run(failure):  # only a limit, with Dynamo's warnings switched off
                     raise untraced.error from None
-                if any_size and not limit:
+                if any_size and not limit and not first:
                     any_size = False
                     continue
                 cause = _cause(failure)
@@ -297,6 +306,7 @@ def dynamo_compile(
 
     # where it is called by what is traced it is traced as `fn`, not as this machinery
     call._torchdynamo_inline = fn  # type: ignore[attr-defined]
+    leave(call)  # behind a graph break of a caller it runs
     return call
 
 
@@ -385,6 +395,8 @@ def why_eager(
         return "runs eagerly under autocast: gnnc compiles float32 and float64"
     if _CALLED or _TO_BE_CALLED or _DIFFERENTIATED or _TO_BE_DIFFERENTIATED:
         return "runs eagerly while a hook is registered for all modules"
+    if torch.jit.is_tracing() or is_fx_symbolic_tracing():
+        return "runs eagerly while torch.jit or torch.fx records its operations"
     if torch.is_anomaly_enabled():
         return "runs eagerly while anomalies are detected, in each of torch's own operations"
     if forward_ad._current_level >= 0:
@@ -429,6 +441,18 @@ def _other_sizes(x: Tensor, tensors: Sequence[Tensor]) -> str | None:
     return f"runs eagerly on an EdgeIndex of {sizes[0]} nodes, of which no argument has the rows"
 
 
+_VIEWS = frozenset(map(type, ({}.keys(), {}.values(), {}.items())))
+
+
+def listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with what views of dicts show (`data.edge_index_dict.values()`) as tuples: Dynamo
+    follows those that a function makes, and takes in none."""
+    if not any(type(x) in _VIEWS for x in (*args, *kwargs.values())):
+        return args, kwargs
+    shown = tuple(tuple(x) if type(x) in _VIEWS else x for x in args)
+    return shown, {k: tuple(x) if type(x) in _VIEWS else x for k, x in kwargs.items()}
+
+
 def unwrap(tree: Any, tensors: Sequence[Tensor]) -> Any:
     """`tree` (of these tensors) with sparse matrices as their entries, and empty indices with
     torch's own strides."""
@@ -465,6 +489,8 @@ _ENOUGH = (
 def _cause(failure: BaseException) -> str:
     if isinstance(failure, dynamo_errors.FailOnRecompileLimitHit):
         return _ENOUGH
+    if isinstance(failure, shapeless.Shapeless):
+        return shapeless.CAUSE
     if isinstance(failure, dynamo_errors.BackendCompilerFailed):
         # what the graph of entries has no form for
         return graph_breaks.first_line(failure.inner_exception)

@@ -182,14 +182,19 @@ def _shape(node: fx.Node) -> list[Any]:
     return [expression(n) for n in _example(node).shape]
 
 
-def _product(node: fx.Node) -> Product:
+def _products(node: fx.Node) -> list[Product]:
+    """The product that a node is, where the first call tells its sizes: one that is read from data
+    (the number of classes of `one_hot`) is known in no call before it runs."""
     _, _, value, x, rows, _ = (_example(n) if isinstance(n, fx.Node) else n for n in node.args)
-    numbers = _number(rows) * _number(x.shape[0])
-    width = math.prod(map(_number, x.shape[1:]))
-    return Product(numbers, _number(value.shape[0]), width, value.element_size())
+    sizes = [_number(n) for n in (rows, value.shape[0], *x.shape)]
+    known = [n for n in sizes if n is not None]
+    if len(known) < len(sizes):
+        return []
+    rows, entries, columns, *widths = known
+    return [Product(rows * columns, entries, math.prod(widths), value.element_size())]
 
 
-def _number(size: int | torch.SymInt) -> int:
+def _number(size: int | torch.SymInt) -> int | None:
     """A size in the first call, of which no guard is made."""
     return size.node.hint if isinstance(size, torch.SymInt) else size
 
@@ -302,9 +307,10 @@ class _Copy:
         except Exception as error:  # also what torch says of the new nodes' examples
             raise NotByEntries(node, str(error)) from error
         self.products += [
-            _product(new)
+            product
             for new in list(self.graph.nodes)[before:]
             if new.target is torch.ops.gnnc.sparse_matmul
+            for product in _products(new)
         ]
         if not isinstance(out, Entries):
             return self.checked(node, _node(out))
