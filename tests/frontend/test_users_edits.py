@@ -90,6 +90,31 @@ def test_modules_that_edit_what_others_read(activation: nn.Module) -> None:
     check(Net(), (X, E))
 
 
+@pytest.mark.parametrize("later", [False, True])
+def test_a_dropout_of_nothing_behind_an_edit(later: bool) -> None:
+    """It hands on what was edited before it, as in PyG's models with `ReLU(inplace=True)`: one
+    program, unless what it gives is edited too."""
+
+    def layers(x: Tensor, e: Tensor) -> Tensor:
+        for _ in range(2):
+            h = F.dropout(gathered(x, e).relu_(), 0.0)
+            x = h * h
+            if later:
+                h.add_(1)
+        return x
+
+    if later:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            layers(X, E).sum().backward()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            gnnc.compile(layers)(X, E).sum().backward()
+        return
+    check(layers, (X, E))
+    compiled = gnnc.compile(layers)
+    compiled(X, E)
+    assert gnnc.explain(compiled).fallbacks == []
+
+
 def test_an_argument_with_a_history_that_is_edited() -> None:
     class First(nn.Module):
         def __init__(self) -> None:

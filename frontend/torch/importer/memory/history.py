@@ -85,7 +85,8 @@ def reason_to_keep(node: fx.Node, base: fx.Node, aliases: Aliases, modes: GradMo
         )
     if any(not modes.at[n] for n in sharing if n.op != "placeholder"):
         return f"it edits {name}, of which a view was made under no_grad"
-    if any(aliases.key(n) != storage(example(n)) for n in aliases.alike(base) if _is_one(n)):
+    before = [n for n in aliases.alike(base) if aliases.order[n] < aliases.order[node]]
+    if any(aliases.key(n) != storage(example(n)) for n in before if _is_one(n)):
         return f"it edits {name}, which a dropout has handed on"
     if _may_save(node, base, aliases):
         return f"it edits {name}, of which an edit before may need the numbers"
