@@ -14,6 +14,7 @@ def arguments(*args: str) -> argparse.Namespace:
     return parser.parse_args(args)
 
 
+@pytest.mark.long
 def test_two_ranks_train_with_a_link() -> None:
     """On a link on which messages take as long as the work, by what a rank sends in a step."""
     few = ["--nodes", "200", "--edges", "900", "--features", "3", "--hidden", "6", "--classes", "2"]

@@ -291,6 +291,7 @@ COMPILED: list[Function] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("f", COMPILED, ids=source)
 def test_arguments_mean_what_they_mean_in_torch(f: Function) -> None:
     assert_equal(run(f), eager(f))

@@ -209,6 +209,7 @@ TRAIN = [
 ]
 
 
+@pytest.mark.long
 def test_command_is_killed_and_resumed(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     """With its child, which ends where its parent is gone."""
     kept = ["--checkpoint", str(tmp_path), "--checkpoint-every", "1"]

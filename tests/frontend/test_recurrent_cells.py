@@ -67,6 +67,7 @@ class OneStep(nn.Module):
         return x, *(state if isinstance(state, tuple) else (state,))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -32,6 +32,7 @@ def no_thread_is_left():
     assert wait_until(lambda: not alive())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("ahead", [1, 2, 9])
 def test_items_come_in_order(workers: int, ahead: int):

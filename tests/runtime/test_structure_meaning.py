@@ -311,6 +311,7 @@ def same(fast: Any, want: Any, t: SetType | RowsType) -> None:
     np.testing.assert_allclose(np.broadcast_to(fast, want.shape), want, 1e-12, equal_nan=True)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("op, number", ALL, ids=[f"{op.name[6:]}-{i}" for op, i in ALL])
 @settings(max_examples=10, deadline=None)
 @given(values=arguments())

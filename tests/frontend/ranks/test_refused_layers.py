@@ -77,7 +77,10 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], str]] = {
         lambda: G.SAGEConv(WIDTH, 4, aggr="median"),
         "a view of memory that is not in the order of rows",
     ),
-    "transformer-of-all": (lambda: G.GPSConv(WIDTH, None, heads=2), ONE_PROGRAM),
+    "transformer-of-all": (
+        lambda: G.GPSConv(WIDTH, None, heads=2),
+        "multi_head_attention_forward: gnnc has no rule for it",
+    ),
     "rows-by-number": (lambda: G.LINKX(20, WIDTH, 4, 3, 2), ONE_PROGRAM),
     "self-supervised": (
         lambda: G.SuperGATConv(WIDTH, 4),

@@ -309,6 +309,7 @@ CASES |= {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("before", [(), (infer_domains,)], ids=["whole", "least"])
 @pytest.mark.parametrize("case", CASES)

@@ -45,6 +45,7 @@ def columns(module: ModuleOp) -> list[ColumnsOp]:
     return [op for op in module.walk() if isinstance(op, ColumnsOp)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("training", [True, False], ids=["train", "infer"])
 @pytest.mark.parametrize("name", ALL)
 def test_programs(name: str, training: bool) -> None:
