@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Variable
 
-from ....runtime.autograd import NODES, Origin, Signature, differentiated, keeps_graph
+from ....runtime.autograd import NODES, Origin, differentiated, keeps_graph
 from ....runtime.program import OnGraph, Program
+from ....runtime.signature import Signature
 from ..capture.untraced import leave
 from ..importer.binding import DropoutKey, FromTensor, RowsBinding
 from ..importer.emit.arguments import argument_name
