@@ -19,6 +19,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.utils import add_self_loops, to_edge_index
 
 import gnnc
+from gnnc.frontend.torch.importer.errors import of_library
 
 from .layouts import LAYOUTS, quiet  # noqa: F401
 
@@ -381,6 +382,12 @@ def test_what_only_matrices_of_scipy_have() -> None:
             asks(a)
         with pytest.raises(own.type, match=re.escape(str(own.value))):
             gnnc.compile(lambda x, a, asks=asks: x * asks(a))(x, a)
+
+
+def test_a_folder_of_users_is_no_library() -> None:
+    """Be it called as one: code there asks of SciPy's matrices, and layers' code of torch's."""
+    assert of_library(nn.__file__) and of_library(pyg.__file__)
+    assert not of_library("/home/me/torch/dgl/train.py")
 
 
 def test_a_type_of_numbers_is_scipys() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,14 +90,16 @@ def _innermost(frames: Sequence[tuple[str, str]], skipped: Sequence[str]) -> str
     return f"{file}:{line}"
 
 
-_LIBRARIES = tuple(
-    f"{os.sep}{name}{os.sep}" for name in ("torch", "torch_geometric", "torch_sparse", "dgl")
-)
+_LIBRARIES = ("torch", "torch_geometric", "torch_sparse", "dgl")
 
 
 def of_library(file: str) -> bool:
     """Whether a file is of torch, of a library of graph layers, or gnnc's own."""
-    return is_ours(file) or _MADE_BY_PYG in file or any(map(file.__contains__, _LIBRARIES))
+    if is_ours(file) or _MADE_BY_PYG in file:
+        return True
+    imported = (sys.modules.get(name) for name in _LIBRARIES)
+    folders = (folder for module in imported for folder in getattr(module, "__path__", ()))
+    return any(file.startswith(folder + os.sep) for folder in folders)
 
 
 def is_ours(place: str) -> bool:
