@@ -54,6 +54,8 @@ _OPTIONAL = (
     "-fno-trapping-math",
     # GCC 12 makes wrong numbers of choices by masks in small loops
     "-fno-tree-loop-if-convert",
+    # and of rows of small products that it makes vectors of, beside vectors of ours
+    "-fno-tree-forwprop",
     # where a loop over edges begins is a matter of luck else: up to 7 % of a GAT epoch
     "-falign-loops=32",
 )

@@ -6,6 +6,7 @@ import pytest
 
 from .compiled import COARSE, FINE, TRAIN, Case
 from .generate import SPECS, contractions, layouts, whole_weights
+from .shared import program
 from .test_pointwise import FORMATS
 
 INFER = "unify-sets,split-phases"
@@ -66,6 +67,25 @@ def test_one_row_forms_no_team_within_a_team():
 def test_gradients(size):
     """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
     agree(Case.of(contractions(size, "f64", SPECS[:8], edges=False), TRAIN), "f64")
+
+
+def test_small_products_between_vectors():
+    """GCC 12 took other halves of a vector for the rows of a small product, at -O3 with AVX-512."""
+    x, weight = "!inter.rows<unit, 3x4xf64>", "!inter.rows<unit, 4x4xf64>"
+    text = program(
+        f"%x : {x}, %w : {weight}, %b : !inter.rows<unit, 4xf64>, %v : !inter.rows<unit, 2x4xf64>, "
+        "%c : !inter.rows<unit, 2xf64>",
+        "%o : !inter.rows<unit, 3x2xf64>",
+        f"""
+%h = inter.contract "ay,zy->az" %x, %w : {x}
+%hb = inter.add %b, %h : {x}
+%r = inter.relu %hb : {x}
+%s = inter.add %x, %r : {x}
+%p = inter.contract "ay,zy->az" %s, %v : !inter.rows<unit, 3x2xf64>
+%o = inter.add %c, %p : !inter.rows<unit, 3x2xf64>
+""",
+    )
+    agree(Case.of(text, INFER), "f64")
 
 
 @pytest.mark.long
