@@ -21,8 +21,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from ...dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED
+from ...dialects.attributes import GRAD, RECOMPUTE, SAVE, SEEDED, UPDATE
 from ...dialects.inter.base import ValueOp
+from ...dialects.inter.pointwise import PointwiseOp
 from ...dialects.inter.ranks import EXCHANGES
 from ...dialects.inter.reduce import ReduceOp
 from ...dialects.inter.sets import SetEnv
@@ -72,6 +73,11 @@ class SavePlan:
         ret = return_of(func)
         attrs = result_attributes(func)
         self.outputs = [v for v, a in zip(ret.operands, attrs, strict=True) if GRAD not in a]
+        self.handed_out = {
+            v
+            for v, a in zip(ret.operands, attrs, strict=True)
+            if GRAD not in a and UPDATE not in a and isinstance(v.owner, PointwiseOp)
+        }
         self.grads = [v for v, a in zip(ret.operands, attrs, strict=True) if GRAD in a]
         self.late = dependants(self.ops, set[SSAValue](cotangents(func)))
         self.early = ancestors(self.outputs)
@@ -114,8 +120,19 @@ class SavePlan:
         )
 
     def repeatable(self, op: Operation) -> bool:
-        """Whether the backward half may compute `op`: it is cheap, or nobody else does."""
-        return op.name not in COSTLY or op not in self.forward
+        """Whether the backward half may compute `op`: it is cheap, or nobody else does. Not so what
+        the caller gets, where reading it takes no longer than reading what it is computed from: to
+        keep it costs nothing, and it is what eager keeps of an activation, whose input the user may
+        edit then."""
+        if op not in self.forward:
+            return True
+        return op.name not in COSTLY and not self._is_at_hand(op.results[0])
+
+    def _is_at_hand(self, value: SSAValue) -> bool:
+        if value not in self.handed_out or not isinstance(op := value.owner, PointwiseOp):
+            return False
+        read = [self.sizes.bytes(rows(x)) for x in op.operands]
+        return self.sizes.bytes(rows(value)) <= max(read, default=0)
 
     def cost(self, value: SSAValue) -> int:
         """What storing a value costs, in bytes moved."""

@@ -100,3 +100,21 @@ func.func @alongside(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x 
   %dx = inter.add %ds, %dt : !inter.rows<N, 8xf32>
   func.return %o, %dx : !inter.rows<N, 8xf32>, !inter.rows<N, 8xf32>
 }
+
+// -----
+
+// What the caller gets is at hand: the backward half reads %o, not the argument, to compute it again.
+// Rows that are gathered for the caller are more to read than what they are gathered from.
+// CHECK-LABEL: func.func @handed_out
+// CHECK: %d = inter.mul %d_o, %o
+// CHECK: %[[B:.*]] = inter.exp %{{.*}} {inter.recompute}
+// CHECK: inter.mul %d_b, %[[B]]
+func.func @handed_out(%N : !inter.set<N>, %g : !inter.set<g, src: N, dst: N>, %x : !inter.rows<N, 8xf32> {inter.needs_grad}, %d_o : !inter.rows<N, 8xf32> {inter.cotangent}, %d_b : !inter.rows<g, 8xf32> {inter.cotangent})
+    -> (!inter.rows<N, 8xf32>, !inter.rows<g, 8xf32>, !inter.rows<N, 8xf32> {inter.grad = "x"}, !inter.rows<g, 8xf32> {inter.grad = "y"}) {
+  %o = inter.exp %x : !inter.rows<N, 8xf32>
+  %a = inter.at %g[src], %x : !inter.rows<g[src], 8xf32>
+  %b = inter.exp %a : !inter.rows<g, 8xf32>
+  %d = inter.mul %d_o, %o : !inter.rows<N, 8xf32>
+  %e = inter.mul %d_b, %b : !inter.rows<g, 8xf32>
+  func.return %o, %b, %d, %e : !inter.rows<N, 8xf32>, !inter.rows<g, 8xf32>, !inter.rows<N, 8xf32>, !inter.rows<g, 8xf32>
+}
