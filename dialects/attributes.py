@@ -83,6 +83,9 @@ GRADIENTS = "intra.gradients"
 """Of a phase for each output that is a gradient the argument whose it is (lower-to-intra)."""
 COTANGENTS = "intra.cotangents"
 """Of a phase for each input that is a cotangent the result whose it is (lower-to-intra)."""
+READ_FOR = "intra.read_for"
+"""Of a phase for each output that is a gradient the names of the rows that it is computed from
+(lower-to-intra)."""
 UPDATES = "intra.updates"
 """Of a phase for each output that updates an argument the name of that (lower-to-intra)."""
 
@@ -91,7 +94,7 @@ Known = Mapping[str, Kind]
 
 FUNCTIONS: Known = {
     **dict.fromkeys((SEEDED, UPDATED, SUMMED, PHASE), UnitAttr),
-    **dict.fromkeys((STATS, GRADIENTS, COTANGENTS, UPDATES), DictionaryAttr),
+    **dict.fromkeys((STATS, GRADIENTS, COTANGENTS, READ_FOR, UPDATES), DictionaryAttr),
 }
 ARGUMENTS: Known = {
     **dict.fromkeys((NEEDS_GRAD, CONSTANT, GLOBAL_ROWS), UnitAttr),
@@ -107,6 +110,7 @@ OPS: Known = {**dict.fromkeys((PREPARE, SAVE, RECOMPUTE), UnitAttr), KEPT: Float
 ENTRIES: Known = {
     STATS: (IntegerAttr, FloatAttr),
     **dict.fromkeys((GRADIENTS, COTANGENTS, UPDATES), StringAttr),
+    READ_FOR: ArrayAttr,
 }
 """What the dictionaries hold; lists hold names."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -36,11 +36,12 @@ class Origin(ABC):
         updates among the results, the tensors, and the versions that the call left them at."""
 
     @abstractmethod
-    def check_read(self, results: Sequence[int]) -> None:
+    def check_read(self, results: Sequence[int], asked: Callable[[], Sequence[int]]) -> None:
         """
         Raises:
-            RuntimeError: an argument that eager's backward of these results reads was changed in
-                place since the call; it names which.
+            RuntimeError: an argument that eager's backward of these results reads for the gradients
+                of the inputs `asked` for, by number, was changed in place since the call; it names
+                which.
         """
 
     @abstractmethod
@@ -266,11 +267,49 @@ def _kept(ctx: Any, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor] | N
         shown = ctx.shown if ctx.signature.shown else ()
         edited = {j for j, x, version in shown if x._version != version}
         given = [i for i, _ in ctx.signature.seen if cotangents[i] is not None]
+        if not edited and all(i in ctx.signature.known for i in given):
+            kept = _not_read(ctx)
+            if kept is not None:
+                return kept
         if not edited or any(edited & ctx.signature.reads[i] for i in given):
             if ctx.origin is not None:
                 ctx.origin.check()
             raise
         return None
+
+
+def _asked(ctx: Any) -> list[int]:
+    """The inputs whose gradients the backward that runs is for; those of other pieces of the call
+    may be."""
+    own = getattr(ctx, "numbers", range(len(ctx.wanted)))
+    asked = [k for k in range(len(ctx.wanted)) if k not in own]
+    for k, (node, _) in zip(own, ctx.next_functions, strict=True):
+        if node is None:
+            continue
+        try:
+            if torch._C._will_engine_execute_node(node):
+                asked.append(k)
+        except RuntimeError:  # said of a leaf that `torch.autograd.grad` is given
+            asked.append(k)
+    return asked
+
+
+def _not_read(ctx: Any) -> Sequence[Tensor] | None:
+    """What the call has kept, some of it edited that no gradient which is asked for is computed
+    from; None where one may be."""
+    signature, numbers = ctx.signature, list[Tensor]()
+    if hooks(True) is not None or not hasattr(torch._C._autograd.SavedTensor, "unpack"):
+        return None
+    edited = set[str]()
+    for name, x in zip(signature.kept, ctx._raw_saved_tensors, strict=True):
+        try:
+            numbers.append(x.unpack())
+        except RuntimeError:
+            edited.add(name)
+            numbers.append(x.data)
+    if any(edited & signature.read_for[k] for k in _asked(ctx)):
+        return None
+    return numbers
 
 
 def _check_unkept(ctx: Any, cotangents: Sequence[Tensor | None]) -> None:
@@ -283,7 +322,7 @@ def _check_unkept(ctx: Any, cotangents: Sequence[Tensor | None]) -> None:
     if not signature.has_unkept:
         return
     given = [i for i, _ in signature.seen if cotangents[i] is not None]
-    ctx.origin.check_read(given)
+    ctx.origin.check_read(given, lambda: _asked(ctx))
     shown = [s for s in ctx.shown if s[0] in signature.unkept] if signature.unkept else []
     if signature.updated:
         shown += ctx.origin.updated()

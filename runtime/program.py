@@ -358,6 +358,7 @@ class Program:
         self.codomains: dict[str, dict[str, str]] = data["maps"]
         self.gradients: dict[str, str] = data["gradients"]
         self.cotangents: dict[str, str] = data["cotangents"]
+        self.read_for: dict[str, list[str]] = data["read_for"]
 
     @functools.cached_property
     def sets_of_tables(self) -> set[str]:

@@ -16,7 +16,8 @@ class Signature:
     the arguments that have a gradient of it, be it 0; `linked` are results that the caller gets
     from another node of autograd. `reads` gives for each result the numbers of those that eager's
     backward of it reads, and that nobody may edit before (None: perhaps all), `surely` of those
-    that it reads without a doubt, `arguments` the arguments of the user's call that it reads. What
+    that it reads without a doubt, `arguments` the arguments of the user's call that it reads.
+    `read_for` gives for an output of @backward what it is computed from, of what is kept. What
     is saved and no result is the program's own: its last backward may write over it.
 
     From these follow `kept`, the names of what a call keeps until its backward, in order, and
@@ -29,7 +30,8 @@ class Signature:
     arguments, each with the numbers of the entries that these are. `editable` are the numbers of
     the results that are kept and that eager's backward of some result does not read, `unkept` of
     those that it reads for certain and that are not kept; `shown` are both. `updated` are those
-    that it reads for certain in the memory of arguments.
+    that it reads for certain in the memory of arguments. `known` are the results that eager is
+    known to read for.
     """
 
     def __init__(
@@ -44,8 +46,9 @@ class Signature:
         linked: Collection[str],
         reads: Sequence[Collection[int] | None],
         surely: Sequence[frozenset[int]],
-        arguments: Sequence[frozenset[int]],
+        arguments: Sequence[Collection[int]],
         updates: int,
+        read_for: Mapping[str, Collection[str]],
     ) -> None:
         self.inputs = tuple(inputs)
         self.results = tuple(results)
@@ -53,6 +56,7 @@ class Signature:
         # computed here once: these lines would be run at every call
         reached = {n for names in attached.values() for n in names}
         self.gradients = tuple(gradients.get(n) if n in reached else None for n in inputs)
+        self.read_for = tuple(frozenset(read_for.get(n or "", ())) for n in self.gradients)
         self.zeros = tuple(i for i, n in enumerate(inputs) if n in reached and n not in gradients)
         self.kept_inputs = tuple(n for n in inputs if n in wanted)
         outputs = dict.fromkeys((*saved, *results))
@@ -76,6 +80,7 @@ class Signature:
             for names, numbers in _alike(of).items()
         )
         everything = frozenset(range(len(results)))
+        self.known = frozenset(i for i, r in enumerate(reads) if r is not None)
         self.reads = [everything if r is None else frozenset(r) for r in reads]
         spared = {j for i, _ in self.seen for j in everything.difference(self.reads[i])}
         self.editable = tuple(j for j in sorted(spared) if results[j] in self.kept_outputs)

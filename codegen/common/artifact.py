@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
-from ...dialects.attributes import COTANGENTS, GRADIENTS
+from ...dialects.attributes import COTANGENTS, GRADIENTS, READ_FOR
 from ...dialects.inter.sets import SetEnv
 from ...dialects.inter.types import RowsType
 from ...dialects.signature import arguments, results
 from .host import Printed
 from .structure_plan import StructurePlan
 
-FORMAT = 5
+FORMAT = 6
 
 
 def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str) -> str:
@@ -25,7 +26,7 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
     codegen/common/host.py), `device` and `kernels` (the text for a device and the names of what it
     exports, empty where there is none), `structure` (steps, the rows it hands on), `maps` (set ->
     map -> codomain), `gradients` (output of @backward -> argument), `cotangents` (input of
-    @backward -> result).
+    @backward -> result), `read_for` (output of @backward -> the inputs that it is computed from).
 
     Raises:
         PassFailedException: its structure has no steps.
@@ -42,6 +43,7 @@ def build_artifact(module: ModuleOp, printed: Printed, target: str, runtime: str
         "maps": {},
         "gradients": names_on_backward(module, GRADIENTS),
         "cotangents": names_on_backward(module, COTANGENTS),
+        "read_for": lists_on_backward(module, READ_FOR),
     }
     if (func := function(module, "structure")) is not None:
         inputs = [name for name, _, _ in arguments(func)]
@@ -62,6 +64,19 @@ def names_on_backward(module: ModuleOp, attribute: str) -> dict[str, str]:
     if not isinstance(found, DictionaryAttr):
         return {}
     return {k: v.data for k, v in found.data.items() if isinstance(v, StringAttr)}
+
+
+def lists_on_backward(module: ModuleOp, attribute: str) -> dict[str, list[str]]:
+    """The same of lists of names."""
+    func = function(module, "backward")
+    found = None if func is None else func.attributes.get(attribute)
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {
+        k: [x.data for x in cast(ArrayAttr[Attribute], v) if isinstance(x, StringAttr)]
+        for k, v in found.data.items()
+        if isinstance(v, ArrayAttr)
+    }
 
 
 def function(module: ModuleOp, name: str) -> FuncOp | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -31,6 +31,7 @@ from ...dialects.attributes import (
     GRADIENTS,
     NAME,
     PHASE,
+    READ_FOR,
     UPDATE,
     UPDATES,
 )
@@ -50,6 +51,7 @@ from ...dialects.signature import (
     return_of,
 )
 from ..analysis.costs import Sizes
+from ..analysis.dependence import ancestors
 from ..targets import DEFAULT, Target, target_of
 from .context import INLINE, Lowering
 from .nests import Host
@@ -213,7 +215,19 @@ def lower_function(func: FuncOp, exported: dict[SSAValue, str], target: Target) 
     for values, kind, mark in marked:
         if of := {name: x for name, _, a in values if isinstance(x := a.get(mark), StringAttr)}:
             out.attributes[kind] = DictionaryAttr(of)
+    if read := {name: names_read(func, v) for name, v, a in results(func) if GRAD in a}:
+        out.attributes[READ_FOR] = DictionaryAttr(read)
     return out
+
+
+def names_read(func: FuncOp, value: SSAValue) -> ArrayAttr[StringAttr]:
+    """The rows arguments that a value is computed from, but for cotangents."""
+    made_of = {x for op in ancestors([value]) for x in op.operands} | {value}
+    return ArrayAttr(
+        StringAttr(name)
+        for name, arg, attrs in arguments(func)
+        if arg in made_of and isinstance(arg.type, RowsType) and COTANGENT not in attrs
+    )
 
 
 def bind_results(func: FuncOp, low: Lowering) -> None:

@@ -269,3 +269,81 @@ def test_an_edited_result_that_another_is_made_of(asks: str) -> None:
 
     for got, want in zip(gradients(gnnc.compile(first)), gradients(first), strict=True):
         torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("activation", [torch.relu, torch.sigmoid, torch.tanh, torch.exp])
+def test_an_argument_that_is_edited_after_its_activation(activation: Any) -> None:
+    """Eager keeps what an activation gives, not what it is given."""
+
+    def gradient(f: Callable[[Tensor], Tensor]) -> Tensor:
+        x = X.detach().clone().requires_grad_()
+        y = x * 2
+        z = f(y)
+        y.add_(1)
+        return torch.autograd.grad(z.sum(), [x])[0]
+
+    def activated(y: Tensor) -> Tensor:
+        return activation(y)
+
+    torch.testing.assert_close(gradient(gnnc.compile(activated)), gradient(activated))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_hooks_on_a_result_from_before_its_edit(later: bool) -> None:
+    """They see the gradient of what it was, also through a result that was made of it, and those
+    from after the edit that of what it became."""
+
+    def first(x: Tensor) -> tuple[Tensor, Tensor]:
+        h = x * 2
+        return h, h.sigmoid()
+
+    def seen(f: Callable[[Tensor], tuple[Tensor, Tensor]]) -> list[Tensor]:
+        found = list[Tensor]()
+        x = X.detach().clone().requires_grad_()
+        h, y = f(x)
+        h.register_hook(found.append)
+        h.register_hook(lambda d: d * 3)
+        h.add_(1)
+        if later:
+            h.register_hook(found.append)
+        (h * y.sum() + y).sum().backward()
+        assert x.grad is not None
+        return [*found, x.grad]
+
+    got, want = seen(gnnc.compile(first)), seen(first)
+    assert len(got) == len(want) == 2 + later
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g, w)
+
+
+@pytest.mark.parametrize("asked", ["x", "first", "second"])
+@pytest.mark.parametrize("edited", ["x", "first", "second"])
+@pytest.mark.parametrize("leaf", [True, False])
+def test_gradients_that_are_not_made_of_what_was_edited(
+    edited: str, asked: str, leaf: bool
+) -> None:
+    """Eager reads only what the gradients that are asked for need."""
+
+    def product(x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        return (x @ first).relu() @ second
+
+    def gradient(f: Callable[..., Tensor]) -> Tensor | str:
+        given = {"x": X.detach().clone(), "second": torch.ones(4, 2)}
+        given["first"] = torch.linspace(-1, 1, X.shape[1] * 4).view(-1, 4)
+        given = {k: v.requires_grad_() for k, v in given.items()}
+        if not leaf:
+            given = {k: v * 2 for k, v in given.items()}
+        y = f(**given)
+        with torch.no_grad():
+            given[edited].add_(1)
+        try:
+            return torch.autograd.grad(y.sum(), [given[asked]])[0]
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)
+            return "raises"
+
+    got, want = gradient(gnnc.compile(product)), gradient(product)
+    if isinstance(want, str):
+        assert got == want
+    else:
+        torch.testing.assert_close(got, want)

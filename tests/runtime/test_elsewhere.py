@@ -40,6 +40,7 @@ ARTIFACT = {
     "maps": {},
     "gradients": {},
     "cotangents": {},
+    "read_for": {},
 }
 
 

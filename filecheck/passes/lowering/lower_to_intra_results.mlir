@@ -37,6 +37,7 @@ func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 2xf32>) -> (!inter.ro
 // CHECK: func.func @backward() attributes
 // CHECK-DAG: intra.cotangents = {d = "d_y"}
 // CHECK-DAG: intra.gradients = {dx = "x"}
+// CHECK-DAG: intra.read_for = {dx = ["x"]}
 func.func @forward(%N : !inter.set<N>, %x : !inter.rows<N, 2xf32>) -> (!inter.rows<N, 2xf32> {inter.name = "d_y"}) {
   %y = inter.sin %x : !inter.rows<N, 2xf32>
   func.return %y : !inter.rows<N, 2xf32>

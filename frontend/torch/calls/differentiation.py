@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -94,6 +95,7 @@ class Differentiation:
             [a.reads.surely for a in imported.attached],
             [a.reads.placeholders for a in imported.attached],
             len(imported.updates),
+            program.read_for,
         )
 
     def versions(self, args: Sequence[Any]) -> list[int]:
@@ -122,17 +124,27 @@ class Differentiation:
                 )
 
     def check_read(
-        self, args: Sequence[Any], before: Sequence[int], results: Sequence[int]
+        self,
+        args: Sequence[Any],
+        before: Sequence[int],
+        results: Sequence[int],
+        asked: Callable[[], Sequence[int]],
     ) -> None:
         """
         Raises:
             RuntimeError: an argument was changed since that eager's backward of these results
-                reads.
+                reads for the gradients that are asked for.
         """
-        for i, old in zip(self.watched, before, strict=True):
-            if args[i]._version != old:
-                if any(i in self.imported.attached[j].reads.placeholders for j in results):
-                    self.check_versions(args, before)
+        changed = [
+            i for i, old in zip(self.watched, before, strict=True) if args[i]._version != old
+        ]
+        if not changed:
+            return
+        wanted = {self.placeholders[k] for k in asked()}
+        for j in results:
+            read = self.imported.attached[j].reads.placeholders
+            if any(not wanted.isdisjoint(read.get(i, ())) for i in changed):
+                self.check_versions(args, before)
 
     def by_rows(
         self, found: Mapping[int, Tensor | None], wanted: Sequence[bool]
@@ -176,9 +188,9 @@ class CallOrigin(Origin):
         """See `Origin`."""
         self.of.check_versions(self.args, self.versions)
 
-    def check_read(self, results: Sequence[int]) -> None:
+    def check_read(self, results: Sequence[int], asked: Callable[[], Sequence[int]]) -> None:
         """See `Origin`."""
-        self.of.check_read(self.args, self.versions, results)
+        self.of.check_read(self.args, self.versions, results, asked)
 
     def updated(self) -> Sequence[tuple[int, Tensor, int]]:
         """See `Origin`."""
@@ -230,13 +242,19 @@ class CallOrigin(Origin):
         return LinkedResult.apply(self, number, _PROBE, stand_in, *others)
 
     def between(
-        self, number: int, cotangent: Tensor, others: Sequence[Tensor]
+        self, number: int, cotangent: Tensor, others: Sequence[Tensor | None]
     ) -> list[Tensor | None]:
-        """The gradients of the results that this one is made of, each with the others held. The
-        backward of the call takes them as held too."""
+        """The gradients of the results that this one is made of, each with the others held (None:
+        it has been edited, and is held as it was). The backward of the call takes them as held
+        too."""
         self.check()
         numbers = self.of.made_of[number]
-        given = dict(zip(numbers, others, strict=True))
+        edited = {i for i, x in zip(numbers, others, strict=True) if x is None}
+        again = {} if edited <= self.given.keys() else self.of.replay.results(self.args, self.key)
+        given = {
+            i: (self.given[i] if i in self.given else again[i]) if x is None else x
+            for i, x in zip(numbers, others, strict=True)
+        }
         if not self.asks_for_torch():
             self.task = torch._C._current_graph_task_id()
             Variable._execution_engine.queue_callback(self._forget)
@@ -256,7 +274,8 @@ class LinkedResult(torch.autograd.Function):
     A plain backward goes through the call as a whole. Where somebody looks at the gradient of one
     of the others (with hooks, `retain_grad` or as an input of `torch.autograd.grad`), it is
     computed in torch and handed on there. An other that was edited since is not what the result was
-    made of: what one may look at now is the gradient of what came of the edit.
+    made of: hooks from before the edit see the gradient of what it was then, and all else is asked
+    of what came of the edit.
     """
 
     @staticmethod
@@ -265,6 +284,7 @@ class LinkedResult(torch.autograd.Function):
     ) -> Tensor:
         ctx.origin, ctx.number, ctx.others = origin, number, others
         ctx.versions = [x._version for x in others]
+        ctx.hooks = [_hooks_to_come(x) for x in others]
         ctx.set_materialize_grads(False)
         return origin.aside.pop(origin.of.signature.results[number])
 
@@ -277,23 +297,37 @@ class LinkedResult(torch.autograd.Function):
                 "the first backward"
             )
         gradients: list[Tensor | None] = [None] * len(others)
-        unchanged = cotangent is not None and [x._version for x in others] == ctx.versions
-        if unchanged and _is_looked_at(others):
-            gradients = origin.between(ctx.number, cotangent, others)
+        held = [x if x._version == v else None for x, v in zip(others, ctx.versions, strict=True)]
+        if cotangent is not None and (any(ctx.hooks) or _is_looked_at(held)):
+            gradients = origin.between(ctx.number, cotangent, held)
         if not keeps_graph():
-            ctx.origin = ctx.others = None
+            ctx.origin = ctx.others = ctx.hooks = None
         return None, None, None, cotangent, *gradients
+
+
+def _hooks_to_come(x: Tensor) -> Mapping[int, Any] | None:
+    """Where torch will keep the hooks that are registered on a tensor until it is edited: the
+    tensor itself forgets them then."""
+    if x._backward_hooks is None and x.grad_fn is not None:
+        # as `Tensor.register_hook` does for the first of them
+        x._backward_hooks = OrderedDict()
+        x.grad_fn._register_hook_dict(x)
+    return x._backward_hooks
 
 
 # a leaf that nobody asks for: its node takes part in a backward for all leaves only
 _PROBE = torch.zeros((), requires_grad=True)
 
 
-def _is_looked_at(tensors: Sequence[Tensor]) -> bool:
-    """Whether the gradient of one of these may be seen in the backward that runs."""
+def _is_looked_at(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether the gradient of one of these may be seen in the backward that runs, other than by
+    hooks."""
+    there = [x for x in tensors if x is not None]
+    if not there:
+        return False
     if not torch._C._will_engine_execute_node(torch.autograd.graph.get_gradient_edge(_PROBE).node):
         return True
-    return any(x.retains_grad or x._backward_hooks for x in tensors)
+    return any(x.retains_grad for x in there)
 
 
 leave(LinkedResult.backward, *(node.backward for node in NODES))

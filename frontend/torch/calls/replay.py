@@ -98,6 +98,12 @@ class Replay:
         placeholders = dict(zip(inputs, found[: len(inputs)], strict=True))
         return placeholders, dict(zip(others, found[len(inputs) :], strict=True))
 
+    def results(self, args: Sequence[Any], key: Tensor | None) -> dict[int, Tensor]:
+        """The results by number, as the call left them, with their history."""
+        edited = {u.placeholder for u in self.imported.updates}
+        with torch.enable_grad():
+            return self.run([x.clone() if i in edited else x for i, x in enumerate(args)], key, {})
+
     def run(self, args: Sequence[Any], key: Tensor | None, given: Given) -> dict[int, Tensor]:
         """The results and the updates by number, each computed from those given where it is made of
         these. (An edit of an argument is one of the tensor in `args`.)"""

@@ -252,11 +252,12 @@ class Check:
 @dataclass(frozen=True)
 class Reads:
     """Results by their numbers: those in whose memory a backward may read (None: perhaps all), and
-    those in whose memory it surely does; placeholders in whose memory it surely does."""
+    those in whose memory it surely does; placeholders in whose memory it surely does, each with the
+    placeholders whose gradients it does so for."""
 
     perhaps: frozenset[int] | None = None
     surely: frozenset[int] = frozenset()
-    placeholders: frozenset[int] = frozenset()
+    placeholders: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ of autograd tells: its nodes know what they save.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from torch import Tensor, fx
+from torch.autograd.graph import get_gradient_edge
 
 from ..binding import Reads
 from ..values.sizes import example, storage, tensors_in
@@ -22,7 +23,8 @@ def read_in_backward(
     """What eager's backward of each result reads, as the fake tensors tell. Results that are
     `edited` placeholders are what the graph leaves there."""
     memory = [None if node is None else storage(example(node)) for node in results]
-    ends = {_function(node) for node in placeholders if node not in edited}
+    given = {i: node for i, node in enumerate(placeholders) if node not in edited}
+    ends = _ends(given)
     found: list[Reads] = []
     for node in results:
         try:
@@ -31,14 +33,17 @@ def read_in_backward(
             found.append(Reads())
         else:
             surely = frozenset(j for j, m in enumerate(memory) if m is not None and m in saved)
-            given = (i for i, n in enumerate(placeholders) if n not in edited)
-            read = frozenset(i for i in given if _has_history(placeholders[i], saved))
+            read = {
+                i: frozenset(saved[storage(example(n))])
+                for i, n in given.items()
+                if _has_history(n, saved)
+            }
             unknown = (j for j, m in enumerate(memory) if m is None)
             found.append(Reads(surely.union(unknown), surely, read))
     return found
 
 
-def _has_history(placeholder: fx.Node, saved: Set[int | None]) -> bool:
+def _has_history(placeholder: fx.Node, saved: Mapping[int | None, Set[int]]) -> bool:
     """Whether what a placeholder holds is among what is saved, and has a gradient. (Others may be
     written to by what tells no version, as BatchNorm does with its running statistics.)"""
     x = example(placeholder)
@@ -53,16 +58,33 @@ def _function(node: fx.Node | None) -> Any:
     return None if node is None else getattr(example(node), "grad_fn", None)
 
 
-def _saved(start: Any, ends: set[Any]) -> set[int | None]:
-    """The memory that a node of autograd reads, and those behind it up to `ends`."""
-    found: set[int | None] = set()
-    seen, todo = {None, *ends}, [start]
+def _ends(given: Mapping[int, fx.Node]) -> dict[Any, set[int]]:
+    """The nodes of autograd that tensors come from, with the numbers of these."""
+    ends: dict[Any, set[int]] = {}
+    for i, node in given.items():
+        if (function := _function(node)) is not None:
+            ends.setdefault(function, set()).add(i)
+        elif isinstance(x := example(node), Tensor) and x.requires_grad:
+            ends.setdefault(get_gradient_edge(x).node, set()).add(i)
+    return ends
+
+
+def _saved(start: Any, ends: Mapping[Any, set[int]]) -> dict[int | None, set[int]]:
+    """The memory that a node of autograd reads, and those behind it up to `ends`, with the numbers
+    of the ends that it does so for."""
+    found: dict[int | None, set[int]] = {}
+    leads: dict[Any, set[int]] = {None: set(), **ends}
+    todo = [start]
     while todo:
-        function = todo.pop()
-        if function in seen:
+        function = todo[-1]
+        if function in leads:
+            todo.pop()
             continue
-        seen.add(function)
-        todo.extend(following for following, _ in function.next_functions)
+        following = [f for f, _ in function.next_functions]
+        if ahead := [f for f in following if f not in leads]:
+            todo.extend(ahead)
+            continue
+        leads[function] = set[int]().union(*(leads[f] for f in following))
         for name in dir(function):
             if not name.startswith("_saved_"):
                 continue
@@ -70,5 +92,6 @@ def _saved(start: Any, ends: set[Any]) -> set[int | None]:
                 value = getattr(function, name)
             except RuntimeError as error:
                 raise _Edited from error
-            found |= {storage(x) for x in tensors_in(value)}
+            for x in tensors_in(value):
+                found.setdefault(storage(x), set()).update(leads[function])
     return found
