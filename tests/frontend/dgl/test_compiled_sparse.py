@@ -214,3 +214,31 @@ def test_a_matrix_that_a_call_returns() -> None:
     for found, expected in zip(gnnc.compile(call)(A, X), call(A, X), strict=True):
         torch.testing.assert_close(found.to_dense(), expected.to_dense())
         assert found.nnz == expected.nnz and tuple(found.shape) == (9, 9)
+
+
+@pytest.mark.parametrize(
+    "left, right, refused",
+    [
+        ((2,), (), "the value shape of lhs_mat should be 1-D"),
+        ((), (2,), "the value shape of rhs_mat should be 1-D"),
+        ((2,), (2,), "the value shape of lhs_mat should be 1-D"),
+        ((), (), "lhs_mat and rhs_mat should have the same dtype"),
+    ],
+)
+@pytest.mark.parametrize("twice", [False, True])
+def test_products_that_dgl_refuses(
+    left: tuple[int, ...], right: tuple[int, ...], refused: str, twice: bool
+) -> None:
+    """A product with dense features could be computed from the parts, without asking."""
+
+    def product(v: Tensor, w: Tensor, X: Tensor) -> Tensor:
+        ends = torch.tensor([[0, 1, 2, 2], [1, 0, 2, 0]])
+        A, B = dglsp.spmatrix(ends, v, (3, 3)), dglsp.spmatrix(ends, w, (3, 3))
+        return ((A + A if twice else A) @ B) @ X
+
+    dtype = torch.float32 if left or right else torch.float64
+    v = torch.randn(4, *left, dtype=torch.float32)
+    args = v, torch.randn(4, *right, dtype=dtype), torch.randn(3, 5, 2)
+    for f in (product, gnnc.compile(product)):
+        with pytest.raises(RuntimeError, match=refused):
+            f(*args)

@@ -96,6 +96,10 @@ class SparseMatrix(Arithmetic, Products, Reductions, Selections):
         """The transpose."""
         return self.transpose()
 
+    def _has_numbers(self) -> bool:
+        """Whether each value is one number."""
+        return self.val.dim() == 1
+
     def is_diag(self) -> bool:
         """Whether it was made as a diagonal matrix."""
         return self._pattern.diagonal

@@ -73,6 +73,9 @@ class Pending(SparseMatrix):
         """The type of the values."""
         return self._parts[0][0].dtype
 
+    def _has_numbers(self) -> bool:
+        return all(factor._has_numbers() for term in self._parts for factor in term)
+
     def is_diag(self) -> bool:
         """Whether it was made as a diagonal matrix."""
         return False

@@ -72,8 +72,8 @@ def multiplied(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
             "SpSpMM: the second dim of lhs_mat should be equal to the first dim of the second "
             f"matrix, got {tuple(A.shape)} and {tuple(B.shape)}"
         )
+    _check_values(A, B)
     if not torch.compiler.is_dynamo_compiling():  # to a trace these are data
-        _check_values(A, B)
         _check_places(A, B)
     if A.is_diag() and B.is_diag():
         return _of_diagonals(A, B)
@@ -86,7 +86,7 @@ def multiplied(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
 
 def _check_values(A: SparseMatrix, B: SparseMatrix) -> None:
     for side, matrix in (("lhs_mat", A), ("rhs_mat", B)):
-        if matrix.val.dim() != 1:
+        if not matrix._has_numbers():
             raise RuntimeError(f"SpSpMM: the value shape of {side} should be 1-D")
     if A.dtype != B.dtype:
         raise RuntimeError(
