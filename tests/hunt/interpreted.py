@@ -24,11 +24,12 @@ from gnnc.dialects.inter.base import StructureOp
 from gnnc.dialects.inter.types import UNIT, RowsType
 from gnnc.dialects.meaning import SetVal
 from gnnc.dialects.meaning.phases import argument_names, functions, result_names, run_function
-from gnnc.dialects.signature import arg_attributes, result_attributes
+from gnnc.dialects.signature import arg_attributes, result_attributes, results
 from gnnc.frontend import compiler
 from gnnc.frontend.torch import compile as torch_compile
 from gnnc.passes.driver.pipelines import Between, passes_of
 from gnnc.passes.driver.runner import PassRunner
+from gnnc.passes.lowering.lower_to_intra import names_read
 from gnnc.runtime.carrier import Carrier
 from gnnc.runtime.cpu.memory import HOST
 from gnnc.runtime.layout import Places
@@ -179,7 +180,13 @@ class Interpreted:
         ]
         self.gradients: dict[str, str] = {}
         self.cotangents: dict[str, str] = {}
+        self.read_for: dict[str, list[str]] = {}
         if (func := funcs.get("backward")) is not None:
+            self.read_for = {
+                name: [x.data for x in names_read(func, v)]
+                for name, v, attrs in results(func)
+                if GRAD in attrs
+            }
             self.gradients = named(result_names(func), result_attributes(func), GRAD)
             self.cotangents = named(argument_names(func), arg_attributes(func), COTANGENT)
 
