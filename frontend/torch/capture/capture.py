@@ -45,7 +45,17 @@ from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts, why_not
 from ..sparse.scipy_calls import ScipyCalls
-from . import asked_sizes, buffers, exchanged, foreign, graph_breaks, numpys, scipys, shapeless
+from . import (
+    asked_sizes,
+    buffers,
+    exchanged,
+    foreign,
+    graph_breaks,
+    methods,
+    numpys,
+    scipys,
+    shapeless,
+)
 from .devices import argument_with, default_elsewhere, why_not_on
 from .effects import runner_of
 from .failures import converts, has_run, is_entry, nothing_has_run, of_tracing
@@ -133,6 +143,7 @@ def _settings_on(_: object) -> None:
         stack.enter_context(buffers.of_any_size())
         stack.enter_context(exchanged.in_force())
         stack.enter_context(foreign.in_force())
+        stack.enter_context(methods.in_force())
         stack.enter_context(numpys.in_force())
         stack.enter_context(scipys.in_force())
         stack.enter_context(shapeless.in_force())
