@@ -112,12 +112,19 @@ class Window:
 
     def expanded(self, v: SSAValue, times: int) -> Callable[[Piece], str]:
         """Each number of a row `times` times side by side: of vectors of the row where one of them
-        has all that a piece needs, else number by number from memory."""
+        has all that a piece needs, else from memory: one or two of the numbers, or all by
+        themselves."""
         c, vectors = ctype_of(v), self.vectors_of(v)
 
         def number(lane: int) -> str:
             first = str(lane) if self.base == "0" else f"({self.base} + {lane})"
             return f"{self.rows.memory(v)}[{first} / {times}]"
+
+        def either(p: Piece) -> str:
+            t, m, first = p.type(c), p.mask(c), f"({self.base} + {p.offset})"
+            kept = f"FIRST({m}, {p.width}, (int)({times} - {first} % {times}))"
+            sides = (number(p.offset), number(p.offset + p.count - 1))
+            return f"SELECT({t}, {m}, {kept}, {', '.join(f'SPLAT({t}, {x})' for x in sides)})"
 
         def spread(p: Piece) -> str:
             # tiles of wide rows begin at whole pieces, so a base changes nothing here
@@ -128,6 +135,8 @@ class Window:
                     return found
             if p.offset % times + p.count <= times and (self.base == "0" or times % p.width == 0):
                 return f"SPLAT({p.type(c)}, {number(p.offset)})"
+            if p.width <= times:  # of two neighbours at most
+                return either(p)
             lanes = ", ".join(number(p.offset + k) for k in range(p.count))
             return f"(({p.type(c)}){{{lanes}}})"
 

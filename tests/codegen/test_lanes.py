@@ -13,7 +13,20 @@ from .shared import program
 from .test_pointwise import PHASES, SPECIAL
 
 SLOPES = (0.2, 1.0, 0.0, 1.5, -0.1)
-SHAPES = [(2, 8), (3, 5), (4, 2), (4, 4), (4, 8), (5, 3), (8, 8), (8, 20), (16, 2), (2, 40)]
+SHAPES = [
+    (2, 8),
+    (3, 5),
+    (4, 2),
+    (4, 4),
+    (4, 8),
+    (5, 3),
+    (8, 8),
+    (8, 20),
+    (16, 2),
+    (2, 40),
+    (8, 47),
+    (3, 266),
+]
 """Heads, and features of each."""
 
 
