@@ -79,7 +79,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     ),
     "transformer-of-all": (
         lambda: G.GPSConv(WIDTH, None, heads=2),
-        "multi_head_attention_forward: gnnc has no rule for it",
+        "multi_head_attention_forward: attention of a set's rows to each other",
     ),
     "rows-by-number": (lambda: G.LINKX(20, WIDTH, 4, 3, 2), ONE_PROGRAM),
     "self-supervised": (

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     activations,
     arithmetic,
     assignments,
+    attention,
     constants,
     copies,
     indexing,

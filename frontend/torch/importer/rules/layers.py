@@ -1,14 +1,11 @@
-"""Rules of dense layers: products, attention and dropout."""
+"""Rules of dense layers: products and dropout."""
 
-import math
 import string
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NoRule
-from ..values.context import Context
 from ..values.products import einsum, linear, matmul
-from ..values.softmaxes import softmax
 from ..values.tensors import Arr
 from .registry import Call, rule, rules
 
@@ -82,51 +79,6 @@ def _bilinear(c: Call) -> Arr:
     y = einsum(c.ctx, f"{lead}x,zxy->{lead}zy", a, w)
     y = einsum(c.ctx, f"{lead}zy,{lead}y->{lead}z", y, b)
     return y if bias is None else c.ctx.binary("add", y, bias)
-
-
-@rule("scaled_dot_product_attention")
-def _attention(c: Call) -> Arr:
-    """softmax(q k^T / sqrt(width) + mask) v, within each row of a set. A query that
-    the mask forbids all keys has zeros."""
-    q, k, v, mask = c.tensor("query"), c.tensor("key"), c.tensor("value"), c.optional("attn_mask")
-    ctx, width, scale = c.ctx, q.dims[-1], c.arg("scale")
-    p = c.number("dropout_p")
-    if c.arg("enable_gqa", False):
-        raise NoRule("attention whose heads share keys")
-    if not isinstance(width, int) or q.rank < 3:
-        raise NoRule("attention of a set's rows to each other (a product of two sets)")
-    swapped = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
-    scores = matmul(ctx, q, ctx.permute(k, swapped))
-    scores = ctx.binary("mul", scores, width**-0.5 if scale is None else scale)
-    if c.arg("is_causal"):
-        mask = _not_later(c, scores)
-    if mask is None:
-        weights = softmax(ctx, scores, scores.rank - 1)
-    elif mask.elem == "i1":
-        weights = _of_allowed(ctx, ctx.where(mask, scores, -math.inf, elem=scores.elem))
-    else:
-        weights = _of_allowed(ctx, ctx.binary("add", scores, mask))
-    return matmul(ctx, dropout(c, weights, float(p)) if p else weights, v)
-
-
-def _not_later(c: Call, scores: Arr) -> Arr:
-    """Whether each key is none after its query."""
-    queries, keys = scores.dims[-2:]
-    if not isinstance(queries, int) or not isinstance(keys, int):
-        raise NoRule("causal attention of a set's rows to each other")
-    values = c.ctx.values
-    rows = Arr([queries, 1], values.reshape(values.count_up(queries, "i64"), (queries, 1)))
-    return c.ctx.compare("le", Arr([keys], values.count_up(keys, "i64")), rows)
-
-
-def _of_allowed(ctx: Context, scores: Arr) -> Arr:
-    """The softmax of scores, of which those that a mask forbids are -inf; zeros where all are."""
-    last = scores.rank - 1
-    top = ctx.flat(ctx.total("max", scores, last, True))
-    none = ctx.compare("eq", top, -math.inf)  # inf - inf would be nan
-    e = ctx.unary("exp", ctx.binary("sub", scores, ctx.where(none, 0.0, top, elem=top.elem)))
-    total = ctx.total("sum", e, last, True)
-    return ctx.binary("div", e, ctx.where(none, 1.0, total, elem=total.elem))
 
 
 @rule("einsum")

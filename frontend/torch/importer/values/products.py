@@ -35,9 +35,7 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
     if letter is None:
         v = ctx.values.contract(spec, a.v, b.v)
         return Arr(list(v.shape), v)
-    for x, s in ((a, p), (b, q)):
-        if letter in s and x.axis is None:
-            raise NoRule("a dimension of constant size meets the rows of a set in a product")
+    a, b = (_on_rows(ctx, x, s, letter, home) for x, s in ((a, p), (b, q)))
     v = ctx.values.contract(spec.replace(letter, ""), a.v, b.v)
     if letter not in out:
         v = ctx.values.reduce("sum", v, home, None, None)
@@ -45,6 +43,17 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
     dims: list[Dim] = list(v.shape)
     dims.insert(out.index(letter), home)
     return Arr(dims, v)
+
+
+def _on_rows(ctx: Context, x: Arr, letters: str, row: str, home: Set | None) -> Arr:
+    """An operand whose dimension of constant size is the rows of a set of that size, where the
+    other has these rows."""
+    if row not in letters or x.axis is not None:
+        return x
+    dim = letters.index(row)
+    if home is None or home.expr != x.dims[dim]:
+        raise NoRule("a dimension of constant size meets the rows of a set in a product")
+    return ctx.as_set(x, dim)
 
 
 def _same_type(a: Arr, b: Arr) -> None:
