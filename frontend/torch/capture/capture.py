@@ -35,6 +35,7 @@ from torch.nn.modules.module import _global_forward_hooks as _CALLED
 from torch.nn.modules.module import _global_forward_pre_hooks as _TO_BE_CALLED
 
 from .. import libraries
+from ..dense.graphs import on_rows
 from ..importer.errors import Unsupported
 from ..importer.relations import SizesDiffer
 from ..importer.values.sizes import tensors_in
@@ -232,7 +233,7 @@ def dynamo_compile(
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise
 
-    takes = on_entries(checked, features or Features())
+    takes = on_entries(on_rows(checked), features or Features())
 
     @functools.cache
     @torch._dynamo.disable  # behind a graph break of a caller it runs, and is nothing to compile

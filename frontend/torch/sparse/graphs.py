@@ -14,13 +14,13 @@ from torch._dynamo.source import ConstantSource
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
-from torch.fx.proxy import GraphAppendingTracer
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..capture.asked_sizes import answered_later
 from ..importer.errors import Unsupported, node_name
 from ..importer.memory.effects import switches_mode, written
 from ..importer.values.sizes import expression, storage
+from ..retraced import Retraced, example_of, node_of
 from .combinations import SAME_SHAPE, operation
 from .features import Features, NotWorth, Product
 from .matrix import Matrix, unknown
@@ -50,7 +50,7 @@ def _with_dense(
     backend: Backend, graph: fx.GraphModule, examples: Sequence[Any]
 ) -> Callable[..., Any]:
     """A graph whose features are dense."""
-    if not any(isinstance(_example(n), Matrix) for n in graph.graph.nodes):
+    if not any(isinstance(example_of(n), Matrix) for n in graph.graph.nodes):
         return backend(graph, examples)
     run = backend(_Copy(graph, {}).made(), _spread(examples))
     return lambda *args: run(*_spread(args))
@@ -134,8 +134,8 @@ class _WithFeatures:
 
 def _edited(graph: fx.GraphModule) -> list[int]:
     """The places of the arguments whose memory a graph writes to."""
-    memory = {storage(_example(x)) for n in graph.graph.nodes for x in written(n)}
-    examples = map(_example, graph.graph.find_nodes(op="placeholder"))
+    memory = {storage(example_of(x)) for n in graph.graph.nodes for x in written(n)}
+    examples = map(example_of, graph.graph.find_nodes(op="placeholder"))
     dense = ((i, x) for i, x in enumerate(examples) if isinstance(x, FakeTensor))
     return [i for i, x in dense if storage(x) in memory]
 
@@ -157,7 +157,7 @@ def _spread(args: Sequence[Any]) -> list[Any]:
 
 def _stand_in(node: fx.Node, features: Matrix) -> Entries:
     """What stands for features in a trace, with as many entries as no other tensor has rows."""
-    x = _example(node)
+    x = example_of(node)
     if not isinstance(x, FakeTensor):
         raise NotByEntries(node, "features of which the trace has no stand-in")
     some = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC])
@@ -174,18 +174,14 @@ def _stand_in(node: fx.Node, features: Matrix) -> Entries:
     return Entries(row, row.new_empty(row.shape), value, (rows, columns), torch.strided)
 
 
-def _example(node: fx.Node) -> Any:
-    return node.meta.get("example_value")
-
-
 def _shape(node: fx.Node) -> list[Any]:
-    return [expression(n) for n in _example(node).shape]
+    return [expression(n) for n in example_of(node).shape]
 
 
 def _products(node: fx.Node) -> list[Product]:
     """The product that a node is, where the first call tells its sizes: one that is read from data
     (the number of classes of `one_hot`) is known in no call before it runs."""
-    _, _, value, x, rows, _ = (_example(n) if isinstance(n, fx.Node) else n for n in node.args)
+    _, _, value, x, rows, _ = (example_of(n) if isinstance(n, fx.Node) else n for n in node.args)
     sizes = [_number(n) for n in (rows, value.shape[0], *x.shape)]
     known = [n for n in sizes if n is not None]
     if len(known) < len(sizes):
@@ -203,20 +199,6 @@ class NotByEntries(Unsupported):
     """A graph does something with a sparse matrix that cannot be said of its entries."""
 
 
-class _Tracer(GraphAppendingTracer):
-    """Notes calls in a graph, each with what it gives for the examples."""
-
-    def __init__(self, copy: _Copy) -> None:
-        super().__init__(copy.graph)
-        self.copy = copy
-
-    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
-        node = super().create_node(*args, **kwargs)
-        with self.copy.unguarded():
-            node.meta.update(self.copy.meta, example_value=_value(node))
-        return node
-
-
 class _Copy:
     """A copy of a graph, in which a matrix is the nodes of its entries. `features` are dense
     arguments that are to be matrices."""
@@ -224,8 +206,7 @@ class _Copy:
     def __init__(self, old: fx.GraphModule, features: Mapping[fx.Node, Matrix]) -> None:
         self.old, self.features = old, features
         self.graph = fx.Graph()
-        self.meta: Mapping[str, Any] = {}
-        self.tracer = _Tracer(self)
+        self.tracer = Retraced(self.graph, self.unguarded)
         self.now: dict[fx.Node, Any] = {}  # a node, or the entries of a matrix
         self.products: list[Product] = []
         self.loose: set[Any] = set()  # numbers of entries whose order no result may show
@@ -235,11 +216,11 @@ class _Copy:
     def made(self) -> fx.GraphModule:
         for node in self.old.graph.nodes:
             self.edits += bool(written(node)) or switches_mode(node)
-            matrix = isinstance(_example(node), Matrix)
+            matrix = isinstance(example_of(node), Matrix)
             if node in self.features:
                 self.now[node] = self.argument(node, _stand_in(node, self.features[node]))
             elif node.op == "placeholder" and matrix:
-                self.now[node] = self.argument(node, _example(node))
+                self.now[node] = self.argument(node, example_of(node))
             elif matrix or any(isinstance(self.now[x], Entries) for x in node.all_input_nodes):
                 self.now[node] = self.computed(node)
             elif node.target is torch.ops.gnnc.index_of_pointer and self.from_index(node):
@@ -264,7 +245,7 @@ class _Copy:
             # Dynamo counts each of them by a symbol of its own, until they meet
             for what, example in ((f"{name}s", part.size(0)), (name, part)):
                 new = self.graph.placeholder(f"{node.target}{what}")
-                new.meta.update(node.meta, example_value=example, matrix=_example(node))
+                new.meta.update(node.meta, example_value=example, matrix=example_of(node))
             parts.append(new)
         shape = tuple(self.size(node, n) for n in matrix.shape)
         return Entries(*parts, shape, matrix.like, matrix.ordered)
@@ -272,7 +253,7 @@ class _Copy:
     def check_results(self, output: fx.Node) -> None:
         """Raises NotByEntries where a result has a row for each of entries in no order."""
         for node in output.all_input_nodes:
-            x = _example(node)
+            x = example_of(node)
             if isinstance(x, Tensor) and self.loose & set(map(str, x.shape)):
                 raise NotByEntries(node, "a row for each entry of a matrix with added loops")
 
@@ -282,7 +263,7 @@ class _Copy:
         if size.is_Integer:
             return int(size)
         for node, now in self.now.items():
-            known = _example(node)
+            known = example_of(node)
             if isinstance(known, torch.SymInt) and expression(known) == size:
                 return now
         raise NotByEntries(of, f"{n} rows or columns of a sparse matrix are no argument")
@@ -300,7 +281,7 @@ class _Copy:
         found = operation(_function(node), [x for x in given if isinstance(x, Entries)])
         if found is None:
             raise NotByEntries(node, unknown(node_name(node)))
-        before, self.meta = len(self.graph.nodes), node.meta
+        before, self.tracer.meta = len(self.graph.nodes), node.meta
         args, kwargs = fx.node.map_arg((_arguments(node), node.kwargs), self.traced)
         try:
             out = found(*args, **kwargs)
@@ -313,10 +294,10 @@ class _Copy:
             for product in _products(new)
         ]
         if not isinstance(out, Entries):
-            return self.checked(node, _node(out))
-        out = Entries(*map(_node, out[:3]), tuple(map(_node, out.shape)), *out[4:])
+            return self.checked(node, node_of(out))
+        out = Entries(*map(node_of, out[:3]), tuple(map(node_of, out.shape)), *out[4:])
         if found is built_loosely:
-            self.loose.add(str(_example(out.value).shape[0]))
+            self.loose.add(str(example_of(out.value).shape[0]))
         if out.times is not None:
             self.combined[node] = self.edits
             if found in SAME_SHAPE and any(_shape(x) != _shape(node) for x in self.entries(node)):
@@ -329,15 +310,15 @@ class _Copy:
 
     def checked(self, node: fx.Node, new: Any) -> Any:
         """What takes the place of a node, where it is for the examples what dense features give."""
-        if self.features and isinstance(_example(node), FakeTensor):
-            if _shape(new) != _shape(node) or _example(new).dtype != _example(node).dtype:
+        if self.features and isinstance(example_of(node), FakeTensor):
+            if _shape(new) != _shape(node) or example_of(new).dtype != example_of(node).dtype:
                 raise NotByEntries(node, "a shape or type that dense features do not give")
         return new
 
     def unguarded(self) -> AbstractContextManager[None]:
         """Where no guard is made: nobody could check one of how many entries features have, and
         what dense ones need has been guarded when they were traced."""
-        modes = (_example(n).fake_mode for n in self.features)
+        modes = (example_of(n).fake_mode for n in self.features)
         env = next((m.shape_env for m in modes), None)
         return nullcontext() if env is None else env.suppress_guards()
 
@@ -363,16 +344,3 @@ def _function(node: fx.Node) -> Any:
 
 def _arguments(node: fx.Node) -> tuple[Any, ...]:
     return node.args[:1] if node.target is getattr else node.args
-
-
-def _node(x: Any) -> Any:
-    return x.node if isinstance(x, fx.Proxy) else x
-
-
-def _value(node: fx.Node) -> Any:
-    """What a new node gives for the examples."""
-    args, kwargs = fx.node.map_arg((node.args, node.kwargs), _example)
-    if node.op == "call_method":
-        return getattr(args[0], str(node.target))(*args[1:], **kwargs)
-    assert callable(node.target)
-    return node.target(*args, **kwargs)

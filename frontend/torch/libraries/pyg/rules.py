@@ -126,9 +126,14 @@ def _count_of(c: Call) -> Arr:
     return c.ctx.total("max", c.ctx.binary("add", c.tensor("index"), 1))
 
 
-@rule("gnnc.longest_group")
+@rule("gnnc.longest_group", counts="batch_size")
 def _longest_group(c: Call) -> Arr:
-    raise NoRule("to_dense_batch without max_num_nodes: a width that is read from data")
+    """The largest number of rows of a group."""
+    batch, values = c.tensor("batch"), c.ctx.values
+    over, index = c.ctx.group(batch, batch, 0)
+    rows = c.ctx.sizes.set_of(size_expr(c.arg("batch_size")))
+    count = values.reduce("sum", values.const(1, "i64"), over, index, rows)
+    return c.ctx.total("max", Arr([rows], count))
 
 
 @rule("gnnc.dense_batch", counts="batch_size")

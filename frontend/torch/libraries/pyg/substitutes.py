@@ -172,12 +172,14 @@ def _to_dense_batch(original: Callable) -> Callable:
         if not is_active() or batch is None or not plain:
             return undecorated(x, batch, fill_value, max_num_nodes, batch_size)
         if batch_size is None:
-            batch_size = int(batch.max()) + 1
+            last = int(batch.max())
+            torch._check(last >= 0)
+            batch_size = last + 1
         if max_num_nodes is None:
             # an op that gives it as a tensor: sizes that are read from data do not come out of one
             longest = torch.ops.gnnc.longest_group(batch, batch_size)
             max_num_nodes = longest.item()
-            torch._check(max_num_nodes >= 0)
+            torch._check(max_num_nodes >= 2)
         fill = 0.0 if computed else float(fill_value)
         rows, mask = torch.ops.gnnc.dense_batch(x, batch, fill, max_num_nodes, batch_size)
         if computed:

@@ -178,7 +178,8 @@ EDGES = torch.tensor([[0, 1, 3, 4, 5, 2], [1, 0, 4, 5, 6, 2]])
 def test_aggregations(name: str) -> None:
     make, width = AGGREGATIONS[name]
     report = check(Readout(make(), width).eval(), (7, WIDTH), EDGES, BATCH.clamp(max=2))
-    assert report.graphs >= 2  # what stands before and behind it
+    whole = "transformer" in name  # else torch runs recurrent layers and sorts
+    assert report.graphs == 1 if whole else report.graphs >= 2
     assert not [r for r in report.fallbacks if "assert_sorted_index" in r]
 
 
