@@ -22,7 +22,7 @@ from ..common.writer import Writer
 from .asked_ahead import NextBlock, prefetch_gathers
 from .grouped_products import GroupedMatmul, GroupedOuter
 from .partial_sums import PartialSums
-from .products import Operand, ProductCode
+from .products import Operand, ProductCode, apart
 from .row_code import HubPlan, RowCode
 from .row_values import Memory, Place, Scalar
 from .stages import Schedule, Stage, stages_of
@@ -344,7 +344,7 @@ class KernelCode:
         c, n = ctype_of(v), length(v)
         lanes = self.schedule.vector_bytes // max(c.bytes, 1)
         padded = len(row_dims(v.type)) == 1 and c in (F32, F64) and n > 1
-        pitch = -(-n // lanes) * lanes if padded else n
+        pitch = apart(-(-n // lanes) * lanes, lanes, c) if padded else n
         # one vector more than the rows need: the last load of an outer product may run past the row
         return pitch, count * pitch + lanes
 

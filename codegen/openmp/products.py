@@ -26,6 +26,8 @@ go over it; a longer one is used in pieces.
 """
 LINE_BYTES = 64
 """A cache line."""
+PAGE_BYTES = 4096
+"""Rows so far apart lie in the same lines of the first-level cache, which has few of each."""
 SLAB_LINES = 2
 """Lines of each row in a slab of the left operand: with the right one and the sums it stays in the
 first-level cache while all panels use it.
@@ -85,6 +87,12 @@ class Run:
         return f"for (int f = {self.begin}; f < {self.end}; f += {self.vectors * lanes})"
 
 
+def apart(numbers: int, lanes: int, c: CType) -> int:
+    """Numbers from one row to the next, of as many that are whole vectors: rows a page apart, or
+    several, would lie in the same lines of the cache."""
+    return numbers + lanes if numbers * c.bytes % PAGE_BYTES == 0 else numbers
+
+
 def tiles(count: int, tile: int) -> list[tuple[int, int, int]]:
     """(begin, end, tile) runs that cover `count`: whole tiles, then one of what is left."""
     whole = count // tile * tile
@@ -126,7 +134,9 @@ class ProductCode:
     def padded_size(self, op: rows.MatmulOp | rows.OuterOp) -> int:
         """Numbers of the packed matrix, or of one chunk's partial sum: (b, k, padded f)."""
         n = op.sizes()
-        return n["b"] * n["k"] * self.panels(n["f"]).padded
+        padded = self.panels(n["f"]).padded
+        columns = apart(padded, self.lanes, self.c) if isinstance(op, rows.OuterOp) else padded
+        return n["b"] * n["k"] * columns
 
     def pack(self, out: Writer, op: rows.MatmulOp, weight: str, packed: str) -> None:
         """Copy the matrix into panels, zero-padded to whole vectors, whatever the order of its
@@ -169,7 +179,7 @@ class ProductCode:
             for run in panels.runs():
                 with out.block(run.loop(self.lanes)):
                     out.line(f"const int m = {count} * {lead};")
-                    whole = y.pitch == panels.padded and lead == batch == 1
+                    whole = y.pitch >= panels.padded and lead == batch == 1
                     cut = self.lanes if whole else run.last
                     width = run.vectors * self.lanes
                     for begin, end, depth in tiles(n["k"], self.depth(width)):
@@ -219,13 +229,14 @@ class ProductCode:
         assert lead == 1 or (a.pitch == lead * batch * n["k"] and b.pitch == lead * batch * n["f"])
         lda, ldb = (a.pitch, b.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
         panels, line = self.panels(n["f"]), LINE_BYTES // self.c.bytes
+        ldc = apart(panels.padded, self.lanes, self.c)
         members = f"(int64_t){count} * {lead}"
         pointers = (
             f"const {self.c.name} *A = {a.address} + b * {n['k']} + k;",
             f"const {self.c.name} *B = {b.address} + b * {n['f']} + f;",
-            f"{self.c.name} *C = {partial} + (b * {n['k']} + k) * {panels.padded} + f;",
+            f"{self.c.name} *C = {partial} + (b * {n['k']} + k) * {ldc} + f;",
         )
-        where = f"{members}, A, {lda}, B, {ldb}, C, {panels.padded}"
+        where = f"{members}, A, {lda}, B, {ldb}, C, {ldc}"
         with out.block(f"for (int b = 0; b < {batch}; ++b)"):
             for begin, end, slab in tiles(n["k"], SLAB_LINES * line):
                 with out.block(f"for (int s = {begin}; s < {end}; s += {slab})"):
@@ -323,7 +334,7 @@ class ProductCode:
         letters; a vector of columns at a time, or each number would take a cache line.
         """
         n, step = op.sizes(), letter_steps(op.spec.data.split("->")[1], op.buffer)
-        padded = self.panels(n["f"]).padded
+        padded = apart(self.panels(n["f"]).padded, self.lanes, self.c)
         size = self.padded_size(op)
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):

@@ -144,12 +144,12 @@ class SchedulePass(ModulePass):
 
     def block_rows(self, nest: TraverseOp, target: Target, far: int = 0) -> int:
         """As many rows as the cache holds, at most `block`; halved, so that tiles divide it. Twice
-        `block` where sums of outer products, of `far` bytes, leave the near caches between two
-        blocks: each block loads and stores all of them.
+        both where sums of outer products, of `far` bytes, leave the near caches between two blocks:
+        each block loads and stores all of them.
         """
-        per_row = self.local_bytes(nest)
-        rows = self.block * (2 if far > target.caches.block else 1)
-        while rows > 6 and rows * per_row > target.caches.block:
+        per_row, times = self.local_bytes(nest), 2 if far > target.caches.block else 1
+        rows = self.block * times
+        while rows > 6 and rows * per_row > target.caches.block * times:
             rows //= 2
         while rows > 1 and rows * per_row > target.caches.stack:
             rows //= 2

@@ -15,6 +15,8 @@ TALL = SMALL | {"k": 32, "f": 5}
 """Sums of outer products that take fewer vectors with their operands exchanged."""
 SLABS = SMALL | {"k": 37, "f": 38}
 """Left operands of whole slabs and a rest, with several panels of columns."""
+PAGES = {"a": 2, "b": 1, "h": 1, "l": 1, "k": 7, "f": 1024}
+"""Rows that are pages long, which lie apart in blocks and in sums."""
 SIZES = {
     "small": SMALL,
     "tall": TALL,
@@ -23,6 +25,7 @@ SIZES = {
     "even": {"a": 3, "b": 16, "h": 4, "l": 3, "k": 16, "f": 32},
     "wide": {"a": 2, "b": 3, "h": 3, "l": 2, "k": 3, "f": 100},
     "long": {"a": 2, "b": 3, "h": 2, "l": 2, "k": 602, "f": 3},
+    "pages": PAGES,
     "deep": {"a": 2, "b": 1, "h": 1, "l": 2, "k": 2100, "f": 70},
 }
 GRAPHS = ((0, None), (1, {"N": 1}), (2, {"N": 60, "g": 200}))
@@ -63,7 +66,9 @@ def test_one_row_forms_no_team_within_a_team():
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("size", [SMALL, TALL, SLABS], ids=["small", "tall", "slabs"])
+@pytest.mark.parametrize(
+    "size", [SMALL, TALL, SLABS, PAGES], ids=["small", "tall", "slabs", "pages"]
+)
 def test_gradients(size):
     """Products with transposed matrices, and sums of outer products with partial sums a chunk."""
     agree(Case.of(contractions(size, "f64", SPECS[:8], edges=False), TRAIN), "f64")
