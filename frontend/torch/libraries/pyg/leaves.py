@@ -7,6 +7,7 @@ see through it. Ops whose output size depends on data need a custom op with one 
 """
 
 import builtins
+import math
 from collections.abc import Callable
 
 import torch
@@ -58,6 +59,16 @@ def segment_reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: 
     return src.new_zeros(size).scatter_reduce_(
         dim, where, src, reduce="a" + reduce[-3:], include_self=False
     )
+
+
+@leaf("finite_extremum(Tensor src, Tensor index, SymInt num_groups, str reduce) -> Tensor")
+def finite_extremum(src: Tensor, index: Tensor, num_groups: int, reduce: str) -> Tensor:
+    """The "max" or "min" of the rows of each group, 0 where it is infinite as that of none is: what
+    PyG makes of torch's reduction between pointers."""
+    size = [num_groups, *src.shape[1:]]
+    start = src.new_full(size, -math.inf if reduce == "max" else math.inf)
+    out = start.scatter_reduce_(0, _along(index, src, 0), src, reduce="a" + reduce)
+    return torch.where(out.isinf(), 0, out)
 
 
 @leaf("segment_softmax(Tensor src, Tensor index, SymInt num_groups, int dim=0) -> Tensor")

@@ -22,6 +22,7 @@ from . import (
     edge_index,
     leaves,  # noqa: F401  (defines torch.ops.gnnc)
     matrices,
+    pointers,
 )
 
 _installed = False
@@ -50,6 +51,7 @@ def install() -> None:
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
         *matrices.SUBSTITUTES,
+        *pointers.SUBSTITUTES,
     ):
         original = getattr(importlib.import_module(module), name)
         substitute = make(clone(original))
