@@ -6,12 +6,13 @@ CompositeImplicitAutograd op stays one node in Dynamo's graph while fake tensors
 see through it. Ops whose output size depends on data need a custom op with one fresh size symbol.
 """
 
-import builtins
 import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from ...importer.values.held import exception_named
 
 _LIBRARY = torch.library.Library("gnnc", "DEF")
 
@@ -208,10 +209,11 @@ def dense_batch(
 
 @torch.library.custom_op("gnnc::require", mutates_args=())
 def require(condition: Tensor, message: str, raised: str) -> None:
-    """Raises the built-in exception `raised` with `message` unless the one number of `condition`
-    is true. What a library asks of numbers, which would cut a trace, is said so."""
+    """Raises the exception `raised`, a built-in one or "module.name", with `message` unless the one
+    number of `condition` is true. What a library asks of numbers, which would cut a trace, is said
+    so."""
     if not condition:
-        raise getattr(builtins, raised)(message)
+        raise exception_named(raised)(message)
 
 
 @require.register_fake
