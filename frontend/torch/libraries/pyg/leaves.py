@@ -238,6 +238,33 @@ def _(edge_index, nodes, number, method, both) -> Tensor:
     return edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
 
 
+@torch.library.custom_op("gnnc::coalesced", mutates_args=())
+def coalesced(
+    edge_index: Tensor, num_nodes: int | None, by_row: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """PyG's `coalesce`: the edges (2 x n) in order without duplicates; the order of all, and for
+    each in that order which of the n it is."""
+    from torch_geometric.typing import MAX_INT64
+    from torch_geometric.utils import index_sort
+
+    if num_nodes is None:
+        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    if num_nodes * num_nodes > MAX_INT64:
+        raise ValueError("'coalesce' will result in an overflow")
+    key = edge_index[1 - int(by_row)] * num_nodes + edge_index[int(by_row)]
+    key, order = index_sort(key, max_value=num_nodes * num_nodes)
+    first = key > torch.cat([key.new_full((1,), -1), key])[:-1]
+    return edge_index[:, order[first]], order, first.cumsum(0) - 1
+
+
+@coalesced.register_fake
+def _(edge_index, num_nodes, by_row) -> tuple[Tensor, Tensor, Tensor]:
+    edges = edge_index.size(1)
+    left = edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
+    order, group = (edge_index.new_empty(edges, dtype=torch.int64) for _ in range(2))
+    return left, order, group
+
+
 def _remaining_loops(
     edge_index: Tensor, weight: Tensor | None, fill: float, num_nodes: int
 ) -> tuple[Tensor, Tensor | None]:

@@ -77,6 +77,11 @@ def _ends(c: Call, edges: Arr) -> tuple[Arr, Arr]:
     return c.ctx.select(edges, 0, 0), c.ctx.select(edges, 0, 1)
 
 
+@rule("gnnc.coalesced")
+def _coalesced(c: Call) -> Arr:
+    raise NoRule("edges in order and without duplicates (of arguments alone they come first)")
+
+
 @rule("gnnc.gcn_norm")
 def _gcn_norm(c: Call) -> tuple[Arr, Arr]:
     edges, weight, size = c.tensor("edge_index"), c.optional("weight"), c.arg("num_nodes")
