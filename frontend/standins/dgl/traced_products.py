@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .traced_reductions import of_messages
-from .traced_values import TURNED, Traced, operation, unsupported
+from .traced_values import TURNED, Traced, apply, operation, unsupported
 
 
 @operation("matmul", "mm", "bmm", "__matmul__")
@@ -75,6 +75,14 @@ def softmax(
         raise unsupported("softmax of all nodes together")
     messages = input.turned_back()
     return torch.softmax(messages, 3 - dim % 3, dtype=dtype).turned_round()  # pyright: ignore
+
+
+@operation("sum", "mean", "amax", "amin", of=TURNED)
+def reduced(function: Any, input: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
+    """A reduction of messages or of features."""
+    if type(dim) is not int or dim % 3 == 0 or keepdim:
+        raise unsupported("a reduction of messages that are transposed but for one dimension")
+    return apply(function.__name__, function, (input.turned_back(), 3 - dim % 3), {})
 
 
 @operation("mul", "div", "true_divide", "__mul__", "__truediv__", "__rmul__", of=TURNED)

@@ -247,6 +247,13 @@ def outer_products(p: Reduce, nodes: Any) -> Tensor:
     return by_rows.flatten(1) - by_product.tanh().flatten(1)
 
 
+def turned_round(p: Reduce, nodes: Any) -> Tensor:
+    m = nodes.mailbox["m"]
+    turned = m.transpose(1, 2) * 2
+    scores = turned.mean(1).softmax(1)[..., None] * turned.transpose(-1, -2)
+    return torch.cat([turned.sum(-1), m.permute(0, 2, 1).amax(dim=2), scores.sum(1)], 1)
+
+
 def einsums(p: Reduce, nodes: Any) -> Tensor:
     m, x, k = nodes.mailbox["m"], nodes.data["x"], nodes.mailbox["k"]
     score = torch.einsum("bmi,ij,bj->bm", m, p.linear.weight, x)
@@ -311,6 +318,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "scores-of-nodes": scores_of_nodes,
     "outer-products": outer_products,
     "outermost": outermost,
+    "turned-round": turned_round,
     "batch-size": of_batch_size,
 }
 
@@ -319,6 +327,19 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str) -> None:
     check(Reduce(FUNCTIONS[name]), sample)
+
+
+def test_the_first_message_is_that_of_the_least_edge() -> None:
+    """Also where a graph holds its edges in another order than that of their numbers."""
+
+    def by_target(n: int, m: int, e: int) -> tuple[Any, ...]:
+        source, target = graph(n, e).edges()
+        in_order, starts = target.argsort(), torch.zeros(n + 1, dtype=torch.int64)
+        starts[1:] = target.bincount(minlength=n).cumsum(0)
+        g = dgl.graph(("csc", (starts, source[in_order], torch.randperm(e))))
+        return g, torch.randn(n, WIDTH), torch.rand(e, 1) + 0.5
+
+    check(Reduce(outermost), by_target)
 
 
 def by_cases(p: Reduce, nodes: Any) -> Tensor:
