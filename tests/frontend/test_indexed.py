@@ -53,6 +53,16 @@ def test_extremes(kind: str, include_self: bool) -> None:
     check(reduced, with_ties(drawn(EDGES, WIDTH, seed=2)), index(1), nodes)
 
 
+@pytest.mark.parametrize("kind", ["amax", "amin"])
+def test_extremes_of_integers(kind: str) -> None:
+    def outermost(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
+        number = torch.arange(i.shape[0]) - 3
+        place = i.new_zeros(nodes.shape[0]).scatter_reduce(0, i, number, kind, include_self=False)
+        return [x * (place[i] == number), nodes * place]
+
+    check(outermost, drawn(EDGES), index(), drawn(NODES))
+
+
 def test_groups_without_rows_keep_what_they_started_from() -> None:
     def reduced(x: Tensor, i: Tensor, nodes: Tensor) -> list[Tensor]:
         return [torch.full_like(nodes, -math.inf).scatter_reduce(0, i, x, "amax").clamp(min=-9.0)]

@@ -108,22 +108,6 @@ def linear(function: Any, input: Traced, weight: Tensor, bias: Tensor | None = N
     return input.computed(function(input.values, weight, bias))
 
 
-@operation("matmul", "mm", "bmm", "__matmul__")
-def matmul(function: Any, input: Any, other: Any) -> Traced:
-    """A product of each row with one matrix or vector, or of rows that are matrices."""
-    if not isinstance(input, Traced):
-        raise unsupported("a product from the left")
-    if isinstance(other, Traced):
-        same = input.lead == other.lead and input.features == other.features
-        if not same or input.features < 2:
-            raise unsupported("a product of rows that are no matrices")
-        return input.computed(input.values.matmul(other.values))
-    if other.dim() > 2:
-        raise unsupported("a product with several matrices")
-    input.feature(-1)
-    return input.computed(input.values.matmul(other))
-
-
 @operation("embedding")
 def embedding(function: Any, input: Any, weight: Tensor, *how: Any, **named: Any) -> Traced:
     """A row of one table for each element."""
@@ -150,12 +134,6 @@ def cell(function: Any, input: Traced, state: Any, *weights: Any) -> Any:
     rows = [s.values for s in states]
     given = rows if isinstance(state, (tuple, list)) else rows[0]
     return input.computed(function(input.values, given, *weights))
-
-
-@operation("__rmatmul__")
-def rmatmul(function: Any, other: Any, input: Any) -> Traced:
-    """A product in the other order."""
-    return matmul(function, input, other)
 
 
 def _plain(*weights: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 # Importing these makes functions of torch operations.
-from . import traced_arithmetic, traced_reductions, traced_shapes  # noqa: F401
+from . import traced_arithmetic, traced_products, traced_reductions, traced_shapes  # noqa: F401
 from .frames import Rows
 from .traced_values import Inbox, Traced, unsupported
 from .udf import NodeBatch

@@ -188,6 +188,24 @@ def normalize(
     return input / norm(function, input, p, dim, True).clamp(min=eps)
 
 
+@operation("prod")
+def prod(
+    function: Any, input: Traced, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Traced:
+    """The product of the messages of each node, or of features."""
+    input = _typed(input, dtype)
+    dims, degree = _split(input, dim)
+    if not degree:
+        return input.computed(torch.prod(input.values, dims[0], keepdim))
+    values, index = input.values, input.inbox.index
+    if not values.is_floating_point():
+        raise unsupported("a product of integers")
+    at = index.reshape((-1,) + (1,) * input.features).expand_as(values)
+    ones = values.new_ones((input.inbox.rows, *values.shape[1:]))
+    rows = ones.scatter_reduce(0, at, values, "prod")
+    return Traced(rows.unsqueeze(1) if keepdim else rows, input.inbox, 1)
+
+
 @operation("argmax", "argmin")
 def place(function: Any, input: Traced, dim: int | None = None, keepdim: bool = False) -> Traced:
     """Which feature is the greatest or least."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from .reduce import reduce_messages
 from .traced_values import Extent, Traced, operation, unsupported
 
 
@@ -57,7 +59,9 @@ def squeeze(function: Any, input: Traced, dim: int | None = None) -> Traced:
 
 @operation("transpose", "swapaxes", "swapdims")
 def transpose(function: Any, input: Traced, dim0: int, dim1: int) -> Traced:
-    """Two feature dimensions swapped."""
+    """Two feature dimensions swapped, or that of messages and the one of features."""
+    if input.lead == 2 and input.features == 1 and {dim0 % 3, dim1 % 3} == {1, 2}:
+        return input.turned_round()
     return input.moved(input.raw.transpose(input.feature(dim0), input.feature(dim1)))
 
 
@@ -65,6 +69,8 @@ def transpose(function: Any, input: Traced, dim0: int, dim1: int) -> Traced:
 def permute(function: Any, input: Traced, *dims: Any) -> Traced:
     """The feature dimensions in another order."""
     order = _flat(dims)
+    if input.lead == 2 and [d % 3 for d in order] == [0, 2, 1]:
+        return input.turned_round()
     if tuple(order[: input.lead]) != tuple(range(input.lead)):
         raise unsupported("permute of nodes or messages")
     return input.moved(input.raw.permute((0, *[input.feature(d) for d in order[input.lead :]])))
@@ -114,8 +120,11 @@ def unbind(function: Any, input: Traced, dim: int = 0) -> Any:
 
 @operation("__getitem__")
 def item(function: Any, input: Traced, index: Any) -> Traced:
-    """Some of the features, where the index has all nodes and messages."""
+    """Some of the features, where the index has all nodes, and all messages or an outermost."""
     entries = index if isinstance(index, tuple) else (index,)
+    if input.lead == 2 and len(entries) > 1 and _is_all(entries[0]) and _is_end(entries[1]):
+        rest = (slice(None), *entries[2:])
+        return item(function, _outermost(input, entries[1]), rest)
     skipped = 0
     while skipped < min(input.lead, len(entries)) and _is_all(entries[skipped]):
         skipped += 1
@@ -131,6 +140,47 @@ def item(function: Any, input: Traced, index: Any) -> Traced:
 def _is_all(entry: Any) -> bool:
     whole = isinstance(entry, slice)
     return whole and entry.start is None and entry.stop is None and entry.step is None
+
+
+def _is_end(entry: Any) -> bool:
+    return type(entry) is int and entry in (0, -1)
+
+
+def _outermost(input: Traced, place: int) -> Traced:
+    """The first message of each node, or the last: messages are in the order of edges."""
+    inbox, values = input.inbox, input.values
+    if values.dtype == torch.bool:
+        raise unsupported("a message of truth values")
+    number = torch.arange(inbox.index.shape[0], device=values.device)
+    found = reduce_messages(number, inbox.index, inbox.rows, "max" if place else "min")
+    other = number != found.index_select(0, inbox.index)
+    alone = values.masked_fill(other.reshape((-1,) + (1,) * input.features), 0)
+    rows = reduce_messages(alone, inbox.index, inbox.rows, "sum")
+    result = Traced(rows, inbox, 1, unsafe=True, zero=True)
+    result.viewed = input.viewed = True
+    return result
+
+
+@operation("select")
+def select(function: Any, input: Traced, dim: int, index: int) -> Traced:
+    """One of the features, or the first or last message of each node."""
+    place = dim + input.dim() if dim < 0 else dim
+    return item(function, input, (*[slice(None)] * place, index))
+
+
+@operation("new_zeros", "new_ones")
+def filled(function: Any, input: Traced, *sizes: Any, **named: Any) -> Traced:
+    """One number in all elements, of nodes or of messages."""
+    sizes = _flat(sizes)
+    lead = 0
+    while lead < min(2, len(sizes)) and isinstance(sizes[lead], Extent):
+        if not _kept(sizes[lead], lead):
+            raise unsupported("sizes of nodes and messages in another order")
+        lead += 1
+    rows = input.inbox.index.shape[0] if lead == 2 else input.inbox.rows
+    if lead == 0:
+        raise unsupported("a tensor of a number that is not that of nodes")
+    return Traced(function(input.raw, (rows, *sizes[lead:]), **named), input.inbox, lead)
 
 
 @operation("expand")

@@ -20,12 +20,18 @@ OPERATIONS: dict[str, Callable[..., Any]] = {}
 """What each function does, by torch's name for it. It is given torch's own, then its arguments."""
 
 
-def operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+TURNED: dict[str, Callable[..., Any]] = {}
+"""The same of operands of which one is turned round."""
+
+
+def operation(
+    *names: str, of: dict[str, Callable[..., Any]] = OPERATIONS
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function what torch's functions and methods of these names do."""
 
     def register(handler: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
-            OPERATIONS[name] = handler
+            of[name] = handler
         return handler
 
     return register
@@ -33,9 +39,13 @@ def operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def apply(name: str, function: Any, args: Any, options: Any) -> Any:
     """An operation, which may have no meaning here."""
-    if name not in OPERATIONS:
+    known = OPERATIONS
+    for value in args:
+        if isinstance(value, Traced) and value.turned:
+            known = TURNED
+    if name not in known:
         raise unsupported(name)
-    return OPERATIONS[name](function, *args, **options)
+    return known[name](function, *args, **options)
 
 
 def unsupported(what: str) -> NotImplementedError:
@@ -62,7 +72,8 @@ class Traced:
     `raw` has one row for both of these, an edge or a node; with `lead` of 0 it stands for a number
     that differs from node to node. The function is not to see nodes without a message: `unsafe`
     values may be anything there, and are replaced where they are computed with, lest an infinity
-    gets into a gradient. `zero` says that raw values are zero there.
+    gets into a gradient. `zero` says that raw values are zero there. `turned` stands for messages
+    `(nodes, features, degree)`.
     """
 
     __hash__ = None  # as of a tensor, it is elements that are compared
@@ -72,11 +83,13 @@ class Traced:
     ):
         self.raw, self.inbox, self.lead = raw, inbox, lead
         self.unsafe, self.zero = unsafe, zero
-        self.viewed = False
+        self.viewed = self.turned = False
 
     @property
     def values(self) -> Tensor:
         """The rows, to compute with."""
+        if self.turned:
+            raise unsupported("messages that are transposed")
         return self.inbox.filled(self.raw, 1) if self.unsafe else self.raw
 
     def computed(self, rows: Any) -> Any:
@@ -90,6 +103,18 @@ class Traced:
         result = Traced(rows, self.inbox, self.lead, self.unsafe, self.zero)
         self.viewed = result.viewed = True
         return result
+
+    def turned_round(self) -> Traced:
+        """Messages `(nodes, degree, features)` with the last two dimensions swapped."""
+        if self.lead != 2 or self.features != 1:
+            raise unsupported("transpose of nodes or messages")
+        result = self.moved(self.raw)
+        result.turned = True
+        return result
+
+    def turned_back(self) -> Traced:
+        """The messages that are turned round."""
+        return self.moved(self.raw)
 
     def overwrite(self, result: Traced) -> None:
         """What a function does that works in place."""
@@ -142,6 +167,8 @@ class Traced:
     def shape(self) -> tuple[Any, ...]:
         """The sizes, of which the first are no numbers."""
         first = (Extent(self.inbox, 0), Extent(self.inbox, 1))
+        if self.turned:
+            return first[0], self.raw.shape[1], first[1]
         return (*first[: self.lead], *self.raw.shape[1:])
 
     def size(self, dim: int | None = None) -> Any:

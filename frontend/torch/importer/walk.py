@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from .parts.live import live_nodes
 from .rules import RULES, Call
 from .values.context import Context
 from .values.elements import INTEGERS
-from .values.held import Held
+from .values.held import Held, exception_named
 from .values.nodes import Set
 from .values.sizes import Sizes, example, expression, tensors_in
 from .values.tensors import Arr, Merge, Sym, elem_of, numbers
@@ -198,7 +197,7 @@ class Walk:
         if not isinstance(condition, Arr) or condition.home is not None:
             raise NoRule("an assertion of more than one number")
         message = node.args[1] if len(node.args) > 1 else node.kwargs.get("assert_msg", "")
-        raised = getattr(builtins, str(node.args[2])) if len(node.args) > 2 else AssertionError
+        raised = exception_named(str(node.args[2])) if len(node.args) > 2 else AssertionError
         self.context.assertions.append(Held(condition, str(message), raised))
 
     def scalar(self, node: fx.Node, name: str, value: Any) -> Any:

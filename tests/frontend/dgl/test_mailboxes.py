@@ -228,6 +228,51 @@ def in_place(p: Reduce, nodes: Any) -> Tensor:
     return h
 
 
+def attention_by_products(p: Reduce, nodes: Any) -> Tensor:
+    m, x = nodes.mailbox["m"], p.linear(nodes.data["x"])
+    score = torch.bmm(x.unsqueeze(1), m.transpose(1, 2)) / WIDTH**0.5
+    return torch.bmm(torch.softmax(score, dim=-1), m).squeeze(1)
+
+
+def scores_of_nodes(p: Reduce, nodes: Any) -> Tensor:
+    m = nodes.mailbox["m"]
+    score = m @ p.linear(nodes.data["x"]).unsqueeze(2)
+    return (score.softmax(1) * m).sum(1)
+
+
+def outer_products(p: Reduce, nodes: Any) -> Tensor:
+    m, k = nodes.mailbox["m"], nodes.mailbox["k"]
+    by_rows = (m.unsqueeze(2) * m.unsqueeze(3)).sum(1)
+    by_product = torch.bmm(m.transpose(1, 2), m) + m.permute(0, 2, 1) @ k[:, :, 0]
+    return by_rows.flatten(1) - by_product.tanh().flatten(1)
+
+
+def turned_round(p: Reduce, nodes: Any) -> Tensor:
+    m = nodes.mailbox["m"]
+    turned = m.transpose(1, 2) * 2
+    scores = turned.mean(1).softmax(1)[..., None] * turned.transpose(-1, -2)
+    return torch.cat([turned.sum(-1), m.permute(0, 2, 1).amax(dim=2), scores.sum(1)], 1)
+
+
+def einsums(p: Reduce, nodes: Any) -> Tensor:
+    m, x, k = nodes.mailbox["m"], nodes.data["x"], nodes.mailbox["k"]
+    score = torch.einsum("bmi,ij,bj->bm", m, p.linear.weight, x)
+    of_heads = torch.einsum("bmhi, hi -> bmh", k, p.bias).softmax(1)
+    return torch.einsum("bm,bmi->bi", score, m) + torch.einsum("bmh,bmhi->bi", of_heads, k)
+
+
+def outermost(p: Reduce, nodes: Any) -> Tensor:
+    m, k = nodes.mailbox["m"], nodes.mailbox["k"]
+    first = p.linear(m[:, 0]) / m[:, 0] - m.select(1, -1) * k[:, 0, 1]
+    return torch.cat([first, k[:, -1].sum(1), m[:, -1, :2], nodes.mailbox["s"][:, 0, None]], 1)
+
+
+def of_batch_size(p: Reduce, nodes: Any) -> Tensor:
+    m = nodes.mailbox["m"]
+    each = m.new_ones((nodes.batch_size(), m.shape[1], 1)) * m
+    return (m.new_zeros(nodes.batch_size(), WIDTH) + each.sum(1)).view(nodes.batch_size(), 2, -1)
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "sum": lambda p, nodes: nodes.mailbox["m"].sum(1),
     "sum-plus-one": lambda p, nodes: nodes.mailbox["m"].sum(1) + 1,
@@ -264,6 +309,17 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "numbers": numbers,
     "inverse": inverse,
     "in-place": in_place,
+    "einsum": lambda p, nodes: torch.einsum("ndk,hk->nh", nodes.mailbox["m"], p.bias),
+    "einsums": einsums,
+    "prod": lambda p, nodes: (
+        nodes.mailbox["m"].prod(1) + nodes.mailbox["k"].prod(-1).mean((1, 2))[:, None]
+    ),
+    "attention-by-products": attention_by_products,
+    "scores-of-nodes": scores_of_nodes,
+    "outer-products": outer_products,
+    "outermost": outermost,
+    "turned-round": turned_round,
+    "batch-size": of_batch_size,
 }
 
 
@@ -271,6 +327,19 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Tensor]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str) -> None:
     check(Reduce(FUNCTIONS[name]), sample)
+
+
+def test_the_first_message_is_that_of_the_least_edge() -> None:
+    """Also where a graph holds its edges in another order than that of their numbers."""
+
+    def by_target(n: int, m: int, e: int) -> tuple[Any, ...]:
+        source, target = graph(n, e).edges()
+        in_order, starts = target.argsort(), torch.zeros(n + 1, dtype=torch.int64)
+        starts[1:] = target.bincount(minlength=n).cumsum(0)
+        g = dgl.graph(("csc", (starts, source[in_order], torch.randperm(e))))
+        return g, torch.randn(n, WIDTH), torch.rand(e, 1) + 0.5
+
+    check(Reduce(outermost), by_target)
 
 
 def by_cases(p: Reduce, nodes: Any) -> Tensor:
@@ -281,8 +350,13 @@ def by_cases(p: Reduce, nodes: Any) -> Tensor:
 UNSUPPORTED: dict[str, Callable[[Any, Any], Tensor]] = {
     "median": lambda p, nodes: nodes.mailbox["m"].median(dim=1).values,
     "sort": lambda p, nodes: torch.sort(nodes.mailbox["m"], dim=1)[0][:, 0],
-    "einsum": lambda p, nodes: torch.einsum("ndk,hk->nh", nodes.mailbox["m"], p.bias),
-    "an index of nodes or messages": lambda p, nodes: nodes.mailbox["m"][:, 0],
+    "einsum of nodes or messages": lambda p, nodes: torch.einsum(
+        "ndk,nek->nk", nodes.mailbox["m"], nodes.mailbox["m"]
+    ),
+    "an index of nodes or messages": lambda p, nodes: nodes.mailbox["m"][:, :1].sum(1),
+    "messages that are transposed": lambda p, nodes: (
+        nodes.mailbox["m"].transpose(1, 2).mul(p.linear.weight[:1].T).sum(2)
+    ),
     "a reduction of all nodes": lambda p, nodes: nodes.data["x"] - nodes.mailbox["m"].mean(),
     "dimension 0": lambda p, nodes: nodes.mailbox["m"].sum(1) - nodes.data["x"].mean(0),
     "the number of nodes": lambda p, nodes: nodes.mailbox["m"].sum(1) / nodes.batch_size(),

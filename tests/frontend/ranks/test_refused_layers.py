@@ -67,11 +67,11 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     ),
     "undirected": (
         lambda: Changed(lambda edges, n: to_undirected(edges, num_nodes=n)),
-        f"{ONE_PROGRAM}a branch on what a tensor holds",
+        "edges in order and without duplicates",
     ),
     "coalesced": (
         lambda: Changed(lambda edges, n: coalesce(edges, num_nodes=n)),
-        f"{ONE_PROGRAM}a branch on what a tensor holds",
+        "edges in order and without duplicates",
     ),
     "median": (
         lambda: G.SAGEConv(WIDTH, 4, aggr="median"),

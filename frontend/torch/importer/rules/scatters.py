@@ -92,7 +92,8 @@ def _scatter_reduce(c: Call) -> Arr:
     if kind == "mean" and include and dim == 0 and c.x.elem in FLOATS:
         total = c.ctx.binary("add", c.x, c.ctx.scattered(c.x, source, index, dim, "sum"))
         return c.ctx.binary("div", total, c.ctx.binary("add", c.ctx.counts(index, c.x), 1.0))
-    if kind in ("max", "min") and start is not None and c.x.elem in FLOATS:
+    of_rows = start == 0 and not include  # of integers too
+    if kind in ("max", "min") and start is not None and (c.x.elem in FLOATS or of_rows):
         return _extremum(c, source, index, dim, kind, start)
     raise NoRule("scatter_reduce that takes the old values in")
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 
 from .nodes import Node, Set
 from .tensors import Arr
+
+
+def exception_named(name: str) -> type[Exception]:
+    """The class of a built-in exception, or that of "module.name"."""
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module or "builtins"), own)
 
 
 @dataclass(frozen=True)

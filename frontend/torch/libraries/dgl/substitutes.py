@@ -55,6 +55,26 @@ def _patch_layers() -> None:
         return plain(self, x, x_type, sorted_by_type)
 
     replace(theirs, "forward", forward)
+    _patch_edge_weights()
+
+
+def _patch_edge_weights() -> None:
+    """The norm of weights, whose check of them would end the trace."""
+    theirs = importlib.import_module("dgl.nn.pytorch.conv.graphconv").EdgeWeightNorm
+    ours = importlib.import_module(f"{OURS}.nn.pytorch.conv.graphconv")
+    plain, raised = theirs.forward, sys.modules["dgl"].DGLError
+    name = f"{raised.__module__}.{raised.__qualname__}"
+
+    def forward(self: Any, graph: Any, edge_weight: Tensor) -> Tensor:
+        tracing = is_active() and torch.compiler.is_compiling()
+        if not tracing or edge_weight.dim() > 1 or self._norm == "none":
+            return plain(self, graph, edge_weight)
+        if self._norm == "both":
+            bad = (edge_weight <= 0).any()
+            torch.ops.gnnc.require(bad.logical_not(), ours.NOT_POSITIVE, name)
+        return ours.normalized(graph, edge_weight, self._norm, self._eps)
+
+    replace(theirs, "forward", forward)
 
 
 @functools.cache
@@ -62,6 +82,7 @@ def _install_leaves() -> None:
     graphs.install_ours()
     _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
     _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
+    _register(importlib.import_module(f"{OURS}.nn.pytorch.helpers").refuse_values, _refuse)
     _keep_the_order_of_products()
     _know_products_of_objects()
     _keep_what_is_edited(importlib.import_module(f"{OURS}.traced_values").Traced)
@@ -114,6 +135,10 @@ def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
 
 def _gather_mm(a: Tensor, b: Tensor, *, idx_b: Tensor) -> Tensor:
     return torch.ops.gnnc.typed_linear(a, idx_b.long(), b, None)
+
+
+def _refuse(bad: Tensor, message: str) -> None:
+    torch.ops.gnnc.require(bad.any().logical_not(), message, f"{OURS}.base.DGLError")
 
 
 def _pairs(real: Any, ours: Any) -> Iterator[tuple[FunctionType, Callable[..., Any]]]:

@@ -6,11 +6,13 @@ CompositeImplicitAutograd op stays one node in Dynamo's graph while fake tensors
 see through it. Ops whose output size depends on data need a custom op with one fresh size symbol.
 """
 
-import builtins
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from ...importer.values.held import exception_named
 
 _LIBRARY = torch.library.Library("gnnc", "DEF")
 
@@ -58,6 +60,16 @@ def segment_reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: 
     return src.new_zeros(size).scatter_reduce_(
         dim, where, src, reduce="a" + reduce[-3:], include_self=False
     )
+
+
+@leaf("finite_extremum(Tensor src, Tensor index, SymInt num_groups, str reduce) -> Tensor")
+def finite_extremum(src: Tensor, index: Tensor, num_groups: int, reduce: str) -> Tensor:
+    """The "max" or "min" of the rows of each group, 0 where it is infinite as that of none is: what
+    PyG makes of torch's reduction between pointers."""
+    size = [num_groups, *src.shape[1:]]
+    start = src.new_full(size, -math.inf if reduce == "max" else math.inf)
+    out = start.scatter_reduce_(0, _along(index, src, 0), src, reduce="a" + reduce)
+    return torch.where(out.isinf(), 0, out)
 
 
 @leaf("segment_softmax(Tensor src, Tensor index, SymInt num_groups, int dim=0) -> Tensor")
@@ -197,10 +209,11 @@ def dense_batch(
 
 @torch.library.custom_op("gnnc::require", mutates_args=())
 def require(condition: Tensor, message: str, raised: str) -> None:
-    """Raises the built-in exception `raised` with `message` unless the one number of `condition`
-    is true. What a library asks of numbers, which would cut a trace, is said so."""
+    """Raises the exception `raised`, a built-in one or "module.name", with `message` unless the one
+    number of `condition` is true. What a library asks of numbers, which would cut a trace, is said
+    so."""
     if not condition:
-        raise getattr(builtins, raised)(message)
+        raise exception_named(raised)(message)
 
 
 @require.register_fake
@@ -223,6 +236,33 @@ def negative_sampling(
 @negative_sampling.register_fake
 def _(edge_index, nodes, number, method, both) -> Tensor:
     return edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
+
+
+@torch.library.custom_op("gnnc::coalesced", mutates_args=())
+def coalesced(
+    edge_index: Tensor, num_nodes: int | None, by_row: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """PyG's `coalesce`: the edges (2 x n) in order without duplicates; the order of all, and for
+    each in that order which of the n it is."""
+    from torch_geometric.typing import MAX_INT64
+    from torch_geometric.utils import index_sort
+
+    if num_nodes is None:
+        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    if num_nodes * num_nodes > MAX_INT64:
+        raise ValueError("'coalesce' will result in an overflow")
+    key = edge_index[1 - int(by_row)] * num_nodes + edge_index[int(by_row)]
+    key, order = index_sort(key, max_value=num_nodes * num_nodes)
+    first = key > torch.cat([key.new_full((1,), -1), key])[:-1]
+    return edge_index[:, order[first]], order, first.cumsum(0) - 1
+
+
+@coalesced.register_fake
+def _(edge_index, num_nodes, by_row) -> tuple[Tensor, Tensor, Tensor]:
+    edges = edge_index.size(1)
+    left = edge_index.new_empty((2, torch.library.get_ctx().new_dynamic_size()))
+    order, group = (edge_index.new_empty(edges, dtype=torch.int64) for _ in range(2))
+    return left, order, group
 
 
 def _remaining_loops(

@@ -87,31 +87,7 @@ def spmm(original: Callable) -> Callable:
     return spmm
 
 
-def ptr2index(original: Callable) -> Callable:
-    def ptr2index(ptr, output_size=None):
-        if not is_active() or output_size is None:
-            return original(ptr, output_size)
-        return torch.ops.gnnc.index_of_pointer(ptr, output_size)
-
-    return ptr2index
-
-
-_OF_SEGMENTS = ("sum", "mean", "min", "max")  # torch's function knows no other name of `scatter`
-
-
-def segment(original: Callable) -> Callable:
-    def segment(src, ptr, reduce="sum"):
-        if not is_active() or ptr.dim() != 1 or reduce not in _OF_SEGMENTS:
-            return original(src, ptr, reduce)
-        index = torch.ops.gnnc.index_of_pointer(ptr, src.size(0))
-        return torch.ops.gnnc.segment_reduce(src, index, 0, ptr.size(0) - 1, reduce)
-
-    return segment
-
-
 SUBSTITUTES = (
-    ("torch_geometric.index", "ptr2index", ptr2index),
-    (f"{_UTILS}._segment", "segment", segment),
     (f"{_UTILS}.sparse", "to_edge_index", to_edge_index),
     (f"{_UTILS}.sparse", "set_sparse_value", set_sparse_value),
     (f"{_UTILS}.sparse", "to_torch_coo_tensor", of_entries(torch.sparse_coo)),

@@ -1,5 +1,7 @@
 """What the leaves mean: their rules, in the importer's table as soon as this is imported."""
 
+import math
+
 import sympy
 
 from ...importer.errors import NoRule
@@ -23,6 +25,14 @@ def _segment_reduce(c: Call) -> Arr:
         raise NoRule(f"the reduction {reduce!r} (which of several rows wins is undefined)")
     ties = kind in ("max", "min")
     return c.ctx.segment(src, index, dim, size_expr(size), kind, zero_ties=ties)
+
+
+@rule("gnnc.finite_extremum", counts="num_groups")
+def _finite_extremum(c: Call) -> Arr:
+    src, index, size = c.tensor("src"), c.tensor("index"), size_expr(c.arg("num_groups"))
+    out = c.ctx.segment(src, index, 0, size, c.arg("reduce"))
+    infinite = c.ctx.compare("eq", c.ctx.unary("abs", out), math.inf)
+    return c.ctx.where(infinite, 0.0, out, elem=out.elem)
 
 
 @rule("gnnc.segment_softmax", counts="num_groups")
@@ -65,6 +75,11 @@ def _remove_self_loops(c: Call) -> tuple[Arr, Arr | None]:
 
 def _ends(c: Call, edges: Arr) -> tuple[Arr, Arr]:
     return c.ctx.select(edges, 0, 0), c.ctx.select(edges, 0, 1)
+
+
+@rule("gnnc.coalesced")
+def _coalesced(c: Call) -> Arr:
+    raise NoRule("edges in order and without duplicates (of arguments alone they come first)")
 
 
 @rule("gnnc.gcn_norm")

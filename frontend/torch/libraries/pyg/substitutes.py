@@ -19,9 +19,11 @@ from .....runtime.ranks.world import world
 from ..active import clone, is_active
 from ..replaced_methods import replace
 from . import (
+    coalesced,
     edge_index,
     leaves,  # noqa: F401  (defines torch.ops.gnnc)
     matrices,
+    pointers,
 )
 
 _installed = False
@@ -49,7 +51,9 @@ def install() -> None:
         ("torch_geometric.nn.conv.gcn_conv", "gcn_norm", _gcn_norm),
         ("torch_geometric.nn.conv.rgcn_conv", "masked_edge_index", _masked_edge_index),
         ("torch_geometric.utils.hetero", "construct_bipartite_edge_index", _joined_edges),
+        *coalesced.SUBSTITUTES,
         *matrices.SUBSTITUTES,
+        *pointers.SUBSTITUTES,
     ):
         original = getattr(importlib.import_module(module), name)
         substitute = make(clone(original))

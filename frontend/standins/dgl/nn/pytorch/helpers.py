@@ -25,6 +25,12 @@ def refuse_if(bad: Tensor, message: str) -> None:
         raise DGLError(message)
 
 
+def refuse_values(bad: Tensor, message: str) -> None:
+    """`refuse_if` of what the graph does not tell, which a tracer of ours leaves to be asked when
+    the call runs."""
+    refuse_if(bad, message)
+
+
 class ChecksInDegrees:
     """For layers that have no output for a node without incoming edges."""
 

@@ -7,9 +7,15 @@ from torch import Tensor, nn
 
 from ....base import DGLError
 from ....utils import expand_as_pair
-from ..helpers import ChecksInDegrees, aggregate, degree_factor, refuse_if
+from ..helpers import ChecksInDegrees, aggregate, degree_factor, refuse_values
 
 _NORMS = ("none", "both", "right", "left")
+
+NOT_POSITIVE = (
+    'Non-positive edge weight detected with `norm="both"`. '
+    "This leads to square root of zero or negative values."
+)
+"""What DGL says."""
 
 
 class EdgeWeightNorm(nn.Module):
@@ -30,16 +36,23 @@ class EdgeWeightNorm(nn.Module):
             raise DGLError(f"edge weights are one number an edge, not {tuple(edge_weight.shape)}")
         if self._norm == "none":
             return edge_weight
-        source, destination = graph.edges()
-        incoming = self._sums(graph.num_dst_nodes(), destination, edge_weight)
-        if self._norm != "both":
-            return edge_weight / incoming[destination]
-        refuse_if(edge_weight <= 0, 'norm="both" takes the root of sums of positive weights only')
-        outgoing = self._sums(graph.num_src_nodes(), source, edge_weight)
-        return outgoing.pow(-0.5)[source] * incoming.pow(-0.5)[destination] * edge_weight
+        if self._norm == "both":
+            refuse_values(edge_weight <= 0, NOT_POSITIVE)
+        return normalized(graph, edge_weight, self._norm, self._eps)
 
-    def _sums(self, nodes: int, ends: Tensor, edge_weight: Tensor) -> Tensor:
-        return edge_weight.new_zeros(nodes).index_add(0, ends, edge_weight) + self._eps
+
+def normalized(graph, edge_weight: Tensor, norm: str, eps: float) -> Tensor:
+    """What EdgeWeightNorm gives of weights (E,) with a `norm` but "none"."""
+    source, destination = graph.edges()
+    incoming = _sums(graph.num_dst_nodes(), destination, edge_weight, eps)
+    if norm != "both":
+        return edge_weight / incoming[destination]
+    outgoing = _sums(graph.num_src_nodes(), source, edge_weight, eps)
+    return outgoing.pow(-0.5)[source] * incoming.pow(-0.5)[destination] * edge_weight
+
+
+def _sums(nodes: int, ends: Tensor, edge_weight: Tensor, eps: float) -> Tensor:
+    return edge_weight.new_zeros(nodes).index_add(0, ends, edge_weight) + eps
 
 
 class GraphConv(ChecksInDegrees, nn.Module):
