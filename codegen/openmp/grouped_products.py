@@ -128,21 +128,21 @@ class GroupedOuter:
     def combine(self, out: Writer) -> None:
         """Add up the sums that chunks share, in order; those of one group follow each other."""
         n, c, name = self.op.sizes(), self.code.c.name, self.name
-        padded = self.code.panels(n["f"]).padded
+        pitch = self.code.sum_pitch(self.op)
         store = f"for (int f = 0; f < {n['f']}; ++f) {self.at('last')} = row[f];"
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
-            out.line(f"{c} row[{padded}];")
+            out.line(f"{c} row[{pitch}];")
             out.line("int64_t last = -1;")
             with out.block("for (int64_t s = 0; s < 2 * chunks; ++s)"):
                 out.line(f"const int64_t group = {name}_key[s];")
                 out.line("if (group < 0) continue;")
-                out.line(f"const {c} *shared = {name}_shared + s * {self.size} + m * {padded};")
+                out.line(f"const {c} *shared = {name}_shared + s * {self.size} + m * {pitch};")
                 with out.block("if (group != last)"):
                     out.line(f"if (last >= 0) {store}")
                     out.line("memset(row, 0, sizeof(row));")
                     out.line("last = group;")
-                out.line(f"for (int f = 0; f < {padded}; ++f) row[f] += shared[f];")
+                out.line(f"for (int f = 0; f < {pitch}; ++f) row[f] += shared[f];")
             out.line(f"if (last >= 0) {store}")
 
     @contextmanager
@@ -155,7 +155,7 @@ class GroupedOuter:
 
     def place(self) -> str:
         """Where number (m, f) of a sum in panels lies."""
-        return f"m * {self.code.panels(self.op.sizes()['f']).padded} + f"
+        return f"m * {self.code.sum_pitch(self.op)} + f"
 
     def at(self, group: str) -> str:
         """Number (m, f) of the output's row for a group, whatever the order of its letters."""

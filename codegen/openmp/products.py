@@ -134,9 +134,13 @@ class ProductCode:
     def padded_size(self, op: rows.MatmulOp | rows.OuterOp) -> int:
         """Numbers of the packed matrix, or of one chunk's partial sum: (b, k, padded f)."""
         n = op.sizes()
-        padded = self.panels(n["f"]).padded
-        columns = apart(padded, self.lanes, self.c) if isinstance(op, rows.OuterOp) else padded
+        matrix = isinstance(op, rows.MatmulOp)
+        columns = self.panels(n["f"]).padded if matrix else self.sum_pitch(op)
         return n["b"] * n["k"] * columns
+
+    def sum_pitch(self, op: rows.OuterOp) -> int:
+        """Numbers from one row of a partial sum to the next."""
+        return apart(self.panels(op.sizes()["f"]).padded, self.lanes, self.c)
 
     def pack(self, out: Writer, op: rows.MatmulOp, weight: str, packed: str) -> None:
         """Copy the matrix into panels, zero-padded to whole vectors, whatever the order of its
@@ -229,7 +233,7 @@ class ProductCode:
         assert lead == 1 or (a.pitch == lead * batch * n["k"] and b.pitch == lead * batch * n["f"])
         lda, ldb = (a.pitch, b.pitch) if lead == 1 else (batch * n["k"], batch * n["f"])
         panels, line = self.panels(n["f"]), LINE_BYTES // self.c.bytes
-        ldc = apart(panels.padded, self.lanes, self.c)
+        ldc = self.sum_pitch(op)
         members = f"(int64_t){count} * {lead}"
         pointers = (
             f"const {self.c.name} *A = {a.address} + b * {n['k']} + k;",
@@ -334,13 +338,12 @@ class ProductCode:
         letters; a vector of columns at a time, or each number would take a cache line.
         """
         n, step = op.sizes(), letter_steps(op.spec.data.split("->")[1], op.buffer)
-        padded = apart(self.panels(n["f"]).padded, self.lanes, self.c)
-        size = self.padded_size(op)
+        pitch, size = self.sum_pitch(op), self.padded_size(op)
         out.line("#pragma omp for schedule(static)")
         with out.block(f"for (int m = 0; m < {n['b'] * n['k']}; ++m)"):
             with out.block(f"for (int f = 0; f < {n['f']}; f += {self.lanes})"):
                 out.line(f"{self.vector} sum = {{0}};")
-                at = f"{partials} + (int64_t)c * {size} + (int64_t)m * {padded} + f"
+                at = f"{partials} + (int64_t)c * {size} + (int64_t)m * {pitch} + f"
                 add = f"sum += LOAD({self.vector}, {at});"
                 out.line(f"for (int64_t c = 0; c < {chunks}; ++c) {add}")
                 batch = f"m / {n['k']} * {step.get('b', 0)}"
