@@ -68,6 +68,7 @@ class _ByRows:
         self.backend, self.graph = backend, graph
         self.made = fx.GraphModule(graph, made.graph)
         self.batches, self.paired = made.arguments(), made.paired()
+        self.graphs = made.numbers_of_graphs()
         self.runs: dict[bool, Run] = {}
         self._program(examples)
 
@@ -77,7 +78,10 @@ class _ByRows:
 
     def _program(self, args: Sequence[Any]) -> tuple[Run, Sequence[Any]]:
         batches = [batch_of(args[i]) for i in self.batches]
-        rows = all(b.fits for b in batches)
+        rows = all(b.fits for b in batches) and all(
+            batch_of(args[i]).graphs <= (n if place is None else args[place])
+            for i, n, place in self.graphs
+        )
         pairs = [batches[k] for k in self.paired]
         rows = rows and all(b.number_of_pairs <= MOST_PAIRS * len(b.batch) for b in pairs)
         more = [x for b in pairs for x in (b.pairs.shape[1], b.pairs)] if rows else []
@@ -143,6 +147,18 @@ class _Copy:
         """The places of the batches among the arguments."""
         given = list(self.old.graph.find_nodes(op="placeholder"))
         return [given.index(b) for b in self.given()]
+
+    def numbers_of_graphs(self) -> list[tuple[int, int, int | None]]:
+        """The place of a batch among the arguments and how many graphs it may have, a number or the
+        place of one among the arguments. What is counted in the graph is as many as there are."""
+        given = list(self.old.graph.find_nodes(op="placeholder"))
+        out: list[tuple[int, int, int | None]] = []
+        for batch, graphs, _ in self.found.values():
+            if not isinstance(graphs, fx.Node):
+                out.append((given.index(batch), int(graphs), None))
+            elif graphs in given:
+                out.append((given.index(batch), 0, given.index(graphs)))
+        return out
 
     def given(self) -> list[fx.Node]:
         return list(dict.fromkeys(batch for batch, _, _ in self.found.values()))

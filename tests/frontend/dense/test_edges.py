@@ -222,3 +222,20 @@ def test_few_bits_of_a_batch() -> None:
 
     report = check(Model(function), (HOLES.int(),))
     assert not [r for r in report.fallbacks if "longest_group" in r]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_rows_of_more_graphs_than_there_are(more: int) -> None:
+    """Nothing else reads the batch as a place: pairs come from outside."""
+
+    def attention(x: Tensor, batch: Tensor, size: int) -> Tensor:
+        d, m = to_dense_batch(x, batch, batch_size=size)
+        return (scores(d).masked_fill(~m[:, None], -INF).softmax(-1) @ d)[m]
+
+    compiled, x = gnnc.compile(attention), torch.randn(len(HOLES), WIDTH)
+    for k in range(more + 1):  # the second time the number is an argument
+        torch.testing.assert_close(
+            compiled(x, HOLES, WIDTH + k), attention(x, HOLES, WIDTH + k), equal_nan=True
+        )
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        compiled(x, HOLES + 1 + more, WIDTH + more)
