@@ -70,24 +70,39 @@ def _dimensions(operands: Sequence[Any], ranks: Sequence[int]) -> tuple[Axis, ..
 
 def dense_at(x: Dense, axes: Sequence[Axis]) -> Operand:
     """A dense batch at the rows of a result with these dimensions."""
-    first = len(axes) - x.rank
-    role = axes[first + x.axes.index(PLACE)]
-    rows, pad = x.rows, x.pad
+    rows = x.rows
     if KEY in axes and not x.paired:
-        if role == PLACE:  # where the first is a node, whatever the second is
-            pad = rows if not isinstance(rows, fx.Proxy) else None
-        rows = _at(rows, x.of.ends[role == KEY])
-    parts = [rows, pad]
+        rows = _at(rows, x.of.ends[_role(x, axes) == KEY])
+    return Operand(_fitted(x, rows, axes), pad_at(x, axes))
+
+
+def pad_at(x: Dense, axes: Sequence[Axis]) -> Rows | None:
+    """What a dense batch has at the places behind the rows of a result with these dimensions."""
+    pad = x.pad
+    if KEY in axes and not x.paired and _role(x, axes) == PLACE:
+        # where the first is a node, whatever the second is
+        pad = None if isinstance(x.rows, fx.Proxy) else x.rows
+    return None if pad is None else _fitted(x, pad, axes)
+
+
+def _role(x: Dense, axes: Sequence[Axis]) -> Axis:
+    """What the places of a batch are in a result."""
+    return axes[len(axes) - x.rank + x.axes.index(PLACE)]
+
+
+def _fitted(x: Dense, part: Rows, axes: Sequence[Axis]) -> Any:
+    """Rows of `x` with the columns that a result has."""
+    first = len(axes) - x.rank
     for d in reversed(range(x.rank)):
         if not isinstance(x.axes[d], str) and isinstance(axes[first + d], str):
             if x.axes[d] != 1:
                 raise NotByRows("columns that meet places")
-            parts = [None if p is None else p.squeeze(x.column(d)) for p in parts]
+            part = part.squeeze(x.column(d))
     columns = sum(not isinstance(a, str) for a in axes)
     own = sum(not isinstance(a, str) for a in axes[first:])
     for _ in range(columns - own):
-        parts = [None if p is None else p.unsqueeze(1) for p in parts]
-    return Operand(*parts)
+        part = part.unsqueeze(1)
+    return part
 
 
 def _at(rows: Rows, index: fx.Proxy) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +9,10 @@ import torch
 from torch import fx
 from torch.nn import functional as F
 
-from .functions import Call, affine, of, over_nodes
-from .moves import permuted
+from .functions import Call, affine, left_out, of, over_nodes
+from .moves import permuted, unsqueezed
 from .products import Operand, matmul, sizes_of
-from .values import Dense, NotByRows, Places, is_all
+from .values import KEY, PLACE, Dense, NotByRows, Places
 
 
 @of("scaled_dot_product_attention")
@@ -29,20 +28,16 @@ def attention(
     of: Places, q: Operand, k: Operand, v: Operand, mask: Any, p: float, scale: float | None
 ) -> Any:
     """softmax(q k^T * scale + mask) v, of a mask that leaves out what stands behind the nodes."""
-    if not isinstance(mask, Dense) or isinstance(mask.rows, fx.Proxy):
+    if not isinstance(mask, Dense):
         raise NotByRows("attention with another mask than that of the nodes")
     width = sizes_of(q)[-1]
     last = _rank(k) - 1
     keys = _permuted(k, [*range(last - 1), last, last - 1])
     scores = matmul(of, q, keys)
     scores = scores.made(scores.axes, lambda x: x * (width**-0.5 if scale is None else scale))
-    if mask.rows.dtype == torch.bool:
-        if not bool(mask.rows.all()) or not is_all(mask.pad, False):
-            raise NotByRows("attention with another mask than that of the nodes")
-    elif not is_all(mask.rows, 0) or not is_all(mask.pad, -math.inf):
-        raise NotByRows("attention with another mask than that of the nodes")
-    leaves_out = torch.full((1,) * (1 + len(scores.columns)), -math.inf)
-    weights = over_nodes(Dense(of, scores.axes, scores.rows, leaves_out))
+    if not isinstance(scores, Dense) or scores.axes[-1] != (KEY if scores.paired else PLACE):
+        raise NotByRows("attention to other rows than nodes")
+    weights = over_nodes(left_out(scores, mask))
     if p:
         rows = F.dropout(weights.rows, p)
         weights = Dense(of, weights.axes, rows, weights.pad)
@@ -71,6 +66,7 @@ def multi_head_attention(c: Call) -> Any:
         raise NotByRows("attention without a mask of the nodes")
     if not isinstance(mask.rows, fx.Proxy) and mask.rows.dtype == torch.bool:  # what is left out
         mask = mask.made(mask.axes, torch.logical_not)
+    mask = unsqueezed(unsqueezed(mask, 1), 1)  # for all heads and queries
     q, k, v = (_by_heads(x, a["num_heads"]) for x in _projected(a))
     p = a["dropout_p"] if a["training"] else 0.0
     y = attention(of, q, k, v, mask, p, None)

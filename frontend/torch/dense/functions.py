@@ -14,7 +14,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor, fx
 from torch.nn import functional as F
 
-from .align import Operand, aligned
+from .align import Operand, aligned, pad_at
 from .values import GRAPH, KEY, PLACE, Dense, NotByRows, Places, is_all, shape_of, width
 
 FUNCTIONS: dict[str, Callable[[Call], Any]] = {}
@@ -113,7 +113,7 @@ def dropout(c: Call) -> Dense:
     x, p = c.x, c.arguments["p"]
     if p == 0 or not c.arguments["training"]:
         return x
-    return Dense(x.of, x.axes, F.dropout(x.node(x.rows), p), None)
+    return Dense(x.of, x.axes, F.dropout(x.all_rows(), p), None)
 
 
 @of("masked_fill")
@@ -142,41 +142,58 @@ def _chosen(out: Dense, mask: Any, x: Any, y: Any) -> Dense:
     """`out` with the pad of `x` or `y`, of numbers and dense batches, where the mask tells."""
     if not isinstance(mask, Dense):
         return out
+    at_pad = pad_at(mask, out.axes)
     for value, chosen in ((True, x), (False, y)):
-        if is_all(mask.pad, value) and not isinstance(chosen, fx.Proxy):
-            pad = chosen.pad if isinstance(chosen, Dense) else _number(out, chosen)
-            if pad is not None and pad.dim() == 1 + len(out.columns):
+        if is_all(at_pad, value) and not isinstance(chosen, fx.Proxy):
+            is_dense = isinstance(chosen, Dense)
+            pad = pad_at(chosen, out.axes) if is_dense else _number(out, chosen)
+            if pad is not None:
                 return Dense(out.of, out.axes, out.rows, pad)
     return out
 
 
 def _number(out: Dense, x: float | bool) -> Tensor:
-    rows = out.rows
-    dtype = rows.dtype if isinstance(rows, Tensor) else rows.node.meta["example_value"].dtype
-    return torch.full((1,) * (1 + len(out.columns)), x, dtype=dtype)
+    return torch.full((1, *out.columns), x, dtype=out.dtype)
 
 
 @of("add")
 def add(c: Call) -> Dense:
     """What is added to minus infinity, which stands where there is no node, stays that."""
-    y = of_each_number(c)
-    pads = [x.pad for x in (c.arguments["input"], c.arguments["other"]) if isinstance(x, Dense)]
+    return _with_infinite_pad(of_each_number(c), c.arguments["input"], c.arguments["other"])
+
+
+def _with_infinite_pad(y: Dense, *operands: Any) -> Dense:
+    pads = [pad_at(x, y.axes) for x in operands if isinstance(x, Dense)]
     if y.pad is None and any(is_all(p, -math.inf) for p in pads):
         return Dense(y.of, y.axes, y.rows, _number(y, -math.inf))
     return y
+
+
+def left_out(x: Dense, mask: Dense) -> Dense:
+    """What attention adds to scores: minus infinity where a mask is false, or the mask. It leaves
+    out no node.
+
+    Raises:
+        NotByRows: the mask is another one.
+    """
+    if not isinstance(mask.rows, Tensor):
+        raise NotByRows("attention with another mask than that of the nodes")
+    if mask.dtype == torch.bool:
+        y = masked(x.of, x, mask.made(mask.axes, torch.logical_not), -math.inf)
+    else:
+        y = _with_infinite_pad(broadcast(x.of, torch.add, x, mask), x, mask)
+    if not is_all(mask.rows, mask.dtype == torch.bool) or y.axes != x.axes:
+        raise NotByRows("attention with another mask than that of the nodes")
+    return Dense(y.of, y.axes, x.rows, y.pad)
 
 
 @of("zeros_like", "ones_like", "full_like")
 def like(c: Call) -> Dense:
     """The same number everywhere."""
     x = c.x
-    example = torch.empty((1, *x.columns), dtype=_dtype(x))
+    example = torch.empty((1, *x.columns), dtype=x.dtype)
     made = c.with_()(example)
     return Dense(x.of, x.axes, made, made)
-
-
-def _dtype(x: Dense) -> torch.dtype:
-    return x.rows.dtype if isinstance(x.rows, Tensor) else x.rows.node.meta["example_value"].dtype
 
 
 # ---------------------------------------------------------------- along columns
@@ -262,24 +279,17 @@ def sums(x: Dense) -> fx.Proxy:
     if x.pad is None:
         raise NotByRows("a sum over places of which not all are known")
     of, reduce = x.of, torch.ops.gnnc.segment_reduce
-    y = reduce(
-        x.node(x.rows) if not isinstance(x.rows, Tensor) else _all_rows(x),
-        of.batch,
-        0,
-        of.graphs,
-        "sum",
-    )
+    y = reduce(x.all_rows(), of.batch, 0, of.graphs, "sum")
     if is_all(x.pad, 0):
         return y
-    ones = of.tracer.called(torch.ones, (of.count,), dtype=_dtype(x))
+    ones = of.tracer.called(torch.ones, (of.count,), dtype=x.dtype)
     behind = of.longest - reduce(ones, of.batch, 0, of.graphs, "sum")
     for _ in x.columns:
         behind = behind.unsqueeze(-1)
-    return y + behind * x.node(x.pad)
-
-
-def _all_rows(x: Dense) -> fx.Proxy:
-    return x.node(x.rows).expand(x.of.count, *x.columns)
+    pads = behind * x.node(x.pad)
+    if not isinstance(x.pad, Tensor) or not bool(x.pad.isfinite().all()):
+        pads = torch.where(behind > 0, pads, 0)  # none of infinity is not a number
+    return y + pads
 
 
 @of("softmax")

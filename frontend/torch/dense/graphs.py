@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
 from ..importer.calls.canonical import Canonical
-from ..importer.memory.effects import call_of, edited, written
+from ..importer.memory.effects import call_of, edited, switches_mode, written
 from ..importer.memory.history import GradModes
 from ..importer.relations import is_relation
 from ..importer.values.sizes import expression, storage, tensors_in
@@ -24,6 +24,7 @@ from ..retraced import Retraced, example_of, node_of, value_of
 from . import attention, moves, products  # noqa: F401  (their functions register)
 from .filled import filled
 from .functions import Call, function_of
+from .memory import Memory
 from .pairs import MOST_PAIRS, batch_of
 from .values import GRAPH, KEY, PLACE, Dense, NotByRows, Places, Rows, width
 
@@ -49,8 +50,8 @@ def _made(graph: fx.GraphModule, examples: Sequence[Any]) -> _Copy | None:
     given = dict(zip(graph.graph.find_nodes(op="placeholder"), examples, strict=True))
     batches = {b: batch_of(given[b]) for b, _, _ in found.values()}
     partners = {b: x.number_of_pairs / max(len(x.batch), 1) for b, x in batches.items()}
-    copy = _Copy(graph, found, partners)
     try:
+        copy = _Copy(graph, found, partners)
         copy.run()
     except NotByRows:
         return None
@@ -67,6 +68,7 @@ class _ByRows:
         self.backend, self.graph = backend, graph
         self.made = fx.GraphModule(graph, made.graph)
         self.batches, self.paired = made.arguments(), made.paired()
+        self.graphs = made.numbers_of_graphs()
         self.runs: dict[bool, Run] = {}
         self._program(examples)
 
@@ -76,7 +78,10 @@ class _ByRows:
 
     def _program(self, args: Sequence[Any]) -> tuple[Run, Sequence[Any]]:
         batches = [batch_of(args[i]) for i in self.batches]
-        rows = all(b.fits for b in batches)
+        rows = all(b.fits for b in batches) and all(
+            batch_of(args[i]).graphs <= (n if place is None else args[place])
+            for i, n, place in self.graphs
+        )
         pairs = [batches[k] for k in self.paired]
         rows = rows and all(b.number_of_pairs <= MOST_PAIRS * len(b.batch) for b in pairs)
         more = [x for b in pairs for x in (b.pairs.shape[1], b.pairs)] if rows else []
@@ -121,6 +126,8 @@ class _Copy:
         self.old, self.found, self.partners = old, batches, partners
         self.graph = fx.Graph()
         self.modes = GradModes(old.graph)
+        self.memory = Memory(old.graph, self.modes)
+        self.dense_ones = set[fx.Node]()  # nodes that are dense batches, or were until they filled
         self.fake = _fake_mode(old.graph)
         self.node: fx.Node | None = None
         self.tracer = Retraced(self.graph, self.mode)
@@ -128,7 +135,6 @@ class _Copy:
         self.other = set[fx.Node]()  # nodes of the copy that may have other examples
         self.places: dict[tuple[fx.Node, Any], Places] = {}
         self.pairs: dict[fx.Node, fx.Node] = {}
-        self.order = {n: i for i, n in enumerate(old.graph.nodes)}
 
     @contextmanager
     def mode(self) -> Iterator[None]:
@@ -141,6 +147,18 @@ class _Copy:
         """The places of the batches among the arguments."""
         given = list(self.old.graph.find_nodes(op="placeholder"))
         return [given.index(b) for b in self.given()]
+
+    def numbers_of_graphs(self) -> list[tuple[int, int, int | None]]:
+        """The place of a batch among the arguments and how many graphs it may have, a number or the
+        place of one among the arguments. What is counted in the graph is as many as there are."""
+        given = list(self.old.graph.find_nodes(op="placeholder"))
+        out: list[tuple[int, int, int | None]] = []
+        for batch, graphs, _ in self.found.values():
+            if not isinstance(graphs, fx.Node):
+                out.append((given.index(batch), int(graphs), None))
+            elif graphs in given:
+                out.append((given.index(batch), 0, given.index(graphs)))
+        return out
 
     def given(self) -> list[fx.Node]:
         return list(dict.fromkeys(batch for batch, _, _ in self.found.values()))
@@ -155,8 +173,18 @@ class _Copy:
     def run(self) -> None:
         for node in self.old.graph.nodes:
             self.node, self.tracer.meta = node, node.meta
+            if switches_mode(node):
+                self.forget_sums()
             self.now[node] = self.taken(node)
+            if _holds_rows(self.now[node]):
+                self.dense_ones.add(node)
+                self.memory.check_view(node)
         self.graph.lint()
+
+    def forget_sums(self) -> None:
+        """What was computed in one mode of autograd is not computed again in another."""
+        for places in self.places.values():
+            places.sums.clear()
 
     def taken(self, node: fx.Node) -> Any:
         if node in self.found:
@@ -165,6 +193,7 @@ class _Copy:
             return None
         values = [self.now[x] for x in node.all_input_nodes]
         if not any(_holds_rows(x) for x in values):
+            self.memory.check_edit(node, self.dense_ones)
             return self.copied(node)
         if node.target is operator.getitem and isinstance(self.now[node.args[0]], tuple):  # type: ignore[index]
             return self.now[node.args[0]][node.args[1]]  # type: ignore[index]
@@ -215,9 +244,28 @@ class _Copy:
         x = example_of(rows)
         sizes = tuple(map(width, x.shape[1:]))
         pad = torch.full((1, *sizes), node.args[2], dtype=x.dtype)
+        if self.memory.is_edited(node.args[0], since=node):  # type: ignore[arg-type]
+            rows = node_of(self.proxy(rows).clone())
         axes = (GRAPH, PLACE)
         yes, no = torch.ones(1, dtype=torch.bool), torch.zeros(1, dtype=torch.bool)
-        return Dense(of, (*axes, *sizes), self.proxy(rows), pad), Dense(of, axes, yes, no)
+        out = self.recorded(Dense(of, (*axes, *sizes), self.proxy(rows), pad))
+        return out, Dense(of, axes, yes, no)
+
+    def recorded(self, out: Any) -> Any:
+        """What a node gave, without a history where autograd does not record the node: rows may be
+        those of an operand."""
+        if isinstance(out, tuple):
+            return tuple(map(self.recorded, out))
+        node = self.node
+        if not isinstance(out, Dense) or node is None or self.modes.at[node]:
+            return out
+        if self.memory.aliases.is_same(node):  # a dropout that drops nothing, say
+            return out
+        rows, pad = (
+            x.detach() if isinstance(x, fx.Proxy) and _has_history(x) else x
+            for x in (out.rows, out.pad)
+        )
+        return Dense(out.of, out.axes, rows, pad)  # type: ignore[arg-type]
 
     def ask_pairs(self, batch: fx.Node) -> fx.Proxy:
         """Pairs of rows as a further argument."""
@@ -254,9 +302,9 @@ class _Copy:
             raise NotByRows(form.fault or "a result written to out=")
         base = edited(node)
         if base is not None:
-            self.check_unread(node, base)
+            self.memory.check_edit_of_rows(node, base)
         try:
-            out = _settled(function(self.call(node, form)))
+            out = _settled(self.recorded(function(self.call(node, form))))
         except NotByRows:
             raise
         except Exception as error:  # also what torch says of the new nodes' examples
@@ -265,6 +313,9 @@ class _Copy:
         _check(out, example_of(node))
         if base is not None:
             self.now[base] = out
+        if isinstance(out, fx.Node) and self.memory.is_edited(node):
+            for places in self.places.values():
+                places.sums.pop(out, None)
         return out
 
     def call(self, node: fx.Node, form: Canonical) -> Call:
@@ -291,14 +342,6 @@ class _Copy:
             form.set_apart() - {"inplace"},
             shapes,
         )
-
-    def check_unread(self, node: fx.Node, base: fx.Node) -> None:
-        """Raises NotByRows where somebody reads the memory that a node edits by another view."""
-        memory = storage(example_of(base))
-        for other in self.old.graph.nodes:
-            alike = storage(example_of(other)) == memory and other not in (node, base)
-            if alike and any(self.order[u] > self.order[node] for u in other.users):
-                raise NotByRows("an edit of what other views show")
 
     def dense(self, node: fx.Node) -> fx.Node:
         """A dense batch as the tensor that it stands for."""
@@ -334,6 +377,10 @@ def _function(node: fx.Node, form: Canonical) -> Callable[..., Any]:
         return lambda x, *args, **kwargs: getattr(x, method)(*args, **kwargs)
     assert callable(node.target)
     return node.target
+
+
+def _has_history(x: fx.Proxy) -> bool:
+    return any(t.requires_grad for t in tensors_in(example_of(x.node)))
 
 
 def _holds_rows(x: Any) -> bool:

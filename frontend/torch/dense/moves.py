@@ -239,9 +239,7 @@ def by_mask(x: Dense, mask: Dense) -> Any:
     whole = is_mask(mask) and mask.axes == (GRAPH, PLACE)
     if not whole or x.axes[:2] != mask.axes or x.paired:
         raise NotByRows("places by another mask than that of the nodes")
-    if isinstance(x.rows, torch.Tensor):
-        return x.node(x.rows).expand(x.of.count, *x.columns)
-    return x.rows
+    return x.all_rows().clone()  # in torch they are nobody else's
 
 
 @of("setitem")

@@ -26,6 +26,11 @@ class Batch:
     fits: bool
 
     @property
+    def graphs(self) -> int:
+        """How many graphs there are at least."""
+        return len(self.count)
+
+    @property
     def number_of_pairs(self) -> int:
         return int((self.count * self.count).sum())
 

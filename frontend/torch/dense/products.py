@@ -81,8 +81,8 @@ def product(of: Places, spec: str, a: Operand, b: Operand) -> Any:
         raise NotByRows(f"a product {spec} of different graphs")
     paired = KEY in names.values()
     given = a, b
-    a, p = _not_repeated(a, p, {*names, *q})
-    b, q = _not_repeated(b, q, {*names, *p})
+    a, p = _not_repeated(a, p, {*names, *_repeating(b, q)})
+    b, q = _not_repeated(b, q, {*names, *_repeating(a, p)})
     (a, p, a_is_row), (b, q, b_is_row) = (
         _at_rows(of, x, letters, names, paired) for letters, x in ((p, a), (q, b))
     )
@@ -94,11 +94,16 @@ def product(of: Places, spec: str, a: Operand, b: Operand) -> Any:
     if a[1] is not None and b[1] is not None:
         at_pad = of.computed(torch.einsum, one, a[1], b[1])
     result = tuple(names.get(x) or _size(x, one, a[0], b[0]) for x in out)
-    zero = is_all(a[1], 0) or is_all(b[1], 0)
+    zero = any(is_all(x, 0) and _is_finite(y) for x, y in ((a[1], b[1]), (b[1], a[1])))
     y = _result(Dense(of, result, rows, at_pad), names, zero)
     if not isinstance(y, Dense):
         of.sums[y.node] = spec, *given
     return y
+
+
+def _is_finite(pad: Any) -> bool:
+    """Whether nothing of it is nothing; of computed numbers this is taken to be so."""
+    return not isinstance(pad, torch.Tensor) or bool(pad.isfinite().all())
 
 
 def _by_pairs(of: Places, p: str, a: Operand, q: str, b: Operand, out: str) -> Any:
@@ -149,6 +154,11 @@ def _names(of: Places, operands: Sequence[tuple[str, Operand]], out: str) -> dic
     return names
 
 
+def _repeating(x: Operand, letters: str) -> list[str]:
+    """The dimensions along which an operand is not itself repeated by a product."""
+    return [n for n, size in zip(letters, sizes_of(x), strict=True) if not is_one(size)]
+
+
 def _not_repeated(x: Operand, letters: str, others: set[str]) -> tuple[Operand, str]:
     """What an operand repeats along dimensions that others have, without these."""
     if isinstance(x, Dense) or x.node.target != "expand":
@@ -173,7 +183,7 @@ def _at_rows(
     it has rows at all."""
     if isinstance(x, Dense):
         columns = "".join(n for n in letters if n not in names)
-        rows, pad = x.node(x.rows), x.pad
+        rows, pad = x.all_rows(), x.pad
         if paired and not x.paired:
             key = KEY in (names.get(n) for n in letters)
             rows = rows.index_select(0, of.ends[key])

@@ -67,6 +67,11 @@ class Places:
         """How many rows there are."""
         return torch.ops.aten.sym_size.int(self.batch, 0)
 
+    @cached_property
+    def pairs_count(self) -> fx.Proxy:
+        """How many pairs there are."""
+        return torch.ops.aten.sym_size.int(self.ends[0], 0)
+
     def constant(self, x: Tensor) -> fx.Proxy:
         """A tensor of equal numbers as a node."""
         values = x.unique()
@@ -106,6 +111,28 @@ class Dense:
     rows: Rows
     pad: Rows | None
 
+    def __post_init__(self) -> None:
+        """A node has all rows, also where it was computed of constants and is the same for all; the
+        pad has all columns, and the type of the rows, also where it is that of one operand."""
+        rows, pad = self.rows, self.pad
+        if isinstance(rows, fx.Proxy):
+            count, *sizes = shape_of(rows)
+            if type(count) is int and count == 1:
+                rows = rows.expand(self.of.pairs_count if self.paired else self.of.count, *sizes)
+        if pad is not None:
+            if len(_sizes(pad)) != 1 + len(self.columns):
+                raise NotByRows("a pad of other columns")
+            if _sizes(pad) != (1, *self.columns):
+                pad = pad.expand(1, *self.columns)
+            if _dtype(pad) != _dtype(rows):
+                pad = pad.to(_dtype(rows))
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "pad", pad)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return _dtype(self.rows)
+
     @property
     def rank(self) -> int:
         return len(self.axes)
@@ -143,6 +170,13 @@ class Dense:
     def node(self, x: Rows) -> fx.Proxy:
         return self.of.constant(x) if isinstance(x, Tensor) else x
 
+    def all_rows(self) -> fx.Proxy:
+        """The rows as a node, one for each node also where all are the same."""
+        if isinstance(self.rows, fx.Proxy):
+            return self.rows
+        count = self.of.pairs_count if self.paired else self.of.count
+        return self.node(self.rows).expand(count, *self.columns)
+
 
 def size_of(x: Any) -> Any:
     """A size that is a number or a node."""
@@ -153,6 +187,14 @@ def shape_of(x: Any) -> tuple[Any, ...]:
     """The sizes of a plain tensor, as numbers where they are such for certain."""
     sizes = x.node.meta["example_value"].shape
     return tuple(int(n) if expression(n).is_Integer else n for n in sizes)
+
+
+def _sizes(x: Rows) -> tuple[Any, ...]:
+    return shape_of(x) if isinstance(x, fx.Proxy) else tuple(x.shape)
+
+
+def _dtype(x: Rows) -> torch.dtype:
+    return x.node.meta["example_value"].dtype if isinstance(x, fx.Proxy) else x.dtype
 
 
 def width(size: Any) -> int:

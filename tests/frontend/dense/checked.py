@@ -43,5 +43,5 @@ def check(model: nn.Module, batches: Sequence[Tensor] = (BATCH,)) -> Any:
             zeros = (torch.zeros_like(p) for p in (x, *m.parameters()))
             grads = [z if g is None else g for g, z in zip(grads, zeros, strict=True)]
             found.append([*results, *grads])
-        torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12, equal_nan=True)
     return gnnc.explain(compiled)

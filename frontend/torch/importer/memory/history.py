@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import Unsupported, node_name
 from ..values.sizes import example, storage, tensors_in
@@ -159,6 +160,8 @@ def _has_lost(function: Any) -> bool:
         if name.startswith("_saved") or name == "saved_tensors":
             try:
                 getattr(function, name)
+            except GuardOnDataDependentSymNode:  # it cannot say how large what was edited is
+                return True
             except RuntimeError as error:
                 if "modified by an inplace operation" in str(error):
                     return True

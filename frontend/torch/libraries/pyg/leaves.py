@@ -178,7 +178,8 @@ def count_of(index: Tensor) -> Tensor:
 @leaf("longest_group(Tensor batch, SymInt batch_size) -> Tensor")
 def longest_group(batch: Tensor, batch_size: int) -> Tensor:
     """How many rows the group has that has most of them, as one integer."""
-    return batch.new_zeros(batch_size).scatter_add_(0, batch, torch.ones_like(batch)).max()
+    ones = torch.ones_like(batch, dtype=torch.int64)
+    return ones.new_zeros(batch_size).scatter_add_(0, batch, ones).max()
 
 
 @leaf(
