@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from torch import Tensor, fx
-from torch.autograd.graph import get_gradient_edge
 
 from ..binding import Reads
 from ..values.sizes import example, storage, tensors_in
@@ -59,13 +58,15 @@ def _function(node: fx.Node | None) -> Any:
 
 
 def _ends(given: Mapping[int, fx.Node]) -> dict[Any, set[int]]:
-    """The nodes of autograd that tensors come from, with the numbers of these."""
+    """The nodes of autograd that tensors come from, with the numbers of these. Leaves stand for
+    their own, which only what is computed of them leads to: to ask for it takes a view, of which
+    torch asks whether there is one row."""
     ends: dict[Any, set[int]] = {}
     for i, node in given.items():
         if (function := _function(node)) is not None:
             ends.setdefault(function, set()).add(i)
         elif isinstance(x := example(node), Tensor) and x.requires_grad:
-            ends.setdefault(get_gradient_edge(x).node, set()).add(i)
+            ends.setdefault(id(x), set()).add(i)
     return ends
 
 
@@ -79,6 +80,9 @@ def _saved(start: Any, ends: Mapping[Any, set[int]]) -> dict[int | None, set[int
         function = todo[-1]
         if function in leads:
             todo.pop()
+            continue
+        if type(function).__name__ == "AccumulateGrad":
+            leads[function] = leads.get(id(function.variable), set())
             continue
         following = [f for f, _ in function.next_functions]
         if ahead := [f for f in following if f not in leads]:
