@@ -14,7 +14,8 @@ pytest.importorskip("torch_geometric")
 from torch import Tensor, fx, nn  # noqa: E402
 
 import gnnc  # noqa: E402
-from gnnc.frontend.torch.capture.capture import dynamo_compile, tensors_in, why_eager  # noqa: E402
+from gnnc.frontend.torch.capture.capture import dynamo_compile, tensors_in  # noqa: E402
+from gnnc.frontend.torch.capture.eager_calls import why_eager  # noqa: E402
 from gnnc.frontend.torch.importer import (  # noqa: E402
     ImportCrash,
     Imported,

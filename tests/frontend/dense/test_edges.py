@@ -22,14 +22,6 @@ FULL = torch.arange(3 * WIDTH) // 3
 INF = torch.inf
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def scores(d: Tensor) -> Tensor:
     return d @ d.transpose(1, 2)
 

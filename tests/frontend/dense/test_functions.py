@@ -17,14 +17,6 @@ from gnnc.frontend.torch.dense.functions import FUNCTIONS
 from .checked import BATCH, GRAPHS, WIDTH, Model, check
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def shifted(d: Tensor, m: Tensor) -> Tensor:
     """Scores of all nodes of a graph with each other."""
     return (d @ d.transpose(1, 2)).masked_fill(~m[:, None, :], -torch.inf)

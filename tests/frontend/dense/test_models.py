@@ -24,14 +24,6 @@ MORE = torch.tensor([0, 1, 1, 1, 1, 1, 2, 2])
 EDGES = torch.tensor([[0, 1, 3, 4, 5, 2], [1, 0, 4, 5, 6, 2]])
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 class OnEdges(nn.Module):
     """A layer of nodes, edges and a batch."""
 

@@ -19,14 +19,6 @@ BATCH = torch.tensor([0, 0, 1, 3, 3, 3, 3])  # graph 2 has no nodes
 GRAPHS, WIDTH = 5, 4
 
 
-@pytest.fixture(autouse=True)
-def double():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 class Dense(nn.Module):
     """Sums of the dense rows behind a layer, the mask, and the rows."""
 
