@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
+import sympy
 import torch
 from torch import Tensor, fx
 from torch._dynamo.source import ConstantSource
@@ -68,7 +69,7 @@ class _ByRows:
         self.backend, self.graph = backend, graph
         self.made = fx.GraphModule(graph, made.graph)
         self.batches, self.paired = made.arguments(), made.paired()
-        self.graphs = made.numbers_of_graphs()
+        self.graphs = made.counts
         self.runs: dict[bool, Run] = {}
         self._program(examples)
 
@@ -78,10 +79,8 @@ class _ByRows:
 
     def _program(self, args: Sequence[Any]) -> tuple[Run, Sequence[Any]]:
         batches = [batch_of(args[i]) for i in self.batches]
-        rows = all(b.fits for b in batches) and all(
-            batch_of(args[i]).graphs <= (n if place is None else args[place])
-            for i, n, place in self.graphs
-        )
+        rows = all(b.fits for b in batches)
+        rows = rows and all(batch_of(args[i]).graphs <= number(args) for i, number in self.graphs)
         pairs = [batches[k] for k in self.paired]
         rows = rows and all(b.number_of_pairs <= MOST_PAIRS * len(b.batch) for b in pairs)
         more = [x for b in pairs for x in (b.pairs.shape[1], b.pairs)] if rows else []
@@ -135,6 +134,7 @@ class _Copy:
         self.other = set[fx.Node]()  # nodes of the copy that may have other examples
         self.places: dict[tuple[fx.Node, Any], Places] = {}
         self.pairs: dict[fx.Node, fx.Node] = {}
+        self.counts: list[tuple[int, Callable[[Sequence[Any]], int]]] = []
 
     @contextmanager
     def mode(self) -> Iterator[None]:
@@ -148,16 +148,24 @@ class _Copy:
         given = list(self.old.graph.find_nodes(op="placeholder"))
         return [given.index(b) for b in self.given()]
 
-    def numbers_of_graphs(self) -> list[tuple[int, int, int | None]]:
-        """The place of a batch among the arguments and how many graphs it may have, a number or the
-        place of one among the arguments. What is counted in the graph is as many as there are."""
+    def numbers_of_graphs(self) -> list[tuple[int, Callable[[Sequence[Any]], int]]]:
+        """The place of a batch among the arguments, and how many graphs it may have in a call. What
+        is counted of the batch itself is as many as there are.
+
+        Raises:
+            NotByRows: other data tells it.
+        """
         given = list(self.old.graph.find_nodes(op="placeholder"))
-        out: list[tuple[int, int, int | None]] = []
+        sizes = {expression(x): i for i, n in enumerate(given) if _is_size(x := example_of(n))}
+        out: list[tuple[int, Callable[[Sequence[Any]], int]]] = []
         for batch, graphs, _ in self.found.values():
-            if not isinstance(graphs, fx.Node):
-                out.append((given.index(batch), int(graphs), None))
-            elif graphs in given:
-                out.append((given.index(batch), 0, given.index(graphs)))
+            if _is_counted(graphs, batch):
+                continue
+            size = expression(example_of(graphs) if isinstance(graphs, fx.Node) else graphs)
+            symbols = list(size.free_symbols)
+            if any(x not in sizes for x in symbols):
+                raise NotByRows("graphs that are counted by other data than the batch")
+            out.append((given.index(batch), _number([sizes[x] for x in symbols], symbols, size)))
         return out
 
     def given(self) -> list[fx.Node]:
@@ -179,6 +187,7 @@ class _Copy:
             if _holds_rows(self.now[node]):
                 self.dense_ones.add(node)
                 self.memory.check_view(node)
+        self.counts = self.numbers_of_graphs()
         self.graph.lint()
 
     def forget_sums(self) -> None:
@@ -220,8 +229,7 @@ class _Copy:
             return False
         number, least = condition.args
         for batch, _, places in self.found.values():
-            last = number.op == "call_method" and number.args[0].args == (batch,)  # type: ignore[union-attr]
-            if (number is places and least == 2) or (last and least == 0):
+            if (number is places and least == 2) or (_is_last(number, batch) and least == 0):
                 return True
         return False
 
@@ -351,6 +359,42 @@ class _Copy:
         new = node_of(filled(x))
         self.other.add(new)
         return new
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, torch.SymInt)
+
+
+def _is_counted(graphs: Any, batch: fx.Node) -> bool:
+    """Whether a number of graphs is one more than the largest number in a batch, however it is
+    spelled."""
+    if not isinstance(graphs, fx.Node):
+        return False
+    size, of = expression(example_of(graphs)), torch.ops.gnnc.count_of
+    return any(
+        (_is_last(x, batch) and size == expression(example_of(x)) + 1)
+        or (_read(x, of, batch) and size == expression(example_of(x)))
+        for x in batch.graph.nodes
+    )
+
+
+def _is_last(x: Any, batch: fx.Node) -> bool:
+    """Whether a number is the largest in a batch."""
+    return _read(x, "max", batch)
+
+
+def _read(x: Any, function: Any, batch: fx.Node) -> bool:
+    """Whether a number is read from what a function gives of a batch."""
+    of = x.args[0] if isinstance(x, fx.Node) and x.target == "item" else None
+    return isinstance(of, fx.Node) and of.target == function and of.args == (batch,)
+
+
+def _number(
+    places: Sequence[int], symbols: Sequence[sympy.Symbol], size: sympy.Expr
+) -> Callable[[Sequence[Any]], int]:
+    """A size in a call, of arguments at these places."""
+    of = sympy.lambdify(symbols, size, "math")
+    return lambda args: of(*(args[i] for i in places))
 
 
 def _fake_mode(graph: fx.Graph) -> AbstractContextManager[Any]:

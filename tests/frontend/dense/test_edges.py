@@ -231,3 +231,19 @@ def test_rows_of_more_graphs_than_there_are(more: int) -> None:
         )
     with pytest.raises(RuntimeError, match="out of bounds"):
         compiled(x, HOLES + 1 + more, WIDTH + more)
+
+
+def test_rows_of_more_graphs_than_sizes_tell() -> None:
+    """The number of graphs follows from the rows of another argument."""
+
+    def attention(x: Tensor, batch: Tensor, pointer: Tensor) -> Tensor:
+        d, m = to_dense_batch(x, batch, batch_size=pointer.numel() - 1)
+        return (scores(d).masked_fill(~m[:, None], -INF).softmax(-1) @ d)[m]
+
+    compiled, x = gnnc.compile(attention), torch.randn(len(HOLES), WIDTH)
+    graphs = int(HOLES.max()) + 1
+    args = x, HOLES, torch.zeros(graphs + 1)
+    torch.testing.assert_close(compiled(*args), attention(*args), equal_nan=True)
+    assert gnnc.explain(compiled).fallbacks == []
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        compiled(x, HOLES, torch.zeros(graphs))
