@@ -21,6 +21,7 @@ from ..common.scratch import CHUNKS, RESERVED, ROWS, SUMS, Chunks, Scratch
 from ..common.writer import Writer
 from .asked_ahead import NextBlock, prefetch_gathers
 from .grouped_products import GroupedMatmul, GroupedOuter
+from .numbers import Numbers
 from .partial_sums import PartialSums
 from .products import Operand, ProductCode, apart
 from .row_code import HubPlan, RowCode
@@ -38,8 +39,8 @@ near caches."""
 
 class KernelCode:
     """Prints one nest as a static function; `names` gives the C names of the buffers and sizes it
-    uses, `scratch` is the memory that it needs beside them. One that `polls` does so between blocks
-    of rows, for messages that are under way.
+    uses, `scratch` is the memory and `numbers` the numbers that it is given beside them. One that
+    `polls` does so between blocks of rows, for messages that are under way.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class KernelCode:
         self.nest, self.polls = nest, polls
         self.schedule = Schedule(nest)
         self.stages = stages_of(nest)
+        self.numbers = Numbers(nest)
         self.place: dict[SSAValue, Place] = {v: Scalar(n) for v, n in names.items()}
         self.out = Writer(1)
         self.scratch: list[Scratch] = []
@@ -449,7 +451,8 @@ class KernelCode:
     def row_code(self, place: dict[SSAValue, Place], hubs: HubPlan | None) -> RowCode:
         s = self.schedule
         alone = self.is_of_one_row()
-        return RowCode(self.out, place, s.vectors, s.prefetch, hubs, self.packed, alone)
+        of_nest = s.vectors, s.prefetch, self.numbers
+        return RowCode(self.out, place, *of_nest, hubs, self.packed, alone)
 
     def read_in(self, cut: rows.StageOp) -> list[Operation]:
         """The look-ups of the nest itself that a stage reads, and so makes again."""

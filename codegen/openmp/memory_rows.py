@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length, row_dims
 from ..common.c_types import F32, F64, I1
-from ..common.scalars import START, const_value, ctype_of, number, scalar, start_text, strides
+from ..common.scalars import START, ctype_of, scalar, start_text, strides
 from .large_dots import SMALL_DOT, TINY_DOT, LoopOrder, team
 from .row_values import Memory, Scalar, add_product, combine
 
@@ -79,7 +79,7 @@ def emit(code: RowCode, op: Operation) -> None:
         case rows.ApplyOp():
             apply(code, op)
         case rows.ConstOp():
-            fill(code, op.result, number(const_value(op), ctype_of(op.result)))
+            fill(code, op.result, code.numbers.const(op))
         case rows.CastOp():
             cast(code, op)
         case rows.BroadcastOp():
@@ -292,14 +292,14 @@ def dropout(code: RowCode, op: rows.DropoutOp) -> None:
     n, c = length(op.result), ctype_of(op.result)
     if op.column is not None:
         x, key, row, column = map(code.text, (op.x, op.key, op.row, op.column))
-        site = f"{op.site.value.data}, {row}, {column}, {float(op.p.value.data)!r}"
+        site = f"{code.numbers.site(op)}, {row}, {column}, {float(op.p.value.data)!r}"
         code.scalar(op.result, f"dropout_at{c.suffix}({x}, {key}, {site})")
         return
     x = code.memory(op.x)
     out = result(code, op.result)
     p = float(op.p.value.data)
     code.out.line(
-        f"dropout{c.suffix}({out}, {x}, {n}, {code.text(op.key)}, {op.site.value.data}, "
+        f"dropout{c.suffix}({out}, {x}, {n}, {code.text(op.key)}, {code.numbers.site(op)}, "
         f"{code.text(op.row)}, {p!r});"
     )
     if n == 1:

@@ -112,5 +112,6 @@ class PhasePrinter:
         if polls:
             parameters.append(PARAMETER)
         scratch, given = self.host.scratch(nest, code.scratch, step)
-        parameters += scratch
+        parameters += [*scratch, *code.numbers.parameters]
+        given |= code.numbers.given
         self.kernels.append(self.host.step(nest, parameters, body, self.host.out, given))

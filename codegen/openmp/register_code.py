@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects.intra import rows
 from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece
-from ..common.scalars import const_value, ctype_of, start_text
+from ..common.scalars import ctype_of, start_text
 from . import member_loops
 from .c_functions import vector
 from .row_values import (
@@ -21,6 +21,7 @@ from .row_values import (
     add_product,
     combine,
     factors,
+    in_lanes,
     load,
     load_mask,
     splat,
@@ -173,8 +174,8 @@ class Window:
                     {p: vector(fn, [x(p) for x in xs], self.c, p, params) for p in self.tile},
                 )
             case rows.ConstOp():
-                v = const_value(op)
-                self.bind(op.result, {p: splat(p, self.c, v) for p in self.tile})
+                x = self.rows.numbers.const(op)
+                self.bind(op.result, {p: in_lanes(p, self.c, x) for p in self.tile})
             case rows.ReshapeOp() | rows.BroadcastOp():
                 x = self.piece_of(op.x)
                 self.here[op.result] = {p: x(p) for p in self.tile}

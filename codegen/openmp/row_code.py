@@ -22,16 +22,15 @@ from ...dialects.intra.syntax import length
 from ..common.c_types import I1, CType, Piece, Vectors, ctype
 from ..common.scalars import (
     START,
-    const_value,
     ctype_of,
     looked_up,
-    number,
     scalar,
     start_text,
 )
 from ..common.writer import Writer
 from . import lane_reductions, member_loops, memory_rows
 from .lane_groups import featurewise, float_type, repeated
+from .numbers import Numbers
 from .register_code import Window
 from .row_values import (
     Memory,
@@ -76,6 +75,7 @@ class RowCode:
         names: dict[SSAValue, Place],
         vectors: Vectors,
         prefetch: int,
+        numbers: Numbers,
         hubs: HubPlan | None = None,
         matrices: Mapping[rows.MatmulOp, str] | None = None,
         alone: bool = False,
@@ -89,6 +89,7 @@ class RowCode:
         self.place = names
         self.vectors = vectors
         self.prefetch = prefetch
+        self.numbers = numbers
         self.group: list[Operation] = []
         self.needed: set[SSAValue] = set()
 
@@ -311,7 +312,7 @@ class RowCode:
             case rows.ReshapeOp():
                 self.place[op.result] = self.place[op.x]
             case rows.ConstOp() if length(op.result) == 1:
-                self.place[op.result] = Scalar(number(const_value(op), ctype_of(op.result)))
+                self.place[op.result] = Scalar(self.numbers.const(op))
             case rows.ApplyOp() if length(op.result) == 1:
                 xs, c = [self.text(x) for x in op.xs], ctype_of(op.xs[-1])
                 self.scalar(op.result, scalar(op.fn.data, xs, c, op.parameters()))
@@ -364,7 +365,8 @@ class RowCode:
         with member_loops.each_member(self, op, strip, "0", lambda load: length(load.result)):
             # what the body spills to memory is known in the body only
             place = dict(self.place)
-            inner = RowCode(self.out, place, self.vectors, self.prefetch, None, self.matrices)
+            of_nest = self.vectors, self.prefetch, self.numbers
+            inner = RowCode(self.out, place, *of_nest, None, self.matrices)
             todo = [o for o in op.body.block.ops if o is not y] if strip is None else strip.rest
             inner.run(todo, y.values)
             for k, acc in accs.items():

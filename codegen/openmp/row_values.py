@@ -103,11 +103,14 @@ def store(c: CType, piece: Piece, address: str, x: str, padded: bool = False) ->
 
 def splat(piece: Piece, c: CType, value: float) -> str:
     """The C expression of a number in every lane."""
-    if piece.width == 1:
-        return start_text(value, c)
-    if is_cleared(value):
+    if piece.width > 1 and is_cleared(value):
         return f"({piece.type(c)}){{0}}"
-    return f"SPLAT({piece.type(c)}, {start_text(value, c)})"
+    return in_lanes(piece, c, start_text(value, c))
+
+
+def in_lanes(piece: Piece, c: CType, text: str) -> str:
+    """The C expression of what is one in every lane."""
+    return text if piece.width == 1 else f"SPLAT({piece.type(c)}, {text})"
 
 
 def spread_text(p: Piece, q: Piece, x: str, c: CType, times: int) -> str | None:

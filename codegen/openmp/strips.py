@@ -140,9 +140,9 @@ class StripCode:
         self.window.bind(op.result, {self.piece: text})
 
     def dropout(self, op: rows.DropoutOp) -> None:
-        x, site, p = self.window.piece_of(op.x)(self.piece), op.site.value.data, op.p.value.data
+        x, site, p = self.window.piece_of(op.x), self.code.numbers.site(op), op.p.value.data
         drawn = f"{self.arrays[op.row]}, {self.code.text(op.key)}, {site}, {float(p)!r}"
-        self.window.bind(op.result, {self.piece: f"dropout_{self.type}({x}, {drawn})"})
+        self.window.bind(op.result, {self.piece: f"dropout_{self.type}({x(self.piece)}, {drawn})"})
 
     def reduce(self) -> None:
         """Add the lanes of the members that there are to what was before."""
