@@ -199,7 +199,7 @@ class Passing:
     def _passage(self: DGLGraph, etype: EType) -> Passage:
         """All edges of a type. Ids that a subgraph keeps of its parent are what functions see."""
         relation = self._topology.relations[etype]
-        targets, rows = self._column(etype)
+        targets, rows, _ = self._column(etype)
         edges = self._edge_frames[etype]
 
         def nodes() -> Tensor:
@@ -217,7 +217,7 @@ class Passing:
     def _part(self: DGLGraph, etype: EType, eids: Tensor) -> Passage:
         """Some edges of a type, with all targets as rows."""
         relation = self._topology.relations[etype]
-        targets, rows = self._column(etype)
+        targets, rows, _ = self._column(etype)
         src, dst = relation.src.index_select(0, eids), relation.dst.index_select(0, eids)
         edges = Rows(self._edge_frames[etype], eids)
         return Passage(
@@ -290,7 +290,7 @@ class Passing:
             self._write(column, None, {reduce.out_field: result})
 
     def _column(self: DGLGraph, etype: EType) -> Column:
-        return Column(self._target_frames[etype[2]], self._topology.targets[etype[2]])
+        return self._column_at(etype[2], at_target=True)
 
     def _write_targets(
         self: DGLGraph, etype: EType, nodes: Tensor | None, results: dict[str, Tensor]
@@ -300,14 +300,14 @@ class Passing:
     def _write(
         self: DGLGraph, column: Column, ids: Tensor | None, results: dict[str, Tensor]
     ) -> None:
-        frame, rows = column
+        frame, rows, initializers = column
         given = rows if ids is None else ids.shape[0]
         for key, value in results.items():
             value = checked(key, value, given, self.device, "node")
             if ids is None:
                 frame[key] = value
             else:
-                write_rows(frame, key, ids, value, rows)
+                write_rows(frame, key, ids, value, rows, initializers)
 
 
 def _edges_at(ends: Tensor, nodes: Tensor) -> Tensor:
