@@ -17,7 +17,7 @@ error that names it. It answers as DGL does, but for these:
 import importlib
 from typing import Any
 
-from . import function, mpops, nn, ops, sparse, transforms, utils
+from . import function, init, mpops, nn, ops, sparse, transforms, utils
 from .absent import FUNCTIONS, MODULES, absent
 from .base import ALL, EID, ETYPE, NID, NTYPE, DGLError, DGLWarning
 from .batch import batch, merge, slice_batch, unbatch
@@ -33,6 +33,7 @@ from .create import block_to_graph, create_block, graph, heterograph, rand_bipar
 from .graph import DGLGraph
 from .graph import DGLGraph as DGLHeteroGraph
 from .homogeneous import to_heterogeneous, to_homogeneous
+from .homophily import adjusted_homophily, edge_homophily, linkx_homophily, node_homophily
 from .install import install
 from .interchange import from_dgl, from_pyg, to_dgl, to_pyg
 from .matrices import to_scipy
@@ -159,6 +160,11 @@ __all__ = [
     "u_dot_v",
     "u_mul_v",
     "u_sub_v",
+    "adjusted_homophily",
+    "edge_homophily",
+    "linkx_homophily",
+    "node_homophily",
+    "init",
     "unbatch",
     "utils",
     *_transforms,

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 FUNCTIONS = frozenset(
     """
-    adj_product_graph adj_sum_graph adjusted_homophily dfs_edges_generator
-    dfs_labeled_edges_generator edge_homophily edge_label_informativeness from_cugraph
-    hetero_from_shared_memory linkx_homophily load_graphs metis_partition
-    metis_partition_assignment node_homophily node_label_informativeness
+    adj_product_graph adj_sum_graph dfs_edges_generator
+    dfs_labeled_edges_generator edge_label_informativeness from_cugraph
+    hetero_from_shared_memory load_graphs metis_partition
+    metis_partition_assignment node_label_informativeness
     partition_graph_with_halo prop_edges_dfs reorder_graph save_graphs sort_csc_by_tag
     sort_csr_by_tag to_bfloat16 to_cugraph
     """.split()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .base import DGLError
 from .frames import Frame, checked
+from .init import ZEROS, Initializer, Initializers
 from .segments import segment_ids, segment_reduce
 from .topology import EType, Topology, relation
 
@@ -38,7 +39,7 @@ class Edits:
             for etype, r in topology.relations.items()
         }
         self._topology = Topology(relations, counts, None, topology.idtype, topology.device)
-        frame = self._extended(self._source_frames[name], data, topology.sources[name], num, "node")
+        frame = self._extended(self._source_frames[name], data, topology.sources[name], num, name)
         frames = {**self._source_frames, name: frame}
         self._source_frames = self._target_frames = frames
         self._batch_nodes = self._batch_edges = None
@@ -76,7 +77,7 @@ class Edits:
             {**topology.relations, found: made}, counts, None, topology.idtype, topology.device
         )
         rows, num = old.src.shape[0], src.shape[0]
-        frame = self._extended(self._edge_frames[found], data, rows, num, "edge")
+        frame = self._extended(self._edge_frames[found], data, rows, num, found)
         self._edge_frames = {**self._edge_frames, found: frame}
         self._batch_nodes = self._batch_edges = None
 
@@ -133,16 +134,46 @@ class Edits:
         if missing > 0:
             self.add_nodes(missing, ntype=ntype)
 
+    def set_n_initializer(
+        self: DGLGraph, initializer: Initializer, field: str | None = None, ntype: Any = None
+    ) -> None:
+        """What the feature `field` of nodes of a type, or any, begins with where it is not given:
+        `initializer(shape, dtype, device, slice)`, of the ids in the slice."""
+        self._initialize(self._find_ntype(ntype, "any")[0], field, initializer)
+
+    def set_e_initializer(
+        self: DGLGraph, initializer: Initializer, field: str | None = None, etype: Any = None
+    ) -> None:
+        """`set_n_initializer` for features of edges."""
+        self._initialize(self._find_etype(etype), field, initializer)
+
+    def _initialize(self: DGLGraph, kind: Any, field: str | None, made: Initializer) -> None:
+        known = self._initializers.get(kind, ZEROS)
+        if field is None:
+            known = Initializers(known.named, made)
+        else:
+            known = Initializers({**known.named, field: made}, known.other)
+        self._initializers = {**self._initializers, kind: known}
+
     def _extended(
-        self: DGLGraph, frame: Frame, data: dict[str, Tensor] | None, rows: int, num: int, what: str
+        self: DGLGraph,
+        frame: Frame,
+        data: dict[str, Tensor] | None,
+        rows: int,
+        num: int,
+        kind: str | EType,
     ) -> Frame:
-        """A frame of `rows` with `num` more: those given, or zeros."""
+        """A frame of `rows` of a type with `num` more: those given, or what they begin with."""
+        what, begin = (
+            ("node" if isinstance(kind, str) else "edge"),
+            self._initializers.get(kind, ZEROS),
+        )
         given = {k: checked(k, v, num, self.device, what) for k, v in (data or {}).items()}
         made: Frame = {}
         for key in dict.fromkeys([*frame, *given]):
             like = frame[key] if key in frame else given[key]
-            old = frame[key] if key in frame else like.new_zeros((rows, *like.shape[1:]))
-            new = given[key] if key in given else like.new_zeros((num, *like.shape[1:]))
+            old = frame[key] if key in frame else begin.rows(key, like, 0, rows)
+            new = given[key] if key in given else begin.rows(key, like, rows, num)
             if old.shape[1:] != new.shape[1:] or old.dtype != new.dtype:
                 raise DGLError(
                     f"Cannot add rows of shape {tuple(new.shape[1:])} and {new.dtype} to {what} "
@@ -179,6 +210,36 @@ class Edits:
         from .transforms import remove_self_loop
 
         return remove_self_loop(self, etype)
+
+    def line_graph(self: DGLGraph, backtracking: bool = True, shared: bool = False) -> DGLGraph:
+        """As `gnnc.dgl.line_graph`."""
+        from .transforms import line_graph
+
+        return line_graph(self, backtracking, shared)
+
+    def to_simple(self: DGLGraph, *args: Any, **kwargs: Any) -> Any:
+        """As `gnnc.dgl.to_simple`."""
+        from .transforms import to_simple
+
+        return to_simple(self, *args, **kwargs)
+
+    def to_networkx(self: DGLGraph, *args: Any, **kwargs: Any) -> Any:
+        """As `gnnc.dgl.to_networkx`."""
+        from .convert import to_networkx
+
+        return to_networkx(self, *args, **kwargs)
+
+    def khop_in_subgraph(self: DGLGraph, *args: Any, **kwargs: Any) -> Any:
+        """As `gnnc.dgl.khop_in_subgraph`."""
+        from .subgraphs import khop_in_subgraph
+
+        return khop_in_subgraph(self, *args, **kwargs)
+
+    def khop_out_subgraph(self: DGLGraph, *args: Any, **kwargs: Any) -> Any:
+        """As `gnnc.dgl.khop_out_subgraph`."""
+        from .subgraphs import khop_out_subgraph
+
+        return khop_out_subgraph(self, *args, **kwargs)
 
     def reverse(self: DGLGraph, *args: Any, **kwargs: Any) -> DGLGraph:
         """As `gnnc.dgl.reverse`."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .base import DGLError
 from .degrees import plain
+from .init import Initializers
 from .topology import same_device
 
 Frame = dict[str, Tensor]
@@ -141,13 +142,15 @@ def checked(key: str, value: object, rows: int, device: torch.device, what: str)
     return value
 
 
-def write_rows(frame: Frame, key: str, rows: Tensor, value: Tensor, total: int) -> None:
-    """Puts rows of a feature in place; rows of a new feature that are not given are zero.
+def write_rows(
+    frame: Frame, key: str, rows: Tensor, value: Tensor, total: int, initializers: Initializers
+) -> None:
+    """Puts rows of a feature in place; of a new feature the `initializers` make all `total`.
 
     The tensor that was there is not edited: others, and autograd, may hold it.
     """
     if key in frame:
         column = frame[key]
     else:
-        column = value.new_zeros((total, *value.shape[1:]))
+        column = initializers.rows(key, value, 0, total)
     frame[key] = column.index_copy(0, rows, value)

@@ -12,6 +12,7 @@ from torch import Tensor
 from .base import ONE_ETYPE, ONE_NTYPE, DGLError
 from .edits import Edits
 from .frames import Frame
+from .init import ZEROS, Initializers
 from .matrices import Matrices
 from .moving import Moving
 from .passing import Passing
@@ -52,15 +53,19 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
             edge_frames = {etype: {} for etype in gidx.relations}
         self._edge_frames = edge_frames
         self._batch_nodes = self._batch_edges = None
+        self._initializers: dict[Any, Initializers] = {}
 
     # features
 
     def _nodes_of(self, ntype: str | None, side: str = "any") -> Column:
         """The frame of a node type, and how many nodes there are of it."""
         ntype, at_target = self._find_ntype(ntype, side)
-        if at_target:
-            return Column(self._target_frames[ntype], self._topology.targets[ntype])
-        return Column(self._source_frames[ntype], self._topology.sources[ntype])
+        return self._column_at(ntype, at_target)
+
+    def _column_at(self, ntype: str, at_target: bool) -> Column:
+        frames = self._target_frames if at_target else self._source_frames
+        rows = self._topology.targets if at_target else self._topology.sources
+        return Column(frames[ntype], rows[ntype], self._initializers.get(ntype, ZEROS))
 
     def _node_view(self, ntype: str | None, side: str, ids: Tensor | None = None) -> DataView:
         self._find_ntype(ntype, side)  # an unknown type is an error here, not at the first use
@@ -74,9 +79,12 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
 
     def _edge_view(self, etype: Any, ids: Tensor | None = None) -> DataView:
         found = self._find_etype(etype)
-        return DataView(
-            self, "edge", lambda: Column(self._edge_frames[found], self.num_edges(found)), ids
-        )
+
+        def column() -> Column:
+            frame, begin = self._edge_frames[found], self._initializers.get(found, ZEROS)
+            return Column(frame, self.num_edges(found), begin)
+
+        return DataView(self, "edge", column, ids)
 
     @property
     def nodes(self) -> NodeView:
@@ -148,6 +156,7 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
         made = DGLGraph(self._topology, None, None, nodes, edges)
         made._node_counts, made._edge_counts = self._node_counts, self._edge_counts
         made._node_owners, made._edge_owners = self._node_owners, self._edge_owners
+        made._initializers = self._initializers
         return made
 
     __copy__ = local_var
@@ -176,7 +185,9 @@ class DGLGraph(Types, Queries, Passing, Edits, Moving, Matrices):
             shared = {ntype: self._source_frames[ntype] for ntype in dict.fromkeys((src, dst))}
             nodes = shared, shared
         edges = {etype: self._edge_frames[etype]}
-        return DGLGraph(self._topology.slice(etype), None, None, nodes, edges)
+        made = DGLGraph(self._topology.slice(etype), None, None, nodes, edges)
+        made._initializers = self._initializers
+        return made
 
     def __repr__(self) -> str:
         if self.is_homogeneous and not self.is_block:

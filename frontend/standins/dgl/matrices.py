@@ -32,6 +32,39 @@ class Matrices:
         shape = topology.sources[found[0]], topology.targets[found[2]]
         return from_coo(r.src, r.dst, values, shape)
 
+    def adjacency_matrix(self: DGLGraph, etype: Any = None) -> SparseMatrix:
+        """As `adj`, of ones."""
+        return self.adj(etype)
+
+    def inc(self: DGLGraph, typestr: str, ctx: Any = "cpu", etype: Any = None) -> Tensor:
+        """The incidence of a type, a sparse tensor with a row a node and a column an edge.
+
+        Of `in` it has a one where an edge leads to a node, of `out` where it leaves it, and of
+        `both` a one and minus one for each edge that is no loop. Raises `DGLError` for other
+        names, `AssertionError` for `both` of two types of nodes.
+        """
+        found = self._find_etype(etype)
+        topology, r = self._topology, self._topology.relations[found]
+        ids = torch.arange(r.src.shape[0], device=self.device)
+        if typestr == "both":
+            assert found[0] == found[2], "'both' is of edges between nodes of one type"
+            kept = (r.src != r.dst).nonzero().flatten()
+            src, dst = r.src[kept], r.dst[kept]
+            row, col, values = torch.cat([src, dst]), kept.repeat(2), torch.ones(2 * len(kept))
+            values[: len(kept)] = -1
+        elif typestr in ("in", "out"):
+            row, col = r.dst if typestr == "in" else r.src, ids
+            values = torch.ones(len(ids))
+        else:
+            raise DGLError(f"Invalid incidence matrix type: {typestr!r}, not 'in', 'out' or 'both'")
+        rows = topology.sources[found[0]] if typestr == "out" else topology.targets[found[2]]
+        index = torch.stack([row, col])
+        size = rows, len(ids)
+        values = values.to(self.device)
+        return torch.sparse_coo_tensor(index, values, size, check_invariants=False).to(ctx)
+
+    incidence_matrix = inc
+
     def adj_external(
         self: DGLGraph,
         transpose: bool = False,

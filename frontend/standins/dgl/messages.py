@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,11 +12,14 @@ from .base import DGLError
 from .frames import Rows
 from .function import TargetCode, is_message, is_reduce
 from .mailbox import reduce_by_user
+from .one_node import one_node
 from .reduce import reduce_messages, without_messages
 from .topology import EType
 from .udf import EdgeBatch, NodeBatch
 
 Features = Mapping[str, Tensor]
+SIDES = {TargetCode.SRC: "sources", TargetCode.DST: "targets", TargetCode.EDGE: "edges"}
+"""The features of a `Passage` that an operand is one of."""
 
 
 class Passage:
@@ -63,6 +66,19 @@ def messages(passage: Passage, function: Any) -> dict[str, Tensor]:
     left = passage.operand(function.lhs, function.lhs_field)
     right = passage.operand(function.rhs, function.rhs_field)
     return {function.out_field: combine(function.binary_op, left, right)}
+
+
+def read_together(passages: Sequence[Passage], function: Any) -> Sequence[Passage]:
+    """Edges of several types, for a known message of all: reading is one node of autograd."""
+    if hasattr(function, "binary_op"):
+        read = [(function.lhs, function.lhs_field), (function.rhs, function.rhs_field)]
+    else:
+        read = [(function.target, function.in_field)]
+    places = [(p, SIDES[target], field) for p in passages for target, field in read]
+    values = one_node([getattr(p, side)[field] for p, side, field in places])
+    for (passage, side, field), value in zip(places, values, strict=True):
+        setattr(passage, side, {**getattr(passage, side), field: value})
+    return passages
 
 
 def edge_batch(passage: Passage) -> EdgeBatch:

@@ -16,6 +16,7 @@ from torch import Tensor
 from .base import ALL, DGLError, is_all
 from .function import OPERATIONS, REDUCERS
 from .messages import combine
+from .one_node import one_node
 from .reduce import reduce_messages, softmax_by, without_messages
 from .segments import gather_mm, segment_mm, segment_reduce, segment_softmax
 from .topology import EType
@@ -49,10 +50,7 @@ def gsddmm(
 
     `op` is add, sub, mul, div, dot, copy_lhs or copy_rhs; targets are `u`, `v` or `e`.
     """
-    results = {
-        etype: _edge_value(g, etype, op, (lhs_data, lhs_target), (rhs_data, rhs_target))
-        for etype in g.canonical_etypes
-    }
+    results = _edge_values(g, op, (lhs_data, lhs_target), (rhs_data, rhs_target))
     return results if len(results) > 1 else next(iter(results.values()))
 
 
@@ -65,10 +63,9 @@ def gspmm(g: DGLGraph, op: str, reduce_op: str, lhs_data: Any, rhs_data: Any) ->
     topology = g._topology
     sent: dict[str, list[Tensor]] = {}
     index: dict[str, list[Tensor]] = {}
-    for etype, relation in topology.relations.items():
-        value = _edge_value(g, etype, op, (lhs_data, "u"), (rhs_data, "e"))
+    for etype, value in _edge_values(g, op, (lhs_data, "u"), (rhs_data, "e")).items():
         sent.setdefault(etype[2], []).append(value)
-        index.setdefault(etype[2], []).append(relation.dst)
+        index.setdefault(etype[2], []).append(topology.relations[etype].dst)
     results: dict[str, Tensor] = {}
     for ntype, values in sent.items():
         to = _joined(index[ntype])
@@ -81,29 +78,39 @@ def _joined(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _edge_value(
-    g: DGLGraph, etype: EType, op: str, lhs: tuple[Any, str], rhs: tuple[Any, str]
-) -> Tensor:
-    if op == "copy_lhs":
-        return _operand(g, etype, *lhs)
-    if op == "copy_rhs":
-        return _operand(g, etype, *rhs)
-    return combine(op, _operand(g, etype, *lhs), _operand(g, etype, *rhs))
+def _edge_values(
+    g: DGLGraph, op: str, lhs: tuple[Any, str], rhs: tuple[Any, str]
+) -> dict[EType, Tensor]:
+    """`op` of the operands, data with a target each, a row an edge of each type."""
+    sides = {"copy_lhs": (lhs,), "copy_rhs": (rhs,)}.get(op, (lhs, rhs))
+    etypes = g.canonical_etypes
+    given = [_operand(g, etype, *side) for etype in etypes for side in sides]
+    if len(etypes) > 1:
+        given = one_node(given)
+    results: dict[EType, Tensor] = {}
+    for i, etype in enumerate(etypes):
+        mine = given[i * len(sides) : (i + 1) * len(sides)]
+        ends = g._topology.relations[etype]
+        read = [
+            value if side == "e" else value.index_select(0, ends.src if side == "u" else ends.dst)
+            for value, (_, side) in zip(mine, sides, strict=True)
+        ]
+        results[etype] = read[0] if len(read) == 1 else combine(op, read[0], read[1])
+    return results
 
 
 def _operand(g: DGLGraph, etype: EType, data: Any, target: str) -> Tensor:
-    """One row an edge of an operand of sources, targets or edges."""
+    """The rows of sources, targets or edges of a type."""
     if target not in ("u", "v", "e"):
         raise DGLError(f"the target of an operand is 'u', 'v' or 'e', got {target!r}")
-    relation = g._topology.relations[etype]
     if target == "e":
         return data[etype] if isinstance(data, dict) else data
     at_source = target == "u"
     if isinstance(data, dict):
-        data = data[etype[0] if at_source else etype[2]]
-    elif isinstance(data, tuple):  # features of sources and of targets, as layers pass them
-        data = data[0 if at_source else 1]
-    return data.index_select(0, relation.src if at_source else relation.dst)
+        return data[etype[0] if at_source else etype[2]]
+    if isinstance(data, tuple):  # features of sources and of targets, as layers pass them
+        return data[0 if at_source else 1]
+    return data
 
 
 def copy_u(g: DGLGraph, x: Any) -> Any:
@@ -142,7 +149,8 @@ def edge_softmax(graph: DGLGraph, logits: Any, eids: Any = ALL, norm_by: str = "
             "edge_softmax(eids=..) of a graph of several edge types. Call it for the edges of one "
             "type, edge_softmax(graph[etype], logits, eids), or take an edge_subgraph first."
         )
-    logits = {graph.to_canonical_etype(etype): value for etype, value in logits.items()}
+    given = {graph.to_canonical_etype(etype): value for etype, value in logits.items()}
+    logits = dict(zip(given, one_node(list(given.values())), strict=True))
     results: dict[EType, Tensor] = {}
     for ntype in dict.fromkeys(_ends(graph, e, norm_by)[0] for e in etypes):
         these = [e for e in etypes if _ends(graph, e, norm_by)[0] == ntype and e in logits]

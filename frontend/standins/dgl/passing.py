@@ -11,7 +11,7 @@ from torch import Tensor
 from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Rows, checked, write_rows
 from .function import is_message, is_reduce
-from .messages import Passage, applied, cross_reduce, message_passing, messages
+from .messages import Passage, applied, cross_reduce, message_passing, messages, read_together
 from .reduce import INFINITY, counts, reduce_messages
 from .topology import EType
 from .udf import NodeBatch
@@ -97,8 +97,13 @@ class Passing:
                 )
             if not is_all(edges):
                 raise DGLError("apply_edges(edges=..) needs etype= in a graph of several types")
-            for found in self.canonical_etypes:
-                self._apply_to_edges(func, found, None)
+            passages = [self._passage(found) for found in self.canonical_etypes]
+            if func.name != "copy_e":  # whose results are the features themselves
+                passages = read_together(passages, func)
+            for passage in passages:
+                view = self._edge_view(passage.etype)
+                for key, value in messages(passage, func).items():
+                    view[key] = value
             return
         found = self._find_etype(etype)
         ids = None if is_all(edges) else self._edge_ids(edges, found)
@@ -194,7 +199,7 @@ class Passing:
     def _passage(self: DGLGraph, etype: EType) -> Passage:
         """All edges of a type. Ids that a subgraph keeps of its parent are what functions see."""
         relation = self._topology.relations[etype]
-        targets, rows = self._column(etype)
+        targets, rows, _ = self._column(etype)
         edges = self._edge_frames[etype]
 
         def nodes() -> Tensor:
@@ -212,7 +217,7 @@ class Passing:
     def _part(self: DGLGraph, etype: EType, eids: Tensor) -> Passage:
         """Some edges of a type, with all targets as rows."""
         relation = self._topology.relations[etype]
-        targets, rows = self._column(etype)
+        targets, rows, _ = self._column(etype)
         src, dst = relation.src.index_select(0, eids), relation.dst.index_select(0, eids)
         edges = Rows(self._edge_frames[etype], eids)
         return Passage(
@@ -273,10 +278,11 @@ class Passing:
             )
         sent: dict[str, list[Tensor]] = {}
         index: dict[str, list[Tensor]] = {}
-        for etype in self.canonical_etypes:
-            passage = self._passage(etype)
-            sent.setdefault(etype[2], []).append(messages(passage, message)[reduce.msg_field])
-            index.setdefault(etype[2], []).append(passage.dst)
+        passages = [self._passage(etype) for etype in self.canonical_etypes]
+        for passage in read_together(passages, message):
+            ntype = passage.etype[2]
+            sent.setdefault(ntype, []).append(messages(passage, message)[reduce.msg_field])
+            index.setdefault(ntype, []).append(passage.dst)
         for ntype, parts in sent.items():
             column = self._nodes_of(ntype, "dst")
             joined = torch.cat(parts), torch.cat(index[ntype])
@@ -284,7 +290,7 @@ class Passing:
             self._write(column, None, {reduce.out_field: result})
 
     def _column(self: DGLGraph, etype: EType) -> Column:
-        return Column(self._target_frames[etype[2]], self._topology.targets[etype[2]])
+        return self._column_at(etype[2], at_target=True)
 
     def _write_targets(
         self: DGLGraph, etype: EType, nodes: Tensor | None, results: dict[str, Tensor]
@@ -294,14 +300,14 @@ class Passing:
     def _write(
         self: DGLGraph, column: Column, ids: Tensor | None, results: dict[str, Tensor]
     ) -> None:
-        frame, rows = column
+        frame, rows, initializers = column
         given = rows if ids is None else ids.shape[0]
         for key, value in results.items():
             value = checked(key, value, given, self.device, "node")
             if ids is None:
                 frame[key] = value
             else:
-                write_rows(frame, key, ids, value, rows)
+                write_rows(frame, key, ids, value, rows, initializers)
 
 
 def _edges_at(ends: Tensor, nodes: Tensor) -> Tensor:

@@ -14,16 +14,18 @@ from torch import Tensor
 
 from .base import DGLError
 from .frames import Frame, Rows, checked, write_rows
+from .init import Initializers
 
 if TYPE_CHECKING:
     from .graph import DGLGraph
 
 
 class Column(NamedTuple):
-    """Where features of one type are: their frame, and how many rows it has."""
+    """Where features of one type are: their frame, how many rows, and what these begin with."""
 
     frame: Frame
     rows: int
+    initializers: Initializers
 
 
 class DataView(MutableMapping[str, Any]):
@@ -47,13 +49,13 @@ class DataView(MutableMapping[str, Any]):
             raise AssertionError(
                 f"The data of one {self._what} type is set as a tensor, not as a dict: {key!r}"
             )
-        frame, rows = self._column()
+        frame, rows, initializers = self._column()
         given = rows if self._ids is None else self._ids.shape[0]
         value = checked(key, value, given, self._graph.device, self._what)
         if self._ids is None:
             frame[key] = value
         else:
-            write_rows(frame, key, self._ids, value, rows)
+            write_rows(frame, key, self._ids, value, rows, initializers)
 
     def __delitem__(self, key: str) -> None:
         del self._column().frame[key]

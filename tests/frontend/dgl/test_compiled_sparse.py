@@ -242,3 +242,14 @@ def test_products_that_dgl_refuses(
     for f in (product, gnnc.compile(product)):
         with pytest.raises(RuntimeError, match=refused):
             f(*args)
+
+
+def test_products_of_matrices_with_duplicates() -> None:
+    def function(model: Model, A: Any, X: Tensor) -> Tensor:
+        return (A.T @ A) @ model.first(X)
+
+    def make(n: int, m: int, e: int) -> tuple[Any, ...]:
+        A = dglsp.from_coo(*(torch.randint(n, (2 * e,)) % 5 for _ in range(2)), shape=(n, n))
+        return A, torch.randn(A.nnz), torch.randn(n, WIDTH)
+
+    check(Model(function), make)

@@ -3,7 +3,8 @@
 It answers as DGL's, but for these:
 
 - products of matrices have their entries in the order of rows and columns;
-- diagonals that are not square can be multiplied with other matrices;
+- diagonals that are not square, and matrices with several entries at one place, can be multiplied
+  with other matrices;
 - indices that a shape has no place for are errors;
 - `sample` draws by torch's generator.
 """

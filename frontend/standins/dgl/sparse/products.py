@@ -73,8 +73,6 @@ def multiplied(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
             f"matrix, got {tuple(A.shape)} and {tuple(B.shape)}"
         )
     _check_values(A, B)
-    if not torch.compiler.is_dynamo_compiling():  # to a trace these are data
-        _check_places(A, B)
     if A.is_diag() and B.is_diag():
         return _of_diagonals(A, B)
     if A.is_diag() and A.shape[0] == A.shape[1]:
@@ -92,15 +90,6 @@ def _check_values(A: SparseMatrix, B: SparseMatrix) -> None:
         raise RuntimeError(
             f"SpSpMM: lhs_mat and rhs_mat should have the same dtype: {A.dtype}, {B.dtype}"
         )
-
-
-def _check_places(A: SparseMatrix, B: SparseMatrix) -> None:
-    for side, matrix in (("lhs_mat", A), ("rhs_mat", B)):
-        if matrix.has_duplicate():
-            raise RuntimeError(
-                f"SpSpMM does not support {side} with duplicate indices. Call A = A.coalesce() to "
-                "dedup first."
-            )
 
 
 def _of_diagonals(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:

@@ -65,7 +65,7 @@ def add_self_loop(
     )
     made._topology = Topology(relations, topology.sources, None, topology.idtype, topology.device)
     data = {name: _loop_feature(frame[name], old, rows, fill_data) for name in names}
-    made._edge_frames[found] = g._extended(frame, data, old.src.shape[0], rows, "edge")
+    made._edge_frames[found] = g._extended(frame, data, old.src.shape[0], rows, found)
     made._batch_nodes = made._batch_edges = None
     return made
 

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +19,10 @@ from torch._dynamo.variables import builtin
 
 from ..active import clone, is_active
 from ..replaced_methods import replace
-from . import graphs
+from . import (
+    graphs,
+    leaves,  # noqa: F401
+)
 
 OURS = "gnnc.dgl"
 
@@ -82,6 +85,7 @@ def _install_leaves() -> None:
     graphs.install_ours()
     _register(importlib.import_module(f"{OURS}.reduce").softmax_by, _softmax_by)
     _register(importlib.import_module(f"{OURS}.segments").gather_mm, _gather_mm)
+    _register(importlib.import_module(f"{OURS}.one_node").one_node, _one_node)
     _register(importlib.import_module(f"{OURS}.nn.pytorch.helpers").refuse_values, _refuse)
     _keep_the_order_of_products()
     _know_products_of_objects()
@@ -135,6 +139,10 @@ def _softmax_by(logits: Tensor, index: Tensor, rows: int) -> Tensor:
 
 def _gather_mm(a: Tensor, b: Tensor, *, idx_b: Tensor) -> Tensor:
     return torch.ops.gnnc.typed_linear(a, idx_b.long(), b, None)
+
+
+def _one_node(values: Sequence[Tensor]) -> list[Tensor]:
+    return torch.ops.gnnc.one_node(list(values)) if len(values) > 1 else list(values)
 
 
 def _refuse(bad: Tensor, message: str) -> None:
