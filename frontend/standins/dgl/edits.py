@@ -164,10 +164,8 @@ class Edits:
         kind: str | EType,
     ) -> Frame:
         """A frame of `rows` of a type with `num` more: those given, or what they begin with."""
-        what, begin = (
-            ("node" if isinstance(kind, str) else "edge"),
-            self._initializers.get(kind, ZEROS),
-        )
+        what = "node" if isinstance(kind, str) else "edge"
+        begin = self._initializers.get(kind, ZEROS)
         given = {k: checked(k, v, num, self.device, what) for k, v in (data or {}).items()}
         made: Frame = {}
         for key in dict.fromkeys([*frame, *given]):
