@@ -184,6 +184,57 @@ def test_checkpoints_inside(reentrant: bool) -> None:
     assert_as_eager(lambda: Checkpointed(reentrant), run)
 
 
+class InPlace(nn.Module):
+    """A block of layers, of which each computes again what backward reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(GCNConv(WIDTH, WIDTH) for _ in range(3))
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def layer(self, conv: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+        return x + conv(self.norm(x).relu_(), edge_index)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        for conv in self.convs:
+            x = checkpoint(self.layer, conv, x, edge_index, use_reentrant=False)
+        return x
+
+
+def test_checkpoints_of_what_has_rules_are_in_one_program() -> None:
+    def run(model: Any) -> Any:
+        x = X.clone().requires_grad_()
+        out = model(x, EDGES)
+        out.square().sum().backward()
+        return out, x.grad, gradients(model)
+
+    report = gnnc.explain(assert_as_eager(InPlace, run))
+    assert (report.graphs, report.fallbacks) == (1, [])
+
+
+class Partly(nn.Module):
+    """A layer in which torch runs a part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = GCNConv(WIDTH, 4)
+
+    def layer(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.conv(x, edge_index).sort(0)[0]
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return checkpoint(self.layer, x.tanh(), edge_index, use_reentrant=False).exp()
+
+
+def test_a_checkpoint_with_a_part_in_torch_stays_one() -> None:
+    def run(model: Any) -> Any:
+        model(X, EDGES).square().sum().backward()
+        return gradients(model)
+
+    report = gnnc.explain(assert_as_eager(Partly, run))
+    assert any(f.startswith("checkpoint: ") for f in report.fallbacks)
+
+
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_a_checkpoint_around(reentrant: bool) -> None:
     def run(model: Any) -> Any:

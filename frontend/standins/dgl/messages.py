@@ -13,7 +13,7 @@ from .frames import Rows
 from .function import TargetCode, is_message, is_reduce
 from .mailbox import reduce_by_user
 from .one_node import one_node
-from .reduce import reduce_messages, without_messages
+from .reduce import counts, reduce_messages, without_messages
 from .topology import EType
 from .udf import EdgeBatch, NodeBatch
 
@@ -157,6 +157,18 @@ def applied(passage: Passage, apply: Any, results: dict[str, Tensor]) -> dict[st
         if key not in data:
             data[key] = passage.targets[key]
     return apply(NodeBatch(passage.nodes(), passage.etype[2], data))
+
+
+def as_before_without_edges(passage: Passage, results: dict[str, Tensor]) -> dict[str, Tensor]:
+    """What a user's reduce function, traced as called for all targets at once, leaves of their
+    features: without any edge it is not called, and all of them stay as they were."""
+    some = counts(passage.dst, passage.num_dst).sum() > 0
+    found = dict(results)
+    for key, new in results.items():
+        old = passage.targets[key] if key in passage.targets else None
+        if old is not None and (old.shape, old.dtype) == (new.shape, new.dtype):
+            found[key] = torch.where(some, new, old)
+    return found
 
 
 def cross_reduce(

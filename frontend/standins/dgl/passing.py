@@ -11,7 +11,15 @@ from torch import Tensor
 from .base import ALL, EID, NID, DGLError, is_all
 from .frames import Rows, checked, write_rows
 from .function import is_message, is_reduce
-from .messages import Passage, applied, cross_reduce, message_passing, messages, read_together
+from .messages import (
+    Passage,
+    applied,
+    as_before_without_edges,
+    cross_reduce,
+    message_passing,
+    messages,
+    read_together,
+)
 from .reduce import INFINITY, counts, reduce_messages
 from .topology import EType
 from .udf import NodeBatch
@@ -241,6 +249,8 @@ class Passing:
         bool a node, says; only these are given to the apply function and written."""
         message, reduce, apply = functions
         reduced = message_passing(part, message, reduce, infinite=True)
+        if not part.counted and not is_reduce(reduce) and torch.compiler.is_dynamo_compiling():
+            reduced = as_before_without_edges(part, reduced)
         nodes = wanted.nonzero().flatten()
         results = {key: value.index_select(0, nodes) for key, value in reduced.items()}
         part.targets, part.nodes = Rows(part.targets, nodes), lambda: self._typed(nodes)[0]

@@ -40,7 +40,7 @@ def shaped(b: ResultBinding, y: Tensor) -> Tensor:
     after = b.dims[b.row_axis + 1 :]
     rows = [*before, *([b.merge] if b.merge > 1 else []), *after]
     y = y.reshape(n, *rows)
-    y = y.movedim(0, len(before) + (b.merge > 1))
+    y = y.movedim(0, len(before) + (b.merge > 1 and not b.within))
     return y.reshape(*before, b.merge * n, *after)
 
 

@@ -214,7 +214,7 @@ def kept(x: Tensor, p: float, mask: Mask, key: int) -> Tensor:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         rows, shape = x.shape[axis] // mask.merge, (*before, mask.merge, *after)
         keep = torch.from_numpy(philox.keep(key, mask.site, p, range(rows), math.prod(shape)))
-        keep = keep.reshape(rows, *shape).movedim(0, axis + 1)
+        keep = keep.reshape(rows, *shape).movedim(0, axis + (not mask.within))
     return keep.reshape(x.shape).to(x.dtype) * (1.0 / (1.0 - p))
 
 
@@ -229,5 +229,6 @@ def rows_first(b: ResultBinding, y: Tensor, shape: Sequence[int]) -> Tensor:
     """A result as the user's code makes it, in the shape that the program gives it."""
     if b.row_axis is not None:
         rows = y.shape[b.row_axis] // b.merge
-        y = y.unflatten(b.row_axis, (b.merge, rows)).movedim(b.row_axis + 1, 0)
+        sizes = (rows, b.merge) if b.within else (b.merge, rows)
+        y = y.unflatten(b.row_axis, sizes).movedim(b.row_axis + (not b.within), 0)
     return y.reshape(shape)

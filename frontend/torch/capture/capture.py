@@ -48,6 +48,7 @@ from . import (
     graph_breaks,
     methods,
     numpys,
+    recomputed,
     scipys,
     shapeless,
 )
@@ -228,7 +229,7 @@ def dynamo_compile(
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise
 
-    takes = on_entries(on_rows(checked), features or Features())
+    takes = recomputed.within(on_entries(on_rows(checked), features or Features()))
 
     @functools.cache
     @torch._dynamo.disable  # behind a graph break of a caller it runs, and is nothing to compile

@@ -130,7 +130,8 @@ class RowsBinding:
 @dataclass(frozen=True)
 class ResultBinding:
     """A result as a tensor: `dims` with -1 at the row axis; the tensor's dimension there counts
-    `merge` times the set's rows, the factor the slower index. `row_axis` None: one row. `order` has
+    `merge` times the set's rows, the factor the slower index, or with `within` the faster one.
+    `row_axis` None: one row. `order` has
     the dimensions from the outermost in memory to the innermost, where that is not what the
     program's rows give."""
 
@@ -141,6 +142,7 @@ class ResultBinding:
     elem: str
     set: str | None
     order: tuple[int, ...] | None = None
+    within: bool = False
 
 
 @dataclass(frozen=True)
@@ -274,11 +276,13 @@ class Attached:
 @dataclass(frozen=True)
 class Mask:
     """Where a node of the graph draws its mask of dropout (dialects/meaning/philox.py): the site,
-    and the dimension of the tensor that counts `merge` times the rows (None: one row)."""
+    and the dimension of the tensor that counts `merge` times the rows (None: one row), as that of a
+    `ResultBinding`."""
 
     site: int
     row_axis: int | None
     merge: int
+    within: bool = False
 
 
 @dataclass(frozen=True)

@@ -222,8 +222,9 @@ class _Assembly:
                 value = self.emitter.b.widen(value, Dom(set_name(stages[0])))
             home = set_name(stages[0])
         dims = tuple(d if isinstance(d, int) else -1 for d in x.dims)
-        merge = next((d.k for d in x.dims if isinstance(d, Merge)), 1)
-        return ResultBinding(name, dims, x.axis, merge, x.elem, home), value
+        merge = next((d for d in x.dims if isinstance(d, Merge)), None)
+        k, within = (1, False) if merge is None else (merge.k, merge.within)
+        return ResultBinding(name, dims, x.axis, k, x.elem, home, within=within), value
 
     def update(self, node: fx.Node, x: Arr) -> UpdateBinding:
         start = self.walk.inputs[node]

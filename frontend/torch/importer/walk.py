@@ -267,8 +267,10 @@ class Walk:
         """The mask that a node drew, when there were so many sites before it."""
         if self.sites > sites + 1 or not isinstance(result, Arr):
             return None
-        merge = next((d.k for d in result.dims if isinstance(d, Merge)), 1)
-        return Mask(sites, result.axis, merge)
+        merge = next((d for d in result.dims if isinstance(d, Merge)), None)
+        if merge is None:
+            return Mask(sites, result.axis, 1)
+        return Mask(sites, result.axis, merge.k, merge.within)
 
     def dropout_key(self) -> Arr:
         return Arr([], self.context.values.make("key", [], None, (), "i64"))

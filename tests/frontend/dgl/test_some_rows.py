@@ -76,6 +76,20 @@ def test_pull_where_no_edge_leads() -> None:
     check(call, args)
 
 
+@pytest.mark.filterwarnings("ignore:The input graph for the user-defined edge function")
+@pytest.mark.parametrize("way", ["sum", "a user's", "a user's, then all together"])
+def test_pull_where_no_edge_leads_to_any(way: str) -> None:
+    """DGL calls no user's function then, and the features stay as they were; of its own functions
+    the nodes get zeros. Some later call of the same program has edges."""
+
+    def args(n: int, m: int, e: int) -> tuple[Any, ...]:
+        src, dst = torch.randint(n, (e,)), torch.randint(n // 2, (e,))
+        ids = torch.randperm(n // 2) + (0 if n == 12 else n // 2)
+        return dgl.graph((src, dst), num_nodes=n), torch.randn(n, 4), ids
+
+    check(passing("pull", way), args)
+
+
 def of_edges(edges: Any) -> dict[str, Tensor]:
     return {"w": edges.src["x"] - edges.dst["x"] * edges.data["w"]}
 

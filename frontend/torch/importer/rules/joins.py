@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
+import torch
 
 from ..errors import NoRule
 from ..values.context import Context
 from ..values.nodes import Set
 from ..values.sizes import example, expression
-from ..values.tensors import Arr, elem_of, numbers
+from ..values.tensors import Arr, Merge, elem_of, numbers
 from .registry import Call, rule
 
 
@@ -117,17 +118,22 @@ def _padded(c: Call, x: Arr, dim: int, before: int, behind: int, fill: float) ->
 
 @rule("repeat_interleave")
 def _repeat_interleave(c: Call) -> Arr:
-    """Each column as often as a number says."""
+    """Each column, or each row, as often as a number says."""
     repeats, dim = c.arg("repeats", None), c.arg("dim", None)
     c.seen_in_result("output_size")
-    if not isinstance(repeats, int) or dim is None:
+    times = example(c.form.arguments["repeats"])
+    if isinstance(times, torch.SymInt):
+        repeats = c.ctx.sizes.dim(times)  # the width of a table, as a number
+    if not isinstance(repeats, int) or dim is None and c.x.rank != 1:
         raise NoRule("rows repeated by numbers of a tensor, or of a tensor made flat")
-    x, dim = c.x, c.x.wrap(dim)
+    x, dim = c.x, c.x.wrap(dim or 0)
     size = x.dims[dim]
-    if not isinstance(size, int) or repeats < 1:
-        raise NoRule("the rows of a set repeated, or columns repeated no times")
+    if isinstance(size, Merge) or repeats < 1:
+        raise NoRule("grouped rows repeated, or rows or columns repeated no times")
     wide = c.ctx.unsqueeze(x, dim + 1)
     wide = c.ctx.expand(wide, [*x.dims[: dim + 1], repeats, *x.dims[dim + 1 :]])
+    if isinstance(size, Set):
+        return wide if repeats == 1 else wide.joined(dim, within=True)
     dims = [*x.dims[:dim], size * repeats, *x.dims[dim + 1 :]]
     return Arr(dims, c.ctx.values.reshape(wide.v, numbers(dims)))
 

@@ -151,9 +151,7 @@ class Arithmetic:
                 raise NoRule(
                     "the rows of a set meet as rows and as columns (a product of two sets)"
                 )
-            if isinstance(mine, Merge) != (merge is not None) or (
-                merge is not None and mine.k != merge.k
-            ):
+            if x.grouping != (None if merge is None else (merge.k, merge.within)):
                 raise NoRule("rows meet rows of another grouping")
             home = self.sizes.meet(home, x.home)
         return axis, home, merge

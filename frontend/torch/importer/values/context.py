@@ -50,7 +50,7 @@ class Context(Indexing):
     ) -> Arr:
         """sum, max or min over tensor dimensions."""
         chosen, axis = self.which(x, dims), x.axis
-        if x.merged:
+        if x.merged and axis in chosen:
             raise NoRule("a reduction of grouped rows")
         v = self.values.row_reduce(kind, x.v, [x.column(d) for d in chosen if d != axis])
         if axis in chosen:
@@ -119,6 +119,8 @@ class Context(Indexing):
     def _concat_columns(self, xs: Sequence[Arr], dim: int) -> Arr:
         if len({x.axis for x in xs}) > 1:
             raise NoRule("rows of a set are joined to a tensor of constant size")
+        if len({x.grouping for x in xs}) > 1:
+            raise NoRule("rows meet rows of another grouping")
         home: Set | None = None
         for x in xs:
             if x.home is not None:

@@ -42,6 +42,8 @@ class Indexing(Arithmetic):
             return self._take_columns(x, dim, i)
         if i.home is None:
             i = self.as_set(i)
+        if i.grouping is not None:
+            return self.gather(x, dim, i.apart).joined(dim + i.axis, i.grouping[1])
         if i.rank != 1 or not isinstance(i.dims[0], Set):
             return self._gather_each(x, dim, i)
         self.require_given(i)
@@ -68,8 +70,8 @@ class Indexing(Arithmetic):
         that the second tells, and so on. The index is in the place of the dimension."""
         several = numbers(i.dims)
         count = math.prod(several)
-        if i.merged or not 0 < count <= _EACH:
-            raise NoRule(f"an index tensor with {count} numbers for each row, or of grouped rows")
+        if not 0 < count <= _EACH:
+            raise NoRule(f"an index tensor with {count} numbers for each row")
         columns = self.values.reshape(i.v, (count,))
         found: list[Node] = []
         for k in range(count):

@@ -7,7 +7,7 @@ import string
 from ..errors import NoRule
 from .context import Context
 from .nodes import Set
-from .tensors import Arr, Dim, Merge, numbers
+from .tensors import Arr, Dim, numbers
 
 
 def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
@@ -18,6 +18,8 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
     a, b = ctx.lift(a, elem), ctx.lift(b, elem)
     letter: str | None = None
     home: Set | None = None
+    if a.merged or b.merged:
+        return _of_grouped(ctx, p, q, out, a, b)
     sizes = dict(zip(p, a.dims, strict=True))
     if any(sizes.get(c, d) != d and 1 in (sizes[c], d) for c, d in zip(q, b.dims, strict=True)):
         raise NoRule("a dimension of size 1 that broadcasts in einsum")
@@ -25,8 +27,6 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
         if len(set(s)) != len(s):
             raise NoRule("a diagonal in einsum")
         for c, d in zip(s, x.dims, strict=True):
-            if isinstance(d, Merge):
-                raise NoRule("a product over grouped rows")
             if isinstance(d, Set):
                 if letter not in (None, c):
                     raise NoRule("a product over the rows of two sets")
@@ -43,6 +43,21 @@ def einsum(ctx: Context, spec: str, a: Arr, b: Arr) -> Arr:
     dims: list[Dim] = list(v.shape)
     dims.insert(out.index(letter), home)
     return Arr(dims, v)
+
+
+def _of_grouped(ctx: Context, p: str, q: str, out: str, a: Arr, b: Arr) -> Arr:
+    """A product of grouped rows: of rows and columns, which are grouped again."""
+    letters = [s[x.axis] if x.merged else None for s, x in ((p, a), (q, b)) if x.axis is not None]
+    letter = next(c for c in letters if c is not None)
+    within = next(x.grouping[1] for x in (a, b) if x.grouping is not None)
+    both = letter in p and letter in q
+    if letters.count(letter) < len(letters) or both and a.grouping != b.grouping:
+        raise NoRule("a product of grouped rows and of others")
+    column = next(c for c in string.ascii_letters if c not in p + q)
+    pair = letter + column if within else column + letter
+    p, q, apart = (s.replace(letter, pair) for s in (p, q, out))
+    y = einsum(ctx, f"{p},{q}->{apart}", a.apart, b.apart)
+    return y.joined(out.index(letter), within) if letter in out else y
 
 
 def _on_rows(ctx: Context, x: Arr, letters: str, row: str, home: Set | None) -> Arr:

@@ -35,10 +35,17 @@ def elem_of(dtype: torch.dtype) -> Elem:
 
 @dataclass(eq=False)
 class Merge:
-    """A dimension of k x set rows, k the slower index."""
+    """A dimension of k x set rows: k the slower index, or with `within` the faster one, k numbers
+    for each row side by side. In a node its k is a column either way."""
 
     k: int
     set: Set
+    within: bool = False
+
+    @property
+    def apart(self) -> list[Dim]:
+        """The two dimensions that it is made of."""
+        return [self.set, self.k] if self.within else [self.k, self.set]
 
 
 Dim = int | Set | Merge
@@ -117,6 +124,28 @@ class Arr:
     def merged(self) -> bool:
         a = self.axis
         return a is not None and isinstance(self.dims[a], Merge)
+
+    @property
+    def grouping(self) -> tuple[int, bool] | None:
+        """How its rows are grouped, to be compared; None: they are not."""
+        d = None if self.axis is None else self.dims[self.axis]
+        return (d.k, d.within) if isinstance(d, Merge) else None
+
+    @property
+    def apart(self) -> Arr:
+        """Grouped rows as rows and columns, of the same numbers."""
+        dims: list[Dim] = []
+        for d in self.dims:
+            dims.extend(d.apart if isinstance(d, Merge) else [d])
+        return Arr(dims, self.v)
+
+    def joined(self, dim: int, within: bool) -> Arr:
+        """The dimension `dim` and the next, rows and columns, as grouped rows of these numbers."""
+        columns, rows = self.dims[dim : dim + 2]
+        if within:
+            rows, columns = columns, rows
+        assert isinstance(rows, Set) and isinstance(columns, int)
+        return Arr([*self.dims[:dim], Merge(columns, rows, within), *self.dims[dim + 2 :]], self.v)
 
     @property
     def rank(self) -> int:

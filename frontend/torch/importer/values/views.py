@@ -21,7 +21,7 @@ WHOLE = slice(None, None, None)
 
 def view(ctx: Context, x: Arr, like: torch.Tensor) -> Arr:
     """x in the shape of `like`. Legal when the numbers before the row axis stay as many; a
-    dimension of k times the set keeps k apart (a merge)."""
+    dimension of k times the set keeps k apart (a merge), be it of those before or behind."""
     home, values = x.home, ctx.values
     if home is None:
         dims = ctx.sizes.dims(like)
@@ -30,16 +30,20 @@ def view(ctx: Context, x: Arr, like: torch.Tensor) -> Arr:
             raise NoRule("a constant size viewed as the rows of a set")
         return Arr(list(dims), values.reshape(x.v, shape))
     axis = x.axis
-    before = math.prod(numbers(x.dims[: axis + 1]))  # a merge counts its k
+    merged = x.dims[axis]
+    # a merge counts its k where that is the slower index
+    within = isinstance(merged, Merge) and merged.within
+    before = math.prod(numbers(x.dims[: axis + (not within)]))
     rows = ctx.sizes.canonical(home.expr)
     if rows.is_Integer:
         wanted, position, k = _of_fixed_rows(int(rows), before, like)
     else:
         wanted, position, k = _row_position(ctx.sizes, rows, like)
     left, right = wanted[:position], wanted[position + 1 :]
-    if math.prod(left) * k != before:
+    slower = math.prod(left)
+    if before not in (slower * k, slower):
         raise NoRule("a view that mixes the rows of a set with columns")
-    dims: list[Dim] = [*left, home if k == 1 else Merge(k, home), *right]
+    dims: list[Dim] = [*left, home if k == 1 else Merge(k, home, slower == before), *right]
     return Arr(dims, values.reshape(x.v, numbers(dims)))
 
 

@@ -265,7 +265,8 @@ def _typed_linear(c: Call) -> Arr:
     y = c.ctx.values.contract(f"{letter}k,{letter}ko->{letter}o", x.v, w)
     if bias is not None:
         y = c.ctx.values.pointwise("add", [y, _take(c, bias, kind.v)], y.elem)
-    return Arr([Merge(x.dims[0].k, home) if letter else home, weight.dims[2]], y)
+    dim = Merge(x.dims[0].k, home, x.dims[0].within) if letter else home
+    return Arr([dim, weight.dims[2]], y)
 
 
 def _take(c: Call, weight: Arr, kind: Node) -> Node:
