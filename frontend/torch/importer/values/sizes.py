@@ -340,6 +340,9 @@ class Sizes:
         if a is b:
             return a
         if not isinstance(a.origin, Sized) and not isinstance(b.origin, Sized):
+            if self._joined_alike(a, b):
+                b.merged = a
+                return a
             raise NoRule(
                 f"values of two different sets meet, of {a.expr} and of {b.expr} rows: index or "
                 "reduce one to the other first"
@@ -354,6 +357,19 @@ class Sizes:
         self.checks.append((a.expr, b.expr))
         b.merged = a
         return a
+
+    def _joined_alike(self, a: Set, b: Set) -> bool:
+        """Whether two sets join as many others, the first of as many rows as the first, and so on,
+        in every call of the program (guards): these are one each from then on."""
+        if not isinstance(a.origin, Union) or not isinstance(b.origin, Union):
+            return False
+        if len(a.origin.parts) != len(b.origin.parts):
+            return False
+        pairs = [(p.find(), q.find()) for p, q in zip(a.origin.parts, b.origin.parts, strict=True)]
+        different = [(p, q) for p, q in pairs if p is not q]
+        if not all(isinstance(p.origin, Sized) or isinstance(q.origin, Sized) for p, q in different):
+            return False
+        return all(self.found_equal(p.expr, q.expr) for p, q in different)
 
     def born(self, origin: Origin, expr: sympy.Expr) -> Set:
         """The set of a structure op, the same for the same op."""

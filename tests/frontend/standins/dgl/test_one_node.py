@@ -85,6 +85,13 @@ def test_zeros_where_it_is_compiled(library: Any, program: Any):
     torch.testing.assert_close(got, wanted)
 
 
+@pytest.mark.parametrize("program", [softmax, softmax_of_sources, sources])
+def test_types_together_are_one_program(program: Any):
+    compiled = gnnc.compile(lambda g, given: program(ours, g, given))
+    torch.testing.assert_close(compiled(graph(ours), inputs()), program(ours, graph(ours), inputs()))
+    assert gnnc.explain(compiled).fallbacks == []
+
+
 def test_transforms_of_functions():
     g, given = graph(ours), inputs()
     got, wanted = [], []
