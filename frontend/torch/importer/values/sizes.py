@@ -365,11 +365,11 @@ class Sizes:
             return False
         if len(a.origin.parts) != len(b.origin.parts):
             return False
-        pairs = [(p.find(), q.find()) for p, q in zip(a.origin.parts, b.origin.parts, strict=True)]
-        different = [(p, q) for p, q in pairs if p is not q]
-        if not all(isinstance(p.origin, Sized) or isinstance(q.origin, Sized) for p, q in different):
+        parts = zip(a.origin.parts, b.origin.parts, strict=True)
+        pairs = [(p.find(), q.find()) for p, q in parts if p.find() is not q.find()]
+        if not all(isinstance(p.origin, Sized) or isinstance(q.origin, Sized) for p, q in pairs):
             return False
-        return all(self.found_equal(p.expr, q.expr) for p, q in different)
+        return all(self.found_equal(p.expr, q.expr) for p, q in pairs)
 
     def born(self, origin: Origin, expr: sympy.Expr) -> Set:
         """The set of a structure op, the same for the same op."""
