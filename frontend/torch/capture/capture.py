@@ -35,7 +35,7 @@ from ..importer.relations import SizesDiffer
 from ..importer.values.sizes import tensors_in
 from ..libraries.active import activated
 from ..libraries.dgl.graphs import calls as dgl_calls
-from ..sparse import held  # noqa: F401  (has matrices exchanged)
+from ..sparse import created, held  # noqa: F401  (has matrices exchanged)
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts
@@ -113,6 +113,7 @@ class _Call:
     fullgraph: bool
     tell: Notice
     raising: graph_breaks.Raising
+    matrices: created.Attempt
 
 
 class _Thread(threading.local):
@@ -229,6 +230,7 @@ def dynamo_compile(
             torch._dynamo.config.suppress_errors = False  # no failure to trace: it must get out
             raise
 
+    created.install()
     takes = recomputed.within(on_entries(on_rows(checked), features or Features()))
 
     @functools.cache
@@ -250,7 +252,7 @@ def dynamo_compile(
         finally:
             set_back()
 
-    watched, raising = Watched(fn), graph_breaks.Raising()
+    watched, raising, matrices = Watched(fn), graph_breaks.Raising(), created.Attempt()
     shapes = shapeless.Shapes(watched.module)
     told: set[str] = set()
 
@@ -279,7 +281,7 @@ def dynamo_compile(
         any_size, hooks = True, watched.may_have_hooks()
         plain_args, plain_kwargs = unwrap((given_args, given_kwargs), tensors)
         while True:
-            settings = _Call(any_size, hooks, fullgraph, tell, raising)
+            settings = _Call(any_size, hooks, fullgraph, tell, raising, matrices)
             try:
                 made = compiled(hooks, threading.get_ident() == _MAIN)
                 if not enough:
@@ -289,6 +291,8 @@ def dynamo_compile(
             except NotByEntries as reason:
                 if fullgraph:
                     raise
+                if matrices.failed():
+                    continue
                 cause = str(reason)
             except SizesDiffer as differ:
                 # one that only running tells has turned out to be another, perhaps a 1
@@ -305,6 +309,8 @@ def dynamo_compile(
                     raise failure from None
                 if has_run(failure):  # only a limit, with Dynamo's warnings switched off
                     raise untraced.error from None
+                if matrices.failed():
+                    continue
                 if any_size and not limit and not first:
                     any_size = False
                     continue
@@ -381,12 +387,14 @@ class _Tracing:
         self.before, _here.call = _here.call, self.call
         activated.__enter__()
         dgl_calls.__enter__()
+        self.matrices = self.call.matrices.begin()
         self.set_back = _limited()
 
     def __exit__(self, *raised: object) -> None:
         if self.call.raising.seen:
             self.call.raising.ended(raised[0] is not None)
         self.set_back()
+        self.call.matrices.end(self.matrices)
         dgl_calls.__exit__(*raised)
         activated.__exit__()
         _here.call = self.before

@@ -107,6 +107,18 @@ def addmm(input: Any, mat1: Any, mat2: Any) -> Any:
     return input + product(mat1, mat2, "sum")
 
 
+@_of(torch.sparse.sum, torch._sparse_sum)
+def total(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+    """The sum of the rows, or columns, or all of it, as a dense tensor."""
+    plain(input)
+    value = input.value if dtype is None else input.value.to(dtype)
+    dims = {d % 2 for d in (range(2) if dim is None else [dim] if isinstance(dim, int) else dim)}
+    if len(dims) == 2:
+        return value.sum()
+    kept, index = (0, input.row) if dims == {1} else (1, input.col)
+    return torch.ops.gnnc.segment_reduce(value, index, 0, input.shape[kept], "sum")
+
+
 # ---------------------------------------------------------------- other matrices
 
 _TURNED = {
@@ -142,8 +154,10 @@ def detached(a: Any) -> Any:
 
 @_of(Tensor.coalesce)
 def coalesced(a: Any) -> Any:
-    """The same, where it is coalesced."""
-    _need(a, torch.sparse_coo)
+    """The same: several entries at one place are their sum to products, and nothing compiled shows
+    entries that have no order."""
+    if a.like is not torch.sparse_coo:
+        raise RuntimeError(f"coalesce of a matrix in {a.like}")
     return a
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from ..values.tensors import Arr
 from .registry import Call, rule, rules
 
-rules({"detach": lambda c: c.ctx.flat(c.x), "contiguous clone alias": lambda c: c.x})
+rules({"detach": lambda c: c.ctx.flat(c.x), "contiguous clone alias to_dense": lambda c: c.x})
 
 
 @rule("to", "float", "double", "long", "int", "bool", "type", "type_as", "_to_copy")
