@@ -76,7 +76,7 @@ def rebuilt(b: ResultBinding, x: np.ndarray[Any, Any]) -> Tensor:
     if b.row_axis is None:
         x = x[0].reshape(b.dims)
     else:
-        front = b.row_axis if b.merge == 1 else b.row_axis + 1
+        front = b.row_axis if b.merge == 1 or b.within else b.row_axis + 1
         n = x.shape[0]
         x = np.moveaxis(x, 0, front)
         x = x.reshape([b.merge * n if d == -1 else d for d in b.dims])

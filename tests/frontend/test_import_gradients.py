@@ -35,7 +35,8 @@ def as_rows(b: ResultBinding, x: Tensor) -> np.ndarray[Any, Any]:
         return x[None].numpy()
     if b.merge == 1:
         return x.movedim(b.row_axis, 0).numpy()
-    return x.unflatten(b.row_axis, (b.merge, -1)).movedim(b.row_axis + 1, 0).numpy()
+    apart = x.unflatten(b.row_axis, (-1, b.merge) if b.within else (b.merge, -1))
+    return apart.movedim(b.row_axis + (not b.within), 0).numpy()
 
 
 def differences(program: Imported, gm: fx.GraphModule, args: tuple[Any, ...]) -> list[str]:

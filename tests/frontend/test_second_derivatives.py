@@ -156,6 +156,31 @@ def test_dropout_keeps_its_mask(p: float) -> None:
     torch.autograd.grad(again[0].square().sum(), model.lin.weight)
 
 
+@pytest.mark.parametrize("slower", [True, False])
+def test_dropout_of_a_flat_table_keeps_its_mask(slower: bool) -> None:
+    """Rows of several numbers each, one column after the other or one row after the other."""
+
+    class Dropped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lin = nn.Linear(WIDTH, 6)
+
+        def forward(self, x: Tensor, table: Tensor) -> Tensor:
+            order = table.t() if slower else table
+            h = F.dropout(self.lin(x)[order.reshape(-1)], 0.4).tanh().view(*order.shape, 6)
+            return h.sum(0 if slower else 1)
+
+    torch.manual_seed(0)
+    model = gnnc.compile(Dropped())
+    x, _ = graph()
+    z, table = x.clone().requires_grad_(), torch.randint(x.size(0), (9, 3))
+    y = model(z, table)
+    first = torch.autograd.grad(y.square().sum(), [z, model.lin.weight], retain_graph=True)
+    again = torch.autograd.grad(y.square().sum(), [z, model.lin.weight], create_graph=True)
+    assert all(close(a.detach(), b) for a, b in zip(again, first, strict=True))
+    assert gnnc.explain(model).fallbacks == []
+
+
 def test_what_is_kept_for_second_derivatives_is_freed() -> None:
     """A loss that is still there after its backward holds no argument."""
     x, edge_index = graph()
