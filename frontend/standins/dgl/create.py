@@ -44,7 +44,7 @@ def graph(
             f"{num_nodes} and {least - 1}."
         )
     etype = (ONE_NTYPE, ONE_ETYPE, ONE_NTYPE)
-    return _graph({etype: (src, dst)}, {ONE_NTYPE: num_nodes}, None, device)
+    return of_checked_ends({etype: (src, dst)}, {ONE_NTYPE: num_nodes}, None, device)
 
 
 def heterograph(
@@ -68,7 +68,7 @@ def heterograph(
         least = dict(num_nodes_dict)
     counts = {ntype: int(least[ntype]) for ntype in sorted(least)}
     pairs = {etype: ends[etype][:2] for etype in sorted(ends)}
-    return _graph(pairs, counts, None, device)
+    return of_checked_ends(pairs, counts, None, device)
 
 
 def create_block(
@@ -98,7 +98,7 @@ def create_block(
         _check_counts(targets, num_dst_nodes, "destination node type")
         sources, targets = num_src_nodes, num_dst_nodes
     pairs = {etype: ends[etype][:2] for etype in sorted(ends)}
-    return _graph(
+    return of_checked_ends(
         pairs,
         {ntype: int(sources[ntype]) for ntype in sorted(sources)},
         {ntype: int(targets[ntype]) for ntype in sorted(targets)},
@@ -217,7 +217,7 @@ def _least(ids: Tensor) -> int:
     return high + 1
 
 
-def _graph(
+def of_checked_ends(
     pairs: Mapping[EType, tuple[Tensor, Tensor]],
     sources: dict[str, int],
     targets: dict[str, int] | None,

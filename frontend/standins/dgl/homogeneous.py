@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base import EID, ETYPE, NID, NTYPE, DGLError
-from .create import graph, heterograph
+from .base import EID, ETYPE, NID, NTYPE, ONE_ETYPE, ONE_NTYPE, DGLError
+from .create import heterograph, of_checked_ends
 from .frames import Frame
 from .graph import DGLGraph
 from .topology import EType
@@ -38,7 +38,8 @@ def to_homogeneous(
     relations = topology.relations
     src = torch.cat([r.src + starts[etype[0]] for etype, r in relations.items()])
     dst = torch.cat([r.dst + starts[etype[2]] for etype, r in relations.items()])
-    made = graph(G._typed(src, dst), num_nodes=total)
+    ends = {(ONE_NTYPE, ONE_ETYPE, ONE_NTYPE): G._typed(src, dst)}
+    made = of_checked_ends(ends, {ONE_NTYPE: total}, None, None)
     node_counts = list(topology.sources.values())
     edge_counts = [r.src.shape[0] for r in relations.values()]
     made.ndata.update(_together(list(G._source_frames.values()), node_counts, ndata, "node"))

@@ -102,6 +102,19 @@ def test_graphs_that_are_returned() -> None:
     assert gnnc.compile(f)(g)[0] is g
 
 
+def test_types_made_one() -> None:
+    """Of a graph that was made in the call, which no function of DGL's own can take."""
+
+    def f(g: Any) -> Tensor:
+        g = g.local_var()
+        g.ndata["h"] = {t: torch.ones(g.num_nodes(t), 2) for t in g.ntypes}
+        one = dgl.to_homogeneous(g, ndata=["h"])
+        one.update_all(fn.copy_u("h", "m"), fn.sum("m", "z"))
+        return one.ndata["z"] * 2 + one.ndata[dgl.NTYPE].unsqueeze(1)
+
+    assert gnnc.explain(same(f, relations)).fallbacks == []
+
+
 def test_degrees_that_are_returned() -> None:
     same(lambda g: (g.in_degrees(), g.out_degrees() > 0, g.ndata["x"] * 2))
 
