@@ -31,15 +31,12 @@ class Numbers:
         self.given: dict[str, str] = {}
         self._names: dict[Operation, str] = {}
         for op in nest.walk():
-            match op:
-                case rows.ConstOp() if (c := ctype_of(op.result)).suffix != "i":
-                    value = float(const_value(op))
-                    if abs(value) not in _USUAL and abs(value) < float("inf"):
-                        self._add(op, f"const {c.name} ", number(value, c))
-                case rows.DropoutOp():
-                    self._add(op, "const uint32_t ", str(op.site.value.data))
-                case _:
-                    pass
+            if isinstance(op, rows.DropoutOp):
+                self._add(op, "const uint32_t ", str(op.site.value.data))
+            elif isinstance(op, rows.ConstOp) and (c := ctype_of(op.result)).suffix != "i":
+                value = float(const_value(op))
+                if abs(value) not in _USUAL and abs(value) < float("inf"):
+                    self._add(op, f"const {c.name} ", number(value, c))
 
     def _add(self, op: Operation, kind: str, text: str) -> None:
         name = f"number{len(self.parameters)}"

@@ -23,19 +23,21 @@ def _alike(graph: DGLGraph, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def node_homophily(graph: DGLGraph, y: Tensor) -> float:
-    """The mean over nodes of the share of edges to them that come from their class."""
+    """The mean over nodes of the share of edges to them that come from their class (Pei et al.,
+    Geom-GCN, 2020)."""
     alike, dst = _alike(graph, y)
     return reduce_messages(alike, dst, graph.num_nodes(), "mean").mean(0).item()
 
 
 def edge_homophily(graph: DGLGraph, y: Tensor) -> float:
-    """The share of edges whose ends are of one class."""
+    """The share of edges whose ends are of one class (Zhu et al., H2GCN, 2020)."""
     return _alike(graph, y)[0].mean(0).item()
 
 
 def linkx_homophily(graph: DGLGraph, y: Tensor) -> float:
     """By how much the share of edges within a class is above the class's share of nodes, summed
-    over classes where it is, and divided by the number of classes but one."""
+    over classes where it is, and divided by the number of classes but one (Lim et al., LINKX,
+    2021)."""
     alike, dst = _alike(graph, y)
     within = reduce_messages(alike, dst, graph.num_nodes(), "sum")
     degrees = graph.in_degrees().float()
@@ -48,7 +50,8 @@ def linkx_homophily(graph: DGLGraph, y: Tensor) -> float:
 
 
 def adjusted_homophily(graph: DGLGraph, y: Tensor) -> float:
-    """`edge_homophily` of the undirected graph, adjusted for what degrees of classes let expect."""
+    """`edge_homophily` of the undirected graph, adjusted for what degrees of classes let expect
+    (Platonov et al., Characterizing graph datasets for node classification, 2022)."""
     from .transforms import to_bidirected  # it makes graphs, so it is loaded late
 
     both = to_bidirected(graph.cpu()).to(y.device)

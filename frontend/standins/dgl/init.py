@@ -19,7 +19,10 @@ def base_initializer(
 ) -> Tensor:
     """The signature of an initializer: a tensor of `shape` and `dtype` on `ctx`, for the rows
     `id_range`. Raises `NotImplementedError`."""
-    raise NotImplementedError
+    raise NotImplementedError(
+        "base_initializer makes no features: set zero_initializer, or a function of the same "
+        "arguments that returns a tensor of this shape"
+    )
 
 
 def zero_initializer(

@@ -35,7 +35,10 @@ from ..importer.relations import SizesDiffer
 from ..importer.values.sizes import tensors_in
 from ..libraries.active import activated
 from ..libraries.dgl.graphs import calls as dgl_calls
-from ..sparse import created, held  # noqa: F401  (has matrices exchanged)
+from ..sparse import (
+    created,
+    held,  # noqa: F401  (has matrices exchanged)
+)
 from ..sparse.features import Features
 from ..sparse.graphs import NotByEntries, on_entries
 from ..sparse.matrix import as_matrix, holds_scipy, is_sparse, tell_layouts
